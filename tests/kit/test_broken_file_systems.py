@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from broken_file_systems.failing import (
+    CallsALostReplyAFailure,
     CallsTheFileInvalid,
     EndsEarly,
     LetsErrorsThrough,
@@ -107,6 +108,10 @@ ZERO = "test_a_name_with_a_zero_byte_or_half_a_character_is_refused"
 BROKEN: dict[type[FileSystem], tuple[str, str]] = {
     ChecksThenWrites: ("test_one_of_many_creators_wins", "looks first and writes then"),
     ShowsHalfFiles: ("test_a_created_file_is_never_seen_half", "the name appears before the bytes do"),
+    CallsALostReplyAFailure: (
+        "test_a_step_that_was_done_and_failed_is_not_called_a_failure",
+        "the error that is raised says that nothing happened",
+    ),
     OpensExclusively: ("test_nobody_sees_a_step_of_a_creation", "``O_EXCL``"),
     OverwritesInPlace: ("test_nobody_sees_a_step_of_an_overwriting", "where it is"),
     DeletesThenCreates: ("test_nobody_sees_a_step_of_an_overwriting", "a reader finds none"),

@@ -116,6 +116,37 @@ class RevivesDroppedTables(CreateStrategy):
         return base
 
 
+class CallsALostReplyAFailure(CreateStrategy):
+    """Takes any error of the atomic step for a failure."""
+
+    def publish(self, target: str, data: bytes) -> Pointer | None:
+        try:
+            self.file_system.put(target, data, PutMode.CREATE)
+        except FileExists:
+            return None
+        except Exception as error:
+            raise StorageError("the commit failed", location=target) from error
+        return self.pointer_to(target)
+
+
+class DropsBlindly(CreateStrategy):
+    """Drops, and hides what the file system says."""
+
+    def drop(self) -> None:
+        with suppress(StorageError):
+            super().drop()
+
+
+class CallsALostDropAFailure(ServiceStrategy):
+    """Says that a table is still there whose drop was not answered."""
+
+    def drop(self) -> None:
+        try:
+            self.ask("set", new=None)
+        except (ConnectionError, TimeoutError) as lost:
+            raise StorageError("the table was not dropped") from lost
+
+
 class LocksThreads(CreateStrategy):
     """Looks and writes under a lock that other processes know nothing of."""
 
@@ -213,6 +244,9 @@ BROKEN: dict[type[CommitStrategy], tuple[str, str]] = {
     TrustsTheHint: ("test_a_crash_at_any_step_leaves_the_old_or_the_new_version", "dies at that step"),
     RevivesDroppedTables: ("test_a_commit_on_a_dropped_table_does_not_revive_it", "a stalled writer"),
     LocksThreads: ("test_a_writer_that_is_held_up_overwrites_no_other_process", "A lock of threads"),
+    CallsALostReplyAFailure: ("test_a_step_that_was_done_and_failed_is_not_called_a_failure", "doubles its rows"),
+    DropsBlindly: ("test_a_drop_that_meets_a_fault_says_what_is_so", "said to be dropped, and the table is there"),
+    CallsALostDropAFailure: ("test_a_drop_that_meets_a_fault_says_what_is_so", "and the table is gone"),
     WaitsForItself: ("test_no_update_of_many_writers_is_lost", "did not end within 3 s"),
     TakesALostReplyForAConflict: (LOST_REPLY, "is reported as a conflict"),
     TakesALostReplyForDone: (LOST_REPLY, "a success that was none"),

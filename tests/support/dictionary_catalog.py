@@ -6,6 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from icefield import FileIO
 from icefield.abc import (
     CatalogAbility,
     CatalogBackend,
@@ -17,7 +18,6 @@ from icefield.abc import (
     Page,
     Pointer,
     Proposal,
-    Storage,
     TableChange,
     TableName,
     ViewProposal,
@@ -73,7 +73,7 @@ class DictionaryStrategy(MetastoreStrategy):
 class DictionaryViews(MetastoreViews):
     """The pointers of the views of one warehouse."""
 
-    def __init__(self, io: Storage, store: Store) -> None:
+    def __init__(self, io: FileIO, store: Store) -> None:
         super().__init__(io)
         self.store = store
 

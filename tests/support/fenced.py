@@ -15,9 +15,9 @@ import doctest
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
+from icefield.base import lazy
 from repository import ROOT, tracked_files
 
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -56,7 +56,7 @@ class Page:
 
     path: Path
 
-    @cached_property
+    @lazy
     def text(self) -> str:
         """What it holds."""
         return (ROOT / self.path).read_text("utf-8")

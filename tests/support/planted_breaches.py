@@ -383,7 +383,7 @@ PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
     "a position delete file with another number of rows": (
         {},
         lambda p: p.edit_files(lambda d: d.update(record_count=2), content=1),
-        "deletes-damaged",
+        "delete-metrics",
     ),
     "a negative position": ({}, lambda p: p.edit_delete_file(at_position(-1)), "deletes-damaged"),
     "a position behind the end of its file": ({}, lambda p: p.edit_delete_file(at_position(5)), "delete-positions"),

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from icefield.abc import FileSystem, Proposal
-from icefield.errors import NoSuchTable, StorageError
+from icefield.errors import CommitStateUnknown, NoSuchTable, StorageError
 from icefield.toolkit import MetastoreStrategy, OutcomeUnknown
 
 
@@ -83,5 +83,9 @@ class ServiceStrategy(MetastoreStrategy):
             raise OutcomeUnknown(str(error)) from error
 
     def drop(self) -> None:
-        if self.ask("drop") is None:
+        try:
+            found = self.ask("drop")
+        except OSError as error:
+            raise CommitStateUnknown(f"the reply to dropping {self.location} was lost", table=self.table) from error
+        if found is None:
             raise NoSuchTable(f"no table {self.location}")

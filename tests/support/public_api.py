@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from icefield.base import lazy
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTING = ROOT / "framework/public-api.txt"
@@ -116,8 +117,8 @@ def _members(kind: type, homes: dict[type, str]) -> dict[str, Any]:
 
 
 def _member_lines(name: str, value: Any) -> Iterator[str]:
-    if isinstance(value, property | cached_property):
-        getter = value.fget if isinstance(value, property) else value.func
+    if isinstance(value, property | lazy):
+        getter = value.fget if isinstance(value, property) else value._compute
         yield f"{name} -> {inspect.signature(getter).return_annotation}" if getter else name
     elif isinstance(value, staticmethod | classmethod):
         yield f"{type(value).__name__} {name}{_signature(value.__func__)}"

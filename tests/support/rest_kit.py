@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,10 +75,11 @@ def _result(report: Path) -> KitResult:
 
 
 @contextmanager
-def reference_server(folder: Path, database: str | None = None) -> Iterator[str]:
+def reference_server(folder: Path, database: str | None = None, jvm: Sequence[str] = ()) -> Iterator[str]:
     """Java's reference server over files in a folder, until the block ends.
 
-    Its catalog is in SQLite in the folder, or in a database of PostgreSQL, by its URI as SQLAlchemy writes it.
+    Its catalog is in SQLite in the folder, or in a database of PostgreSQL, by its URI as SQLAlchemy writes it. ``jvm``
+    are options of Java.
     """
     port = free_port()
     found = jars()
@@ -94,9 +94,9 @@ def reference_server(folder: Path, database: str | None = None) -> Iterator[str]
     settings |= {"REST_PORT": str(port), "WAREHOUSE": f"file://{folder}/w", "JDBC_SCHEMA__VERSION": "V1"}
     environment = {f"CATALOG_{name}": value for name, value in settings.items()}
     options = ["-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", path]
-    command = [*java_17(), *options, f"{_PACKAGE}.RESTCatalogServer"]
+    command = [*java_17(), *jvm, *options, f"{_PACKAGE}.RESTCatalogServer"]
     ready = lambda: answers(f"http://127.0.0.1:{port}/v1/config")  # noqa: E731
-    with running(command, ready, environment={**os.environ, **environment}, seconds=180):
+    with running(command, ready, environment=environment, seconds=180):
         yield f"http://127.0.0.1:{port}"
 
 

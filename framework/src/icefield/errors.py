@@ -11,17 +11,25 @@ from typing import Any
 from icefield.secrets import without_userinfo
 
 
+def printable(text: str) -> str:
+    """A text in which every character that does not print (a control, a direction of writing) is spelt out."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
+
+
 class IcefieldError(Exception):
     """The root of every error that Icefield raises on purpose.
 
     Keyword arguments become attributes (``location``, ``table``, ``plugin``, ``field_id``, ...), so that a caller
-    can act on them without reading the message. Neither shows a password that is part of a location or a URI.
+    can act on them without reading the message. Neither shows a password that is part of a location or a URI, and the
+    message is one printable line, whatever characters are in the names that it holds.
     """
 
     retryable = False
 
     def __init__(self, message: str, **data: Any) -> None:
-        message = without_userinfo(message)
+        message = printable(without_userinfo(message))
         data = {name: without_userinfo(value) if isinstance(value, str) else value for name, value in data.items()}
         super().__init__(message)
         self.message = message
@@ -79,6 +87,10 @@ class StorageError(IcefieldError, OSError):
         super().__init__(message, **data)
         self.retryable = retryable
         self.data = {**self.data, "retryable": retryable}
+
+
+class NotDurable(StorageError):
+    """A file is published, and the storage did not confirm that it stays. Carries ``location``."""
 
 
 class AccessDenied(StorageError, PermissionError):
@@ -143,8 +155,22 @@ class ValidationFailed(CommitFailed, ValueError):
 class CommitStateUnknown(IcefieldError, RuntimeError):
     """The reply to a commit was lost and nobody can know whether it happened. No file was deleted.
 
-    Load the table again and look for the change before repeating it.
+    Load the table again and look for the change before repeating it. ``visible`` is true where the change is there, and
+    the storage did not confirm that it outlasts a loss of power.
     """
+
+    visible = False
+
+
+class PartlyCommitted(UserWarning):
+    """A service made a commit and left out a part of it, such as a tag that it does not keep.
+
+    The commit happened: do not repeat it. ``table`` is its name, ``missing`` says what is not there.
+    """
+
+    def __init__(self, message: str, table: tuple[str, ...] = (), missing: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.table, self.missing = table, missing
 
 
 class UnsafeCommit(IcefieldError, ValueError):

@@ -129,7 +129,7 @@ def test_a_table_is_described(run: Run, events: icefield.Table) -> None:
     assert "  owner: me" in lines
     found = run("describe", "db.events", "--output", "json").object
     assert found["uuid"] == events.metadata.table_uuid
-    assert found["current snapshot"] == events.current_snapshot().snapshot_id
+    assert found["current snapshot"] == str(events.current_snapshot().snapshot_id)
     assert found["summary"]["total-records"] == "2"
 
 
@@ -170,7 +170,7 @@ def test_snapshots_history_and_refs_are_listed(run: Run, events: icefield.Table)
     first, second = events.snapshots()
     events.manage_snapshots().create_tag(first.snapshot_id, "old").commit()
     listed = run("snapshots", "db.events", "--output", "json").objects
-    assert [row["snapshot_id"] for row in listed] == [first.snapshot_id, second.snapshot_id]
+    assert [row["snapshot_id"] for row in listed] == [str(first.snapshot_id), str(second.snapshot_id)]
     assert listed[1]["summary"]["added-records"] == "1"
     shown = dt.datetime.fromisoformat(listed[0]["committed_at"]).replace(tzinfo=dt.UTC)
     assert shown.timestamp() * 1000 == pytest.approx(first.timestamp_ms)
@@ -178,7 +178,7 @@ def test_snapshots_history_and_refs_are_listed(run: Run, events: icefield.Table)
     history = run("history", "db.events", "--output", "json").objects
     assert [row["is_current_ancestor"] for row in history] == [True, True]
     refs = {row["name"]: row for row in run("refs", "db.events", "--output", "json").objects}
-    assert (refs["old"]["type"], refs["old"]["snapshot_id"]) == ("TAG", first.snapshot_id)
+    assert (refs["old"]["type"], refs["old"]["snapshot_id"]) == ("TAG", str(first.snapshot_id))
     assert run("refs", "db.events").lines[0].startswith("name")
 
 

@@ -217,6 +217,34 @@ def test_manifests_span_the_partitions_between_their_bounds(spec: list[str]) -> 
     assert found.depth.sum() == sum((found.high - found.low + 1).tolist())
 
 
+@pytest.mark.parametrize("more", [("kind", "identity"), ("id", "bucket[2]")])
+def test_manifests_of_older_specs_count_as_well(more: tuple[str, str]) -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA, partition_spec=["month(at)"], properties=MARKED)
+    table.append(month_rows(12))
+    with table.update_spec() as update:
+        update.add_field(*more)
+    table.refresh()
+    table.append(month_rows(2))
+    found = manifests_of(table, partitions_of(table))
+    assert found.data == 2
+    assert found.spans is not None
+    assert len(found.spans) == 2
+    assert max(found.spans.tolist()) == 12
+    assert len(found.values) == 12
+    assert found.depth.tolist() == [2, 2, *[1] * 10]
+
+
+def test_a_manifest_without_the_field_may_hold_every_value() -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA, partition_spec=["kind"], properties=MARKED)
+    table.append(month_rows(3))
+    with table.update_spec() as update:
+        update.remove_field("kind").add_field("at", "month")
+    table.refresh()
+    table.append(month_rows(3))
+    found = manifests_of(table, partitions_of(table))
+    assert found.depth.tolist() == [2, 2, 2]
+
+
 def test_partitions_of_older_specs_keep_their_own_values() -> None:
     table = lived_in(memory_catalog())
     with table.transaction() as tx:

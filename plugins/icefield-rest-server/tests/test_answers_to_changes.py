@@ -14,8 +14,8 @@ from icefield.errors import AccessDenied, StorageError
 from icefield_rest_server import Settings, app
 from icefield_rest_server.answers import Answer
 from icefield_rest_server.idempotency import Begun, IdempotencyStore
+from local_client import LocalClient
 from rest_bodies import SCHEMA, VIEW_VERSION
-from starlette.testclient import TestClient
 
 TABLES = "/v1/namespaces/db/tables"
 VENDED = {"X-Iceberg-Access-Delegation": "vended-credentials"}
@@ -48,8 +48,8 @@ def vendor() -> Vendor:
 
 
 @pytest.fixture
-def client(catalog: Catalog, vendor: Vendor) -> TestClient:
-    return TestClient(app(catalog, Settings(vendor=vendor)))
+def client(catalog: Catalog, vendor: Vendor) -> LocalClient:
+    return LocalClient(app(catalog, Settings(vendor=vendor)))
 
 
 def setting(name: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def without_keys(answer: Any) -> Any:
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_commit_that_was_made_is_never_answered_as_refused(
-    client: TestClient, catalog: Catalog, vendor: Vendor, failure: Exception
+    client: LocalClient, catalog: Catalog, vendor: Vendor, failure: Exception
 ) -> None:
     catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
     vendor.fails = failure
@@ -79,7 +79,7 @@ def test_a_commit_that_was_made_is_never_answered_as_refused(
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_table_that_was_made_is_never_answered_as_refused(
-    client: TestClient, catalog: Catalog, vendor: Vendor, failure: Exception
+    client: LocalClient, catalog: Catalog, vendor: Vendor, failure: Exception
 ) -> None:
     vendor.fails = failure
     without_keys(client.post(TABLES, json={"name": "t", "schema": SCHEMA}, headers=VENDED))
@@ -90,7 +90,7 @@ def test_a_table_that_was_made_is_never_answered_as_refused(
 
 
 def test_what_changes_nothing_says_that_there_are_no_credentials(
-    client: TestClient, catalog: Catalog, vendor: Vendor
+    client: LocalClient, catalog: Catalog, vendor: Vendor
 ) -> None:
     catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
     vendor.fails = FAILURES[0]
@@ -100,7 +100,7 @@ def test_what_changes_nothing_says_that_there_are_no_credentials(
 
 
 def test_an_answer_by_its_key_says_what_was_done_though_there_are_no_credentials(
-    client: TestClient, catalog: Catalog, vendor: Vendor
+    client: LocalClient, catalog: Catalog, vendor: Vendor
 ) -> None:
     catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
     headers = {**VENDED, "Idempotency-Key": str(uuid4())}
@@ -114,7 +114,7 @@ def test_an_answer_by_its_key_says_what_was_done_though_there_are_no_credentials
 
 
 def test_a_table_that_was_renamed_is_not_answered_as_one_that_cannot_be_read(
-    client: TestClient, catalog: Catalog
+    client: LocalClient, catalog: Catalog
 ) -> None:
     location = catalog.create_table("db.t", pa.schema([("id", pa.int64())])).metadata_location
     Path(location.removeprefix("file://")).write_text("damaged")
@@ -126,7 +126,7 @@ def test_a_table_that_was_renamed_is_not_answered_as_one_that_cannot_be_read(
 
 
 def test_a_view_that_was_made_is_answered_though_it_cannot_be_read_again(
-    client: TestClient, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    client: LocalClient, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_: Any) -> Any:
         raise FAILURES[0]
@@ -162,7 +162,7 @@ def test_a_request_that_another_process_may_have_done_stays_in_doubt_where_nobod
         raise FAILURES[0]
 
     store = _Inherited()
-    client = TestClient(app(catalog, Settings(keys=store)))
+    client = LocalClient(app(catalog, Settings(keys=store)))
     monkeypatch.setattr(catalog.backend, "strategy", fails)
     answer = client.post(f"{TABLES}/t", json=setting("a"), headers={"Idempotency-Key": str(uuid4())})
     assert answer.status_code == 500, answer.text

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, clear_caches, load_catalog
 from icefield_rest_server import Settings, StaticCredentials, StaticTokens, app, plans
+from local_client import LocalClient
 from rest_description import check_answer, check_request
-from starlette.testclient import TestClient
 
 TABLE = "/v1/namespaces/db/tables/t"
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("name", pa.string()), ("raw", pa.binary())])
@@ -43,8 +43,8 @@ def table(catalog: Catalog) -> Table:
     return made
 
 
-def asking(catalog: Catalog, settings: Settings | None = None, **more: Any) -> TestClient:
-    made = TestClient(app(catalog, settings), **more)
+def asking(catalog: Catalog, settings: Settings | None = None, **more: Any) -> LocalClient:
+    made = LocalClient(app(catalog, settings), **more)
     made.event_hooks = {"response": [described]}
     return made
 
@@ -57,7 +57,7 @@ def described(answer: Any) -> None:
     check_answer(request.method, str(request.url), answer.status_code, answer.content)
 
 
-def planned(client: TestClient, body: Any, **more: Any) -> list[dict[str, Any]]:
+def planned(client: LocalClient, body: Any, **more: Any) -> list[dict[str, Any]]:
     """The tasks of all pages, each with its delete files put in."""
     answer = client.post(f"{TABLE}/plan", json=body, **more)
     assert answer.status_code == 200, answer.text
@@ -300,7 +300,7 @@ def test_a_plan_task_that_inflates_to_500_megabytes_is_no_plan_task(catalog: Cat
     ],
 )
 def test_a_filter_that_cannot_be_is_refused(catalog: Catalog, table: Table, given: Any) -> None:
-    client = TestClient(app(catalog))
+    client = LocalClient(app(catalog))
     answer = client.post(f"{TABLE}/plan", json={"filter": given})
     assert answer.status_code == 400, answer.text
     assert answer.json()["error"]["code"] == 400
@@ -314,7 +314,7 @@ def test_a_filter_that_cannot_be_is_refused(catalog: Catalog, table: Table, give
     ],
 )
 def test_a_filter_that_is_too_long_is_refused(catalog: Catalog, table: Table, given: Any, said: str) -> None:
-    answer = TestClient(app(catalog)).post(f"{TABLE}/plan", json={"filter": given})
+    answer = LocalClient(app(catalog)).post(f"{TABLE}/plan", json={"filter": given})
     refused(answer, 400, "IllegalArgumentException")
     assert said in answer.json()["error"]["message"]
 
@@ -326,7 +326,7 @@ def test_a_filter_of_too_many_parts_is_refused(catalog: Catalog, table: Table) -
             return {"type": "is-null", "term": "id"}
         return {"type": "or", "left": joined(count // 2), "right": joined(count - count // 2)}
 
-    client = TestClient(app(catalog))
+    client = LocalClient(app(catalog))
     answer = client.post(f"{TABLE}/plan", json={"filter": joined(5_001)})
     refused(answer, 400, "IllegalArgumentException")
     assert "10,000" in answer.json()["error"]["message"]
@@ -356,7 +356,7 @@ def test_an_answer_has_as_many_files_as_it_has_room_for(
 
 
 def test_a_plan_of_the_longest_filter_goes_on(catalog: Catalog, table: Table) -> None:
-    client = TestClient(app(catalog, Settings(max_plan_page=2)))
+    client = LocalClient(app(catalog, Settings(max_plan_page=2)))
     given = {"type": "not-in", "term": "name", "values": [f"x{number}" * 20 for number in range(8_500)]}
     given["values"] += ["y" * (2**20 - 30 - len(json.dumps(given, separators=(",", ":"))))]  # type: ignore[operator]
     assert len(planned(client, {"filter": given})) == 4  # all but that of nulls

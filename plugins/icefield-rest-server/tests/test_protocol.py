@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from icefield import Catalog, load_catalog
 from icefield_rest_server import JwtTokens, Settings, StaticCredentials, StaticTokens, app
+from local_client import LocalClient
 from rest_bodies import SCHEMA, VIEW_VERSION
 from rest_description import check_answer, check_request, operation_of
-from starlette.testclient import TestClient
 
 TABLE = "/v1/namespaces/db/tables/t"
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
@@ -45,14 +45,14 @@ def described(answer: Any) -> None:
 
 
 @pytest.fixture
-def client(catalog: Catalog) -> TestClient:
+def client(catalog: Catalog) -> LocalClient:
     """What asks the server; the description judges each request and answer."""
-    made = TestClient(app(catalog))
+    made = LocalClient(app(catalog))
     made.event_hooks = {"response": [described]}
     return made
 
 
-def posted(client: TestClient, path: str, body: Any, status: int = 200, **more: Any) -> Any:
+def posted(client: LocalClient, path: str, body: Any, status: int = 200, **more: Any) -> Any:
     answer = client.post(path, content=json.dumps(body), **more)
     assert answer.status_code == status, answer.text
     return answer.json() if answer.content else None
@@ -67,16 +67,16 @@ def failed(answer: Any, status: int, kind: str) -> str:
     return message
 
 
-def test_the_config_lists_what_the_catalog_behind_can_do_and_no_more(tmp_path: Path, client: TestClient) -> None:
+def test_the_config_lists_what_the_catalog_behind_can_do_and_no_more(tmp_path: Path, client: LocalClient) -> None:
     of_sql = client.get("/v1/config").json()["endpoints"]
-    of_folders = TestClient(app(opened(tmp_path, "directory"))).get("/v1/config").json()["endpoints"]
+    of_folders = LocalClient(app(opened(tmp_path, "directory"))).get("/v1/config").json()["endpoints"]
     assert set(of_folders) < set(of_sql)
     lacking = {each.split("/", 3)[3] for each in set(of_sql) - set(of_folders)}
     assert {"tables/rename", "transactions/commit", "namespaces/{namespace}/views", "views/rename"} <= lacking
-    failed(TestClient(app(opened(tmp_path, "directory"))).get("/v1/namespaces/db/views"), 404, "NotFoundException")
+    failed(LocalClient(app(opened(tmp_path, "directory"))).get("/v1/namespaces/db/views"), 404, "NotFoundException")
 
 
-def test_a_table_lives_its_life(client: TestClient, catalog: Catalog) -> None:
+def test_a_table_lives_its_life(client: LocalClient, catalog: Catalog) -> None:
     made = posted(client, "/v1/namespaces/db/tables", {"name": "t", "schema": SCHEMA, "properties": {"a": "b"}})
     uuid = made["metadata"]["table-uuid"]
     catalog.load_table("db.t").append(ROWS)
@@ -106,7 +106,7 @@ def test_a_table_lives_its_life(client: TestClient, catalog: Catalog) -> None:
     failed(client.get(TABLE), 404, "NoSuchTableException")
 
 
-def test_a_staged_table_is_made_by_the_commit_alone(client: TestClient, catalog: Catalog) -> None:
+def test_a_staged_table_is_made_by_the_commit_alone(client: LocalClient, catalog: Catalog) -> None:
     staged = posted(client, "/v1/namespaces/db/tables", {"name": "t", "schema": SCHEMA, "stage-create": True})
     assert "metadata-location" not in staged
     assert not catalog.table_exists("db.t")
@@ -132,7 +132,9 @@ def test_a_staged_table_is_made_by_the_commit_alone(client: TestClient, catalog:
     assert catalog.load_table("db.t").scan().count() == 2
 
 
-def test_only_snapshots_that_a_ref_names_are_sent_where_that_is_asked_for(client: TestClient, catalog: Catalog) -> None:
+def test_only_snapshots_that_a_ref_names_are_sent_where_that_is_asked_for(
+    client: LocalClient, catalog: Catalog
+) -> None:
     table = catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
     for _ in range(3):
         table.append(ROWS)
@@ -147,7 +149,7 @@ def test_a_table_is_registered_over_nothing_and_never_over_another(tmp_path: Pat
     with opened(tmp_path, kind) as catalog:
         catalog.create_namespace("db")
         source = catalog.create_table("db.s", pa.schema([("id", pa.int64())]))
-        client = TestClient(app(catalog))
+        client = LocalClient(app(catalog))
         given = {"name": "t", "metadata-location": source.metadata_location, "overwrite": True}
         made = posted(client, "/v1/namespaces/db/register", given)
         assert made["metadata"]["table-uuid"] == source.metadata.table_uuid
@@ -161,7 +163,7 @@ def test_a_table_is_registered_over_nothing_and_never_over_another(tmp_path: Pat
 def test_a_table_that_is_made_anew_in_the_place_of_another_is_not_taken_for_it(tmp_path: Path, kind: str) -> None:
     with opened(tmp_path, kind) as catalog:
         catalog.create_namespace("db")
-        client = TestClient(app(catalog))
+        client = LocalClient(app(catalog))
         made = client.post("/v1/namespaces/db/tables", json={"name": "t", "schema": SCHEMA})
         held = {"If-None-Match": made.headers["etag"]}
         assert client.get(TABLE, headers=held).status_code == 304
@@ -179,7 +181,7 @@ def test_a_version_has_one_etag_for_each_mode_whoever_asks(tmp_path: Path, kind:
         catalog.create_namespace("db")
         catalog.create_table("db.t", pa.schema([("id", pa.int64())])).append(ROWS)
         change = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"c": "d"}}]}
-        first, second = TestClient(app(catalog)), TestClient(app(catalog))
+        first, second = LocalClient(app(catalog)), LocalClient(app(catalog))
         etag = first.post(TABLE, json=change).headers["etag"]
         assert [each.get(TABLE).headers["etag"] for each in (first, second, second)] == [etag] * 3
         of_refs = {each.get(TABLE, params={"snapshots": "refs"}).headers["etag"] for each in (first, second)}
@@ -191,7 +193,7 @@ def test_a_version_has_one_etag_for_each_mode_whoever_asks(tmp_path: Path, kind:
             assert first.get(TABLE, headers={"If-None-Match": other}).status_code == 200, other
 
 
-def test_several_tables_change_in_one_step_or_not_at_all(client: TestClient, catalog: Catalog, tmp_path: Path) -> None:
+def test_several_tables_change_in_one_step_or_not_at_all(client: LocalClient, catalog: Catalog, tmp_path: Path) -> None:
     for name in ("a", "b"):
         posted(client, "/v1/namespaces/db/tables", {"name": name, "schema": SCHEMA})
 
@@ -211,7 +213,7 @@ def test_several_tables_change_in_one_step_or_not_at_all(client: TestClient, cat
     assert [catalog.load_table(f"db.{name}").properties["by"] for name in ("a", "b")] == ["1", "1"]
 
 
-def test_a_view_lives_its_life(client: TestClient, catalog: Catalog) -> None:
+def test_a_view_lives_its_life(client: LocalClient, catalog: Catalog) -> None:
     given = {"name": "v", "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
     made = posted(client, "/v1/namespaces/db/views", given)
     failed(client.post("/v1/namespaces/db/views", json=given), 409, "AlreadyExistsException")
@@ -230,7 +232,7 @@ def test_a_view_lives_its_life(client: TestClient, catalog: Catalog) -> None:
     failed(client.get("/v1/namespaces/db/views/w"), 404, "NoSuchViewException")
 
 
-def test_listings_have_pages_where_they_are_asked_for(client: TestClient, catalog: Catalog) -> None:
+def test_listings_have_pages_where_they_are_asked_for(client: LocalClient, catalog: Catalog) -> None:
     for number in range(5):
         catalog.create_namespace(f"n{number}")
     assert len(client.get("/v1/namespaces").json()["namespaces"]) == 6
@@ -271,7 +273,7 @@ def test_listings_have_pages_where_they_are_asked_for(client: TestClient, catalo
     ],
 )
 def test_a_request_that_cannot_be_is_answered_by_the_error_model(
-    client: TestClient, catalog: Catalog, method: str, path: str, body: bytes | None
+    client: LocalClient, catalog: Catalog, method: str, path: str, body: bytes | None
 ) -> None:
     catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
     before = catalog.load_table("db.t").metadata_location
@@ -284,7 +286,7 @@ def test_a_request_that_cannot_be_is_answered_by_the_error_model(
 
 @pytest.mark.parametrize("name", ["b/secret", "b\\secret", "/b", "b/", ".", "..", "b\0", " "])
 def test_a_name_that_is_no_name_of_a_folder_is_refused_with_the_reason(
-    client: TestClient, catalog: Catalog, name: str
+    client: LocalClient, catalog: Catalog, name: str
 ) -> None:
     catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
     other = {"namespace": ["db"], "name": name}
@@ -309,7 +311,7 @@ def test_a_name_that_is_no_name_of_a_folder_is_refused_with_the_reason(
 
 
 def test_a_body_beyond_the_limit_is_refused_unread(catalog: Catalog) -> None:
-    client = TestClient(app(catalog, Settings(max_body=1000)))
+    client = LocalClient(app(catalog, Settings(max_body=1000)))
     assert client.post("/v1/namespaces", content=b" " * 1001).status_code == 413
 
     def parts() -> Iterator[bytes]:
@@ -319,7 +321,7 @@ def test_a_body_beyond_the_limit_is_refused_unread(catalog: Catalog) -> None:
 
 
 def test_nobody_from_elsewhere_is_let_in_without_authentication(catalog: Catalog) -> None:
-    client = TestClient(app(catalog), client=("192.0.2.1", 1))
+    client = LocalClient(app(catalog), client=("192.0.2.1", 1))
     failed(client.get("/v1/namespaces"), 403, "ForbiddenException")
     assert client.get("/health/live").status_code == 200
 
@@ -332,7 +334,7 @@ def test_only_a_known_token_is_let_in_and_may_do_what_is_allowed(catalog: Catalo
         return principal.name == "alice" or (operation.startswith(("load", "list")) and target[:1] != ("secret",))
 
     settings = Settings(authenticator=StaticTokens.from_file(file), authorizer=may)
-    client = TestClient(app(catalog, settings), client=("192.0.2.1", 1))
+    client = LocalClient(app(catalog, settings), client=("192.0.2.1", 1))
 
     def asked(token: str | None, method: str = "GET", path: str = "/v1/namespaces", **more: Any) -> Any:
         return client.request(method, path, headers={"Authorization": f"Bearer {token}"} if token else {}, **more)
@@ -381,7 +383,7 @@ def test_credentials_are_given_by_prefix_to_those_who_ask_for_them_and_shown_to_
     location = catalog.create_table("db.t", pa.schema([("id", pa.int64())])).metadata.location
     vendor = StaticCredentials({location: {"s3.secret-access-key": "hush-hush"}, "s3://other": {"k": "v"}})
     settings = Settings(vendor=vendor)
-    client = TestClient(app(catalog, settings))
+    client = LocalClient(app(catalog, settings))
     assert "hush" not in client.get(TABLE).text
     given = client.get(TABLE, headers={"X-Iceberg-Access-Delegation": "vended-credentials"}).json()
     assert given["config"]["s3.secret-access-key"] == "hush-hush"
@@ -391,7 +393,7 @@ def test_credentials_are_given_by_prefix_to_those_who_ask_for_them_and_shown_to_
     assert "hush" not in repr((settings, vendor)) + caplog.text + client.get("/metrics").text
 
 
-def test_a_request_with_the_same_idempotency_key_is_done_once(client: TestClient, catalog: Catalog) -> None:
+def test_a_request_with_the_same_idempotency_key_is_done_once(client: LocalClient, catalog: Catalog) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     first = posted(client, "/v1/namespaces/db/tables", {"name": "t", "schema": SCHEMA}, headers=key)
     again = posted(client, "/v1/namespaces/db/tables", {"name": "t", "schema": SCHEMA}, headers=key)
@@ -404,7 +406,7 @@ def test_a_request_with_the_same_idempotency_key_is_done_once(client: TestClient
 
 
 @pytest.mark.parametrize("form", ["x", "", "{%s}", "urn:uuid:%s", "%s ,%s", "%s-", "undashed"])
-def test_an_idempotency_key_is_a_uuid_in_its_one_form(client: TestClient, catalog: Catalog, form: str) -> None:
+def test_an_idempotency_key_is_a_uuid_in_its_one_form(client: LocalClient, catalog: Catalog, form: str) -> None:
     key = str(uuid4())
     given = key.replace("-", "") if form == "undashed" else form.replace("%s", key)
     bad = client.post("/v1/namespaces", json={"namespace": ["x"]}, headers={"Idempotency-Key": given})
@@ -415,7 +417,7 @@ def test_an_idempotency_key_is_a_uuid_in_its_one_form(client: TestClient, catalo
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("path", ["/v1/config", "/health/live", "/health/ready", "/metrics", "/v1/namespaces"])
-def test_a_path_that_is_there_says_which_methods_it_has(client: TestClient, path: str, method: str) -> None:
+def test_a_path_that_is_there_says_which_methods_it_has(client: LocalClient, path: str, method: str) -> None:
     answer = client.request(method, path)
     allowed = {"/v1/config": "GET", "/v1/namespaces": "GET, POST"}.get(path, "GET, HEAD")
     if method in allowed.split(", "):
@@ -426,7 +428,7 @@ def test_a_path_that_is_there_says_which_methods_it_has(client: TestClient, path
     assert client.get(path).status_code == 200
 
 
-def test_it_says_how_it_is_and_what_it_did(client: TestClient) -> None:
+def test_it_says_how_it_is_and_what_it_did(client: LocalClient) -> None:
     client.get("/v1/namespaces")
     assert client.get("/health/ready").status_code == 200
     said = client.get("/metrics").text

@@ -12,8 +12,8 @@ from icefield import Catalog, Plugins, load_catalog
 from icefield.abc import MetricsReported
 from icefield_rest_server import Principal, Settings, app
 from icefield_rest_server.observing import Metrics
+from local_client import LocalClient
 from rest_description import check_answer, check_request
-from starlette.testclient import TestClient
 from tables import Listener
 
 TABLE = "/v1/namespaces/db/tables/t"
@@ -69,7 +69,7 @@ def answered(answer: Any, status: int, kind: str | None = None) -> str:
 
 
 def test_reports_reach_listeners_and_the_metrics(catalog: Catalog, listener: Listener) -> None:
-    client = TestClient(app(catalog))
+    client = LocalClient(app(catalog))
     listener.events.clear()
     for report in (SCAN, SCAN, COMMIT):
         answer = client.post(f"{TABLE}/metrics", json=report)
@@ -106,7 +106,7 @@ def test_reports_reach_listeners_and_the_metrics(catalog: Catalog, listener: Lis
     ],
 )
 def test_a_report_that_cannot_be_is_refused(catalog: Catalog, listener: Listener, change: dict[str, Any]) -> None:
-    client = TestClient(app(catalog))
+    client = LocalClient(app(catalog))
     listener.events.clear()
     answered(client.post(f"{TABLE}/metrics", json=SCAN | change), 400, "IllegalArgumentException")
     assert not listener.events
@@ -114,7 +114,7 @@ def test_a_report_that_cannot_be_is_refused(catalog: Catalog, listener: Listener
 
 
 def test_the_greatest_numbers_of_a_report_are_counted(catalog: Catalog) -> None:
-    client = TestClient(app(catalog))
+    client = LocalClient(app(catalog))
     metrics = {
         "result-data-files": {"unit": "count", "value": 2**63 - 1},
         "total-planning-duration": {"count": 1, "time-unit": "nanoseconds", "total-duration": 2**63 - 1},
@@ -130,14 +130,14 @@ def test_a_request_that_cannot_be_counted_has_its_answer(
         raise OverflowError
 
     monkeypatch.setattr(Metrics, "ended", fails)
-    answered(TestClient(app(catalog)).get(TABLE), 200)
+    answered(LocalClient(app(catalog)).get(TABLE), 200)
     assert "loadTable is not counted" in caplog.text
 
 
 def test_a_table_without_its_metadata_file_is_a_fault_and_not_a_missing_table(catalog: Catalog) -> None:
     location = catalog.load_table("db.t").metadata_location
     Path(location.removeprefix("file://")).unlink()
-    client = TestClient(app(catalog))
+    client = LocalClient(app(catalog))
     assert location in answered(client.get(TABLE), 500, "ServiceFailureException")
     assert location in answered(client.post(f"{TABLE}/plan", json={}), 500, "ServiceFailureException")
     # In doubt is a client that sees a status from 500 on; here it is certain that nothing was done.
@@ -154,7 +154,7 @@ def test_who_may_plan_a_scan_may_have_the_rest_of_the_plan(catalog: Catalog) -> 
         return operation == "planTableScan"
 
     catalog.load_table("db.t").append(pa.table({"id": [2]}, SCHEMA))
-    client = TestClient(app(catalog, Settings(authorizer=allows, max_plan_page=1)))
+    client = LocalClient(app(catalog, Settings(authorizer=allows, max_plan_page=1)))
     first = client.post(f"{TABLE}/plan", json={}).json()
     answered(client.post(f"{TABLE}/tasks", json={"plan-task": first["plan-tasks"][0]}), 200)
     answered(client.get(f"{TABLE}/plan/{first['plan-id']}"), 200)

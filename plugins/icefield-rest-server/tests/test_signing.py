@@ -14,10 +14,10 @@ from icefield.errors import AccessDenied, InvalidArgument
 from icefield.metadata import updates_from_json
 from icefield_rest_server import Principal, S3Keys, S3Signer, Settings, StaticTokens, app
 from icefield_rest_server.aws_signature import signed_headers
+from local_client import LocalClient
 from rest_served import served
 from servers.s3 import S3
 from signed_store import KEY, REGION, SECRET, Store, signature
-from starlette.testclient import TestClient
 
 SCHEMA = pa.schema([("id", pa.int64())])
 TOKENS = {"writer": "token-of-the-writer", "reader": "token-of-the-reader"}
@@ -93,7 +93,7 @@ def test_a_table_elsewhere_and_a_client_that_does_not_ask_get_no_signatures(uri:
 
 
 def test_a_server_without_a_signer_does_not_offer_to_sign(behind: Catalog) -> None:
-    client = TestClient(app(behind, Settings()))
+    client = LocalClient(app(behind, Settings()))
     assert not any(each.endswith("/sign") for each in client.get("/v1/config").json()["endpoints"])
     assert client.post("/v1/namespaces/db/tables/t/sign", json={}).status_code == 404
 
@@ -105,7 +105,7 @@ class Signing:
     """Asks for signatures of requests to a bucket, for the table ``db.t``."""
 
     def __init__(self, behind: Catalog, settings: Settings, store: Store, s3: S3) -> None:
-        self._client = TestClient(app(behind, settings))
+        self._client = LocalClient(app(behind, settings))
         self.base = f"{store.url}/{s3.bucket}"
         self.bucket = s3.bucket
         self.prefix = behind.create_table("db.t", SCHEMA).location().removeprefix(f"s3://{s3.bucket}/")

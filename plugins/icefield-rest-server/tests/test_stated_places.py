@@ -11,8 +11,8 @@ import pytest
 from icefield import Catalog, load_catalog
 from icefield.errors import StorageError
 from icefield_rest_server import app
+from local_client import LocalClient
 from rest_bodies import SCHEMA, VIEW_VERSION
-from starlette.testclient import TestClient
 
 TABLES, VIEWS = "/v1/namespaces/db/tables", "/v1/namespaces/db/views"
 NOWHERE = ("nosuch://x/y", "file:///proc/x", "file:///dev/null/x", f"file:///tmp/{'n' * 300}")
@@ -34,8 +34,8 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 
 @pytest.fixture
-def client(catalog: Catalog) -> TestClient:
-    return TestClient(app(catalog))
+def client(catalog: Catalog) -> LocalClient:
+    return LocalClient(app(catalog))
 
 
 def refused(answer: Any) -> None:
@@ -44,7 +44,7 @@ def refused(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("place", NOWHERE)
-def test_nothing_is_made_at_a_place_that_cannot_be(client: TestClient, catalog: Catalog, place: str) -> None:
+def test_nothing_is_made_at_a_place_that_cannot_be(client: LocalClient, catalog: Catalog, place: str) -> None:
     refused(client.post(TABLES, json={"name": "t", "schema": SCHEMA, "location": place}))
     view = {"name": "v", "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
     refused(client.post(VIEWS, json=view | {"location": place}))
@@ -55,7 +55,7 @@ def test_nothing_is_made_at_a_place_that_cannot_be(client: TestClient, catalog: 
 
 @pytest.mark.parametrize("place", ["nosuch://x/y", "file:///proc/x", f"file:///tmp/{LONG}"])
 def test_a_change_to_a_place_that_cannot_be_is_known_to_be_undone(
-    client: TestClient, catalog: Catalog, place: str
+    client: LocalClient, catalog: Catalog, place: str
 ) -> None:
     before = catalog.create_table("db.t", pa.schema([("id", pa.int64())])).metadata_location
     view = catalog.create_view("db.v", pa.schema([("id", pa.int64())]), {"spark": "SELECT 1"}).metadata_location
@@ -70,7 +70,7 @@ def test_a_change_to_a_place_that_cannot_be_is_known_to_be_undone(
     assert catalog.load_view("db.v").metadata_location == view
 
 
-def test_a_namespace_in_a_place_that_cannot_be_has_no_tables(client: TestClient) -> None:
+def test_a_namespace_in_a_place_that_cannot_be_has_no_tables(client: LocalClient) -> None:
     given = {"namespace": ["n"], "properties": {"location": "nosuch://x/"}}
     assert client.post("/v1/namespaces", json=given).status_code == 200
     refused(client.post("/v1/namespaces/n/tables", json={"name": "t", "schema": SCHEMA}))
@@ -80,11 +80,11 @@ def test_a_namespace_in_a_place_that_cannot_be_has_no_tables(client: TestClient)
 def test_a_name_that_is_too_long_for_the_disk_is_not_to_be_tried_again(tmp_path: Path, kind: str) -> None:
     with opened(tmp_path, kind) as catalog:
         catalog.create_namespace("db")
-        refused(TestClient(app(catalog)).post(TABLES, json={"name": LONG, "schema": SCHEMA}))
+        refused(LocalClient(app(catalog)).post(TABLES, json={"name": LONG, "schema": SCHEMA}))
 
 
 def test_a_store_that_fails_at_a_stated_place_is_to_be_tried_again(
-    client: TestClient, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: LocalClient, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any, **__: Any) -> Any:
         raise StorageError("the store is busy", retryable=True)

@@ -30,11 +30,11 @@ from icefield_rest_server.processes import Counts, OneProcess, Processes, shared
 from icefield_rest_server.routes import ENDPOINTS
 from icefield_rest_server.shared_keys import SharedKeys
 from killing import SWAP
+from local_client import LocalClient
 from rest_bodies import SCHEMA
 from rest_process import begin, end
 from servers.process import free_port, listening, uri_of
 from sqlalchemy.engine.default import DefaultDialect
-from starlette.testclient import TestClient
 
 STEPS = (*SWAP, (DefaultDialect, "do_execute"), (DefaultDialect, "do_commit"))
 EACH = 1 if os.environ.get("ICEFIELD_SOAK") else 7  # of the steps that a kill falls on
@@ -306,7 +306,7 @@ def test_an_answer_that_is_given_again_has_credentials_that_are_not_kept(tmp_pat
         catalog.create_namespace("db")
         vendor = StaticCredentials({f"file://{tmp_path}/warehouse": given})
         settings = Settings(vendor=vendor, shared=str(folder) if shared else None)
-        with TestClient(app(catalog, settings)) as client:
+        with LocalClient(app(catalog, settings)) as client:
             body = {"name": "t", "schema": SCHEMA}
             found = [client.post("/v1/namespaces/db/tables", json=body, headers=asking) for _ in range(2)]
             bare = {"Idempotency-Key": asking["Idempotency-Key"]}
@@ -340,7 +340,7 @@ def test_a_store_of_ones_own_keeps_the_answers(tmp_path: Path) -> None:
             self.said.append(f"end {key} {answer.status if answer else None}")
 
     with load_catalog("served", type="sql", uri="sqlite://", warehouse=f"file://{tmp_path}") as catalog:
-        client = TestClient(app(catalog, Settings(keys=Store())))
+        client = LocalClient(app(catalog, Settings(keys=Store())))
         client.post("/v1/namespaces", json={"namespace": ["a"]}, headers={"Idempotency-Key": "k"})
     assert Store.said == ["begin k", "end k 200"]
 

@@ -118,12 +118,6 @@ def test_an_answer_is_read_no_further_than_it_may_be_long(
         catalog.load_table("db.t")
 
 
-def test_a_404_of_something_else_is_no_missing_table(catalog: Catalog, between: Between) -> None:
-    between.behave = lambda asked, forward: Answered(404, {"Content-Type": "text/html"}, b"<html>not here</html>")
-    with pytest.raises(StorageError, match="'prefix'"):
-        catalog.load_table("db.t")
-
-
 @pytest.mark.parametrize("given", [{"snapshot-loading-mode": "few"}, {"scan-planning-mode": "nowhere"}])
 def test_what_is_not_supported_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(InvalidArgument, match="not supported"):

@@ -440,14 +440,14 @@ MODELS: dict[str, tuple[Any, type[IcefieldError]]] = {
     "a null message": ({"error": {"message": None, "type": "NoSuchTableException", "code": 404}}, NoSuchTable),
     "a stack": ({"error": {"message": "no", "type": "NoSuchTableException", "code": 404, "stack": ["a"]}}, NoSuchTable),
     "a null stack": ({"error": {"message": "", "type": "NoSuchTableException", "stack": None}}, NoSuchTable),
-    "another shape": ({"message": "no"}, StorageError),
-    "a string": ({"error": "no"}, StorageError),
-    "null": ({"error": None}, StorageError),
-    "a list": ([], StorageError),
-    "a page": (b"<html><body>404</body></html>", StorageError),
-    "nothing": (b"", StorageError),
-    "bytes": (b"\x00\xff" * 100, StorageError),
-    "a long page": (b"x" * 200_000, StorageError),
+    "another shape": ({"message": "no"}, NoSuchTable),
+    "a string": ({"error": "no"}, NoSuchTable),
+    "null": ({"error": None}, NoSuchTable),
+    "a list": ([], NoSuchTable),
+    "a page": (b"<html><body>404</body></html>", NoSuchTable),
+    "nothing": (b"", NoSuchTable),
+    "bytes": (b"\x00\xff" * 100, NoSuchTable),
+    "a long page": (b"x" * 200_000, NoSuchTable),
 }
 
 

@@ -58,6 +58,17 @@ def test_only_the_partitions_that_are_asked_for_are_added(ice: Any, folder: str)
     assert [row.id for row in rows(ice, "db.t")] == [0, 2]
 
 
+def test_files_without_a_suffix_are_added_and_others_passed_over(ice: Any, folder: str) -> None:
+    ice.sql("CREATE TABLE db.t (id bigint, kind string, day date) PARTITIONED BY (kind, day)")
+    for number, path in enumerate(sorted(Path(folder).rglob("part-*.parquet"))):
+        path.rename(path.with_name(("000000_0", "part-00000", "x.parq", "y.pq")[number]))
+    (Path(folder) / "readme.txt").write_text("of no format")
+    added = ice.sql(f"CALL test.system.add_files('db.t', '`parquet`.`{folder}`')").collect()
+    assert added == [(4, 4)]
+    assert rows(ice, "db.t", road="arrow") == rows(ice, "db.t")
+    assert ice.count("db.t") == 4
+
+
 def test_files_are_not_added_where_what_their_folders_say_would_be_lost(ice: Any, folder: str) -> None:
     ice.sql("CREATE TABLE db.t (id bigint, kind string, day date) PARTITIONED BY (kind)")
     with pytest.raises(InvalidArgument, match="has no column 'day'"):

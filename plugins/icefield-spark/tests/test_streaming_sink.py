@@ -264,6 +264,22 @@ def test_a_function_of_foreach_batch_finds_what_it_has_appended(sink: icefield.T
     assert ids(sink) == [1, 1]
 
 
+def test_an_epoch_whose_snapshot_has_expired_is_in_the_table_once(sink: icefield.Table, driver: Driver) -> None:
+    driver.run(0, [(1, "a")])
+    driver.run(1, [(2, "b")])
+    sink.refresh().append(pa.table({"id": pa.array([9], pa.int64()), "state": ["z"]}))
+    sink.append(sink.scan("id = 9").to_arrow(), snapshot_properties=epoch_properties("mine", 4))
+    sink.maintenance.rewrite_data_files(rewrite_all=True)
+    sink.delete("id = 9")
+    sink.maintenance.expire_snapshots(older_than="2100-01-01", retain_last=1)
+    assert len(sink.refresh().snapshots()) == 1
+    driver.run(1, [(2, "b")], run="run-2")
+    driver.run(0, [(1, "a")], run="run-2")
+    assert (ids(sink), is_written(sink, "mine", 4), is_written(sink, "mine", 5)) == ([1, 2], True, False)
+    driver.run(2, [(3, "c")], run="run-2")
+    assert ids(sink) == [1, 2, 3]
+
+
 def test_what_travels_to_executors_holds_no_option(driver: Driver) -> None:
     assert b"sqlite" not in pickle.dumps(driver.writer())
     assert repr(driver.writer()) == "icefield"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -11,7 +12,7 @@ from typing import Any
 from icefield.abc import FileInfo, InputFile, OutputStream, PutMode
 from icefield.builtin.local import LocalFileSystem, path_of
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.errors import FileMissing, InvalidFile, StorageError
+from icefield.errors import FileExists, FileMissing, InvalidFile, StorageError
 from icefield.toolkit import FetchedRange, RangedInput
 
 
@@ -31,6 +32,24 @@ class SwallowsWhatCloseSays(LocalFileSystem):
         stream.write, stream.tell = kept.write, kept.tell  # type: ignore[method-assign]
         stream.close = write_and_close  # type: ignore[method-assign]
         return stream
+
+
+class CallsALostReplyAFailure(LocalFileSystem):
+    """Links, and takes whatever the system says then for a failure."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        if mode is not PutMode.CREATE:
+            return super().put(location, data, mode)
+        target = path_of(location)
+        temporary, _ = self._write_temporary(target, data)
+        try:
+            os.link(temporary, target)
+        except FileExistsError as error:
+            raise FileExists("taken", location=location) from error
+        except OSError as error:
+            raise StorageError("cannot create", location=location) from error
+        finally:
+            os.unlink(temporary)
 
 
 class LetsErrorsThrough(LocalFileSystem):

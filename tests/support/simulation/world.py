@@ -10,12 +10,12 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from random import Random
 from threading import get_ident
 from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
+from icefield.base import lazy
 from icefield.errors import IcefieldError
 
 Answer = TypeVar("Answer")
@@ -35,7 +35,7 @@ class Odds:
     crash_before: int = 4
     crash_after: int = 6
 
-    @cached_property
+    @lazy
     def verdicts(self) -> tuple[str, ...]:
         """What goes wrong, as often as it does in a thousand requests; the others are at no place of it."""
         return (

@@ -315,13 +315,55 @@ def test_a_change_without_a_snapshot_whose_reply_was_lost_stays_unknown():
 
 
 @pytest.mark.spec("FS-13")
-def test_a_strategy_that_fails_after_it_committed_costs_no_data():
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError(), StorageError("a plugin is wrong")])
+def test_a_commit_that_a_strategy_calls_a_failure_is_found_in_the_table(error: Exception):
     def crash(attempt: int, outcome: Any) -> Any:
+        raise error
+
+    table = new_table()
+    around(table, after=crash).append(rows([1]))
+    assert ids(table.refresh()) == [1]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError()])
+def test_an_exception_of_nobody_after_a_change_without_a_mark_leaves_its_outcome_unknown(error: Exception):
+    def crash(attempt: int, outcome: Any) -> Any:
+        raise error
+
+    table = new_table()
+    with pytest.raises(CommitStateUnknown, match="look for the change") as raised:
+        around(table, after=crash).set_properties(a=1)
+    assert raised.value.__cause__ is error
+    assert table.refresh().properties["a"] == "1"
+
+
+def test_an_exception_of_nobody_before_a_change_is_raised_as_it_is():
+    def crash(attempt: int) -> Any:
         raise RuntimeError("a bug")
 
     table = new_table()
-    with pytest.raises(RuntimeError):
-        around(table, after=crash).append(rows([1]))
+    with pytest.raises(RuntimeError, match="a bug"):
+        around(table, before=crash).append(rows([1]))
+    assert not orphans(table)
+
+
+def test_an_interrupt_after_a_commit_deletes_nothing():
+    def interrupt(attempt: int, outcome: Any) -> Any:
+        raise KeyboardInterrupt
+
+    table = new_table()
+    with pytest.raises(KeyboardInterrupt):
+        around(table, after=interrupt).append(rows([1]))
+    assert ids(table.refresh()) == [1]
+
+
+def test_a_change_that_is_visible_and_not_durable_is_not_acknowledged():
+    def lose(attempt: int, outcome: Any) -> Any:
+        raise CommitStateUnknown("the disk did not confirm it", visible=True)
+
+    table = new_table()
+    with pytest.raises(CommitStateUnknown, match="the disk"):
+        around(table, after=lose).append(rows([1]))
     assert ids(table.refresh()) == [1]
 
 

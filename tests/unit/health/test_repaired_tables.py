@@ -385,7 +385,6 @@ def test_upkeep_that_changes_nothing_is_no_step(dry_run, monkeypatch):
     [
         ("a data file that is listed twice", Repair.REWRITE_MANIFESTS),
         ("a deletion vector with another cardinality", Repair.REWRITE_DATA_FILES),
-        ("a position delete file with another number of rows", Repair.REWRITE_DATA_FILES),
     ],
 )
 def test_a_dry_run_says_that_something_else_which_is_broken_hinders_a_repair(name, repair, tmp_path):

@@ -129,6 +129,48 @@ def test_a_later_copy_takes_what_came_since(catalog, tmp_path):
     assert contents(icefield.open_table(location)) == wanted
 
 
+def sizes_of(table: icefield.Table) -> list[tuple[int, int, int, int]]:
+    """By snapshot the bytes of its files and of those that it added, as its summary and as its entries have them."""
+    found = []
+    for each in table.snapshots():
+        live = table.inspect.entries(each.snapshot_id).to_pylist()
+        held = [(row["status"], row["snapshot_id"], row["data_file"]) for row in live if row["status"] != 2]
+        counted = [
+            (status == 1 and owner == each.snapshot_id, file["content_size_in_bytes"] or file["file_size_in_bytes"])
+            for status, owner, file in held
+        ]
+        summary = {name: int(each.summary.get(name, 0)) for name in ("total-files-size", "added-files-size")}
+        whole = sum(size for _, size in counted)
+        found.append((*summary.values(), whole, sum(size for is_new, size in counted if is_new)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("version", "file_format"), [(1, "parquet"), (2, "parquet"), (2, "avro"), (2, "orc"), (3, "parquet")]
+)
+def test_summaries_of_a_copy_state_the_bytes_of_its_own_files(catalog, tmp_path, version, file_format):
+    table = changed(catalog, version, file_format)
+    if version > 1:
+        table.maintenance.rewrite_position_delete_files(rewrite_all=True)
+        table.delete("id = 33")
+    _, location = copied(table, tmp_path)
+    for total, added, of_files, of_new in sizes_of(icefield.open_table(location)):
+        assert (total, added) == (of_files, of_new)
+    assert all(total == of_files for total, _, of_files, _ in sizes_of(table.refresh()))
+
+
+def test_a_later_copy_states_no_total_that_it_does_not_know(catalog, tmp_path):
+    table = changed(catalog, 2)
+    first, _ = copied(table, tmp_path)
+    table.delete("id = 31")
+    table.append(ROWS)
+    known = {each.snapshot_id for each in table.snapshots()[-2:]}
+    _, location = copied(table, tmp_path, start_version=first.latest_version)
+    moved = icefield.open_table(location)
+    for each, (total, _, held, _) in zip(moved.snapshots(), sizes_of(moved), strict=True):
+        assert total == held or (each.snapshot_id not in known and "total-files-size" not in each.summary)
+
+
 def test_a_copy_may_end_with_an_earlier_version(catalog, tmp_path):
     table = changed(catalog, 2)
     end = table.metadata.metadata_log[2].metadata_file

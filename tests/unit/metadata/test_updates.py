@@ -31,6 +31,9 @@ from icefield.metadata.updates import (
     SetStatistics,
     TableUpdate,
     UpgradeFormatVersion,
+    choose_schema,
+    choose_sort_order,
+    choose_spec,
 )
 from icefield.partitioning import UNSORTED, PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
@@ -177,7 +180,7 @@ def test_an_update_can_be_applied_more_than_once():
 
 
 @pytest.mark.spec("SCH-18", "SCH-19", "SCH-05", "META-07", "META-09")
-def test_a_schema_gets_the_next_id_and_an_identical_one_keeps_its_own():
+def test_a_schema_gets_the_next_id_and_an_identical_one_is_chosen_by_its_own():
     metadata = new_table()
     wider = with_column(metadata.schema(), EXTRA)
     second = apply_updates(metadata, [AddSchema(wider), SetCurrentSchema(-1)])
@@ -185,7 +188,8 @@ def test_a_schema_gets_the_next_id_and_an_identical_one_keeps_its_own():
     assert second.current_schema_id == second.schema().schema_id == 1
     assert second.schema() == wider
     assert second.last_column_id == 4
-    third = apply_updates(second, [AddSchema(metadata.schema()), SetCurrentSchema(-1)])
+    assert apply_updates(second, [AddSchema(metadata.schema())]) is second
+    third = apply_updates(second, choose_schema(second, metadata.schema(), 4))
     assert (len(third.schemas), third.current_schema_id, third.last_column_id) == (2, 0, 4)
     assert decode_metadata(encode_metadata(third), LOCATION) == third
 
@@ -243,7 +247,7 @@ def test_a_foreign_table_whose_spec_lost_its_column_can_still_be_changed():
 
 
 @pytest.mark.spec("PART-06", "PART-09", "PART-14", "META-12", "COMMIT-26", "META-11")
-def test_a_spec_gets_the_next_id_and_an_equivalent_one_keeps_its_own():
+def test_a_spec_gets_the_next_id_and_an_equivalent_one_is_chosen_by_its_own():
     metadata = new_table()
     by_name = PartitionSpec(PartitionField(3, 1001, "bucket[4]", "name_bucket"))
     second = apply_updates(metadata, [AddPartitionSpec(by_name), SetDefaultSpec(-1)])
@@ -252,7 +256,7 @@ def test_a_spec_gets_the_next_id_and_an_equivalent_one_keeps_its_own():
     assert second.last_partition_id == 1001
     assert apply_updates(second, [AddPartitionSpec(by_name)]) is second
     renumbered = PartitionSpec(PartitionField(2, 1007, "day", "ts_day"), spec_id=9)
-    third = apply_updates(second, [AddPartitionSpec(renumbered), SetDefaultSpec()])
+    third = apply_updates(second, choose_spec(second, renumbered))
     assert (len(third.partition_specs), third.default_spec_id, third.last_partition_id) == (2, 0, 1001)
     assert decode_metadata(encode_metadata(third), LOCATION) == third
 
@@ -299,7 +303,7 @@ def test_the_first_sort_order_has_id_1_and_replaced_ones_stay():
     by_name = SortOrder(SortField(3, "identity", "desc", "nulls-last"), order_id=7)
     changed = metadata
     for order in (by_id, by_name, UNSORTED, by_id):
-        changed = apply_updates(changed, [AddSortOrder(order), SetDefaultSortOrder()])
+        changed = apply_updates(changed, choose_sort_order(changed, order))
     assert [order.order_id for order in changed.sort_orders] == [0, 1, 2]
     assert changed.default_sort_order_id == 1
     assert changed.sort_order().fields == by_id.fields
@@ -327,6 +331,57 @@ def test_what_does_not_exist_cannot_become_current(update):
 def test_minus_one_needs_something_added_in_the_same_change(update):
     with pytest.raises(InvalidArgument, match="-1"):
         apply_updates(new_table(), [update])
+
+
+NAMED = with_column(new_table().schema(), EXTRA)
+BY_NAME = PartitionSpec(PartitionField(3, 1001, "bucket[4]", "name_bucket"))
+SORTED = SortOrder(SortField(1, "identity", "asc", "nulls-first"), order_id=1)
+KNOWN = {
+    "schema": (AddSchema(new_table().schema()), AddSchema(NAMED), SetCurrentSchema),
+    "spec": (AddPartitionSpec(new_table().spec()), AddPartitionSpec(BY_NAME), SetDefaultSpec),
+    "order": (AddSortOrder(UNSORTED), AddSortOrder(SORTED), SetDefaultSortOrder),
+}
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_minus_one_is_nothing_after_adding_again_what_the_table_has(kind):
+    known, new, choose = KNOWN[kind]
+    metadata = new_table()
+    with pytest.raises(InvalidArgument, match="-1 stands for"):
+        apply_updates(metadata, [known, choose()])
+    other = apply_updates(metadata, [new, choose()])
+    with pytest.raises(InvalidArgument, match="-1 stands for"):
+        apply_updates(other, [known, choose()])
+    with pytest.raises(InvalidArgument, match="-1 stands for"):
+        apply_updates(other, [new, choose()])
+    again = apply_updates(metadata, [new, choose(), new, choose(), choose(0), new, choose()])
+    assert again.current_schema_id + again.default_spec_id + again.default_sort_order_id == 1
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_what_a_table_has_already_is_chosen_by_its_id_and_what_is_chosen_already_is_left(kind):
+    known, new, choose = KNOWN[kind]
+    pick = {
+        "schema": lambda table, update: choose_schema(table, update.schema, table.last_column_id + 1),
+        "spec": lambda table, update: choose_spec(table, update.spec),
+        "order": lambda table, update: choose_sort_order(table, update.sort_order),
+    }[kind]
+    metadata = new_table()
+    assert pick(metadata, known) == ()
+    assert pick(metadata, new)[1] == choose(-1)
+    second = apply_updates(metadata, pick(metadata, new))
+    assert pick(second, new) == ()
+    assert pick(second, known) == (choose(0),)
+    third = apply_updates(second, pick(second, known))
+    assert pick(third, new) == (choose(1),)
+
+
+def test_an_added_schema_spec_or_order_states_the_id_that_it_gets():
+    metadata = new_table()
+    schema, _ = choose_schema(metadata, NAMED.with_schema_id(0), 4)
+    spec, _ = choose_spec(metadata, PartitionSpec(*BY_NAME.fields, spec_id=0))
+    order, _ = choose_sort_order(metadata, SortOrder(*SORTED.fields, order_id=7))
+    assert (schema.schema.schema_id, spec.spec.spec_id, order.sort_order.order_id) == (1, 1, 1)
 
 
 def test_schemas_and_specs_that_nothing_uses_can_be_removed_and_current_ones_cannot():

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from icefield.errors import InvalidArgument, InvalidMetadata, UnsupportedFeature, ValidationFailed
 from icefield.metadata import (
+    ViewRepresentation,
     apply_view_updates,
     decode_view_metadata,
     encode_view_metadata,
@@ -16,6 +17,10 @@ from icefield.metadata import (
     view_updates_from_json,
     view_updates_to_json,
 )
+from icefield.metadata.views import SetCurrentViewVersion, choose_view_version
+from icefield.schema import Schema
+from icefield.types import NestedField, StringType
+from msgspec.structs import replace as replace_version
 
 # As in the view specification's appendix.
 EXAMPLE: dict[str, Any] = {
@@ -123,7 +128,24 @@ def test_a_version_has_one_query_a_dialect_and_another_text_is_another_version()
     other = changed(metadata, added(representations=[{"type": "sql", "sql": "SELECT 2", "dialect": "spark"}]))
     assert [each.version_id for each in other.versions] == [1, 2]
     assert other.versions.find(1).sql == {"spark": "SELECT COUNT(1) FROM events"}
-    assert changed(metadata, added()) is metadata
+    with pytest.raises(InvalidArgument, match="no version -1"):
+        changed(metadata, added())
+    assert changed(metadata, [*added()[:-1], {"action": "set-current-view-version", "view-version-id": 1}]) is metadata
+
+
+def test_a_query_and_columns_that_a_view_has_already_are_chosen_by_their_ids() -> None:
+    first = decoded()
+    columns, version = first.schema(), first.current_version()
+    assert choose_view_version(first, columns, version) == (SetCurrentViewVersion(1),)
+    other = replace_version(version, representations=(ViewRepresentation("sql", "SELECT 2", "spark"),))
+    second = apply_view_updates(first, choose_view_version(first, columns, other))
+    assert (second.current_version_id, len(second.schemas)) == (2, 1)
+    assert choose_view_version(second, columns, version) == (SetCurrentViewVersion(1),)
+    wider = Schema(*columns.fields, NestedField(77, "more", StringType()))
+    third = apply_view_updates(second, choose_view_version(second, wider, other))
+    assert (third.current_version_id, third.current_version().schema_id, len(third.schemas)) == (3, 2, 2)
+    back = apply_view_updates(third, choose_view_version(third, columns, version))
+    assert (back.current_version_id, len(back.versions)) == (1, 3)
 
 
 @pytest.mark.spec("VIEW-04")

@@ -1,3 +1,5 @@
+import contextlib
+
 import pytest
 from evolving_schemas import POINT, example, single, update
 from format_strategies import schemas
@@ -203,3 +205,69 @@ def test_whatever_is_done_ids_stay_unique_fields_keep_theirs_and_nothing_is_used
     check_evolution(schema, result, last_column_id=last, format_version=2)
     assert max(result.field_ids, default=0) <= changes.last_column_id
     assert schema_from_json(schema_to_json(result)) == result
+
+
+DOTTED = Schema(
+    NestedField(1, "a.b", "int"),
+    NestedField(
+        2, "a", StructType(NestedField(3, "b", "int"), NestedField(4, "B.c", "int"), NestedField(5, "C", "int"))
+    ),
+    NestedField(6, "A", ListType(7, StructType(NestedField(8, "element", "int"), NestedField(9, "b", "int")))),
+    NestedField(
+        10,
+        "m",
+        MapType(
+            11,
+            "string",
+            12,
+            StructType(NestedField(13, "key", "int"), NestedField(14, "x", StructType(NestedField(20, "a", "int")))),
+        ),
+    ),
+    NestedField(15, "value", ListType(16, ListType(17, StructType(NestedField(18, "value", "int"))))),
+)
+
+
+@given(schemas() | st.sampled_from([example(), DOTTED]), st.data())
+def test_names_are_found_while_a_schema_changes_as_they_are_in_the_finished_schema(schema, data):
+    changes = SchemaUpdate(schema, last_column_id=schema.highest_field_id, format_version=2)
+    words = st.sampled_from(["a", "b", "A", "a.b", "B.c", "x", "key", "value", "element", "value.x", "m"])
+    for _ in range(data.draw(st.integers(0, 6))):
+        paths = sorted(map(changes._current().name_path, changes._current().field_ids))
+        path = data.draw(st.sampled_from([*paths, ("a",)]))
+        word = data.draw(words)
+        change = data.draw(
+            st.sampled_from(
+                [
+                    lambda u, p, w: u.rename_column(p, w),
+                    lambda u, p, w: u.delete_column(p),
+                    lambda u, p, w: u.move_first(p),
+                    lambda u, p, w: u.move_after(p, (*p[:-1], w)),
+                    lambda u, p, w: u.move_before(p, (*p[:-1], w)),
+                    lambda u, p, w: u.add_column((*p, w), ListType(1, POINT)),
+                    lambda u, p, w: u.add_column((*p[:-1], w), POINT),
+                    lambda u, p, w: u.union_by_name(Schema(NestedField(1, w, "long"), NestedField(2, "a", POINT))),
+                ]
+            )
+        )
+        with contextlib.suppress(IcefieldError):
+            change(changes, path, word)
+    frozen = changes._current()
+    names = [frozen.name_path(id_) for id_ in frozen.field_ids]
+    without = [tuple(part for part in path if part not in ("element", "value")) for path in names]
+    drawn = data.draw(st.lists(st.lists(words, min_size=1, max_size=4).map(tuple), max_size=5))
+    for path in [*names, *without, *drawn]:
+        for each in (path, tuple(map(str.upper, path)), path[1:]):
+            for sensitive in (True, False):
+                for name in (each, ".".join(each)):
+                    found = [node.id for node in changes._root.find(name, sensitive)]
+                    assert sorted(found) == sorted(frozen._lookup(name, sensitive)), (name, sensitive)
+
+
+@given(schemas() | st.sampled_from([example(), DOTTED]), schemas(), st.sampled_from([2, 3]))
+def test_a_union_that_is_refused_changes_nothing(schema, other, version):
+    changes = SchemaUpdate(schema, last_column_id=schema.highest_field_id, format_version=version)
+    before, last = changes._current(), changes.last_column_id
+    try:
+        changes.union_by_name(other)
+    except IcefieldError:
+        assert (changes._current(), changes.last_column_id) == (before, last)

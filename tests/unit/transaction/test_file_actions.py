@@ -328,17 +328,6 @@ def test_a_dynamic_overwrite_replaces_the_partitions_of_its_rows_and_no_others()
     assert table.current_snapshot().summary["replace-partitions"] == "true"
 
 
-@pytest.mark.spec("COMMIT-23")
-def test_files_of_an_older_spec_are_in_no_partition_of_the_current_one():
-    table = new_table("kind")
-    table.append(rows([1], "a"))
-    with table.update_spec() as update:
-        update.add_field("id", "bucket[2]")
-    table.append(rows([2], "a"))
-    table.dynamic_partition_overwrite(rows([2, 2], "a"))
-    assert ids(table) == [1, 2, 2]
-
-
 @pytest.mark.spec("COMMIT-23", "COMMIT-10")
 def test_a_dynamic_overwrite_is_evaluated_again_on_what_was_committed_meanwhile():
     table = new_table("kind")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from icefield.transaction.row_level import key_join
 from icefield.transaction.row_level.key_join import Keys
 
+FLOATS = st.sampled_from([0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1.5])
 KINDS = {
     "int": (pa.int32(), st.integers(-3, 3) | st.sampled_from([-(1 << 31), (1 << 31) - 1])),
     "long": (pa.int64(), st.integers(-3, 3) | st.sampled_from([-(1 << 63), (1 << 63) - 1])),
@@ -19,6 +21,8 @@ KINDS = {
     "time": (pa.time64("us"), st.integers(0, 3)),
     "timestamp": (pa.timestamp("us", "UTC"), st.integers(-3, 3)),
     "nanos": (pa.timestamp("ns"), st.integers(-3, 3)),
+    "float": (pa.float32(), FLOATS),
+    "double": (pa.float64(), FLOATS),
     "string": (pa.string(), st.sampled_from(["", "a", "b"])),
 }
 
@@ -43,11 +47,16 @@ def joins(draw: st.DrawFn) -> tuple[pa.Table, pa.RecordBatch, list[tuple[int, in
     kinds = draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=3))
     one = st.tuples(*(st.none() | KINDS[kind][1] for kind in kinds))
     own, here = draw(st.lists(one, max_size=12)), draw(st.lists(one, max_size=12))
-    pairs = [(i, j) for i, a in enumerate(here) for j, b in enumerate(own) if None not in a and a == b]
+    pairs = [(i, j) for i, a in enumerate(here) for j, b in enumerate(own) if _equal(a, b)]
     (batch,) = table(kinds, here).combine_chunks().to_batches() or [
         pa.RecordBatch.from_pylist([], schema=table(kinds, []).schema)
     ]
     return table(kinds, own), batch, pairs
+
+
+def _equal(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Null equals nothing; NaN equals NaN."""
+    return all(a is not None and (a == b or (a != a and b != b)) for a, b in zip(one, other, strict=True))
 
 
 @given(joins())

@@ -28,6 +28,7 @@ class ArrowIpcFormat(FileFormat):
 
     name = "arrow-ipc"
     extension = "arrow"
+    magic = b"ARROW1"
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
         return ArrowIpcReader(source, location)

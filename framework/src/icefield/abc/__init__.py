@@ -23,7 +23,6 @@ from icefield.abc.file_system import (
 )
 from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, ManifestReadRequest
 from icefield.abc.scans import ListedFile, ListedFiles, ListedNumbers, ListedValues, ScanAsked, ScanListing, ScanService
-from icefield.abc.storage import Storage
 from icefield.abc.views import CurrentView, ViewProposal
 from icefield.abc.work import Attempt, Done, Note, Swept, Traces, Work, WorkRunner
 from icefield.expressions import BooleanExpression
@@ -78,7 +77,6 @@ __all__ = [
     "ScanService",
     "Schema",
     "Split",
-    "Storage",
     "Swept",
     "TableChange",
     "TableMetadata",

@@ -16,9 +16,9 @@ from icefield.errors import NoSuchNamespace, NotSupportedByCatalog
 
 if TYPE_CHECKING:
     from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, TableChange
-    from icefield.abc.storage import Storage
     from icefield.abc.views import CurrentView, ViewProposal
     from icefield.metadata import TableUpdate
+    from icefield.storage import FileIO
 
 NamespaceName = tuple[str, ...]
 """The levels of a namespace: ``("lake", "raw")``."""
@@ -93,7 +93,7 @@ class CatalogBackend(ABC):
         """
         return frozenset()
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
         self.name = name
         self.properties: dict[str, str] = dict(properties)
         self.io = io

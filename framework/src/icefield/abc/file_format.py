@@ -207,6 +207,12 @@ class FileFormat(ABC):
     extension: ClassVar[str]
     """The suffix of a file name, without the dot."""
 
+    magic: ClassVar[bytes] = b""
+    """The bytes that every file of the format begins with; empty where there are none.
+
+    A file without a known suffix is of the format whose bytes it begins with.
+    """
+
     @property
     def abilities(self) -> frozenset[FormatAbility]:
         """What is declared: as a rule an attribute of the class, ``abilities = frozenset({...})``.

@@ -17,7 +17,6 @@ from icefield.abc import (
     FileSystemAbility,
     NamespaceName,
     Page,
-    Storage,
     TableName,
 )
 from icefield.builtin.namespaces import NamespaceFolder, folders_in, is_table
@@ -30,6 +29,7 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import decode_metadata
+from icefield.storage import FileIO
 from icefield.toolkit.versioned_strategy import VersionedStrategy
 
 Name = TypeVar("Name", NamespaceName, TableName)
@@ -43,7 +43,7 @@ class DirectoryBackend(CatalogBackend):
 
     abilities = frozenset({CatalogAbility.REGISTRATION, CatalogAbility.NESTED_NAMESPACES})
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
         super().__init__(name, properties, io)
         warehouse = self.properties.get("warehouse")
         if not warehouse:

@@ -14,18 +14,38 @@ import os
 import stat as stats
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
-from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, LocationRefused, StorageError
+from icefield.errors import (
+    AccessDenied,
+    FileExists,
+    FileMissing,
+    IcefieldError,
+    LocationRefused,
+    NotDurable,
+    StorageError,
+)
 from icefield.storage import local_path
 from icefield.toolkit import ArrowInput
 
 TEMPORARY_SUFFIX = ".icefield-tmp"
 """Names ending so are of files that were never published; orphan removal takes them."""
+
+_REFUSALS: Final = frozenset(
+    getattr(errno, name)
+    for name in (
+        *("EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR", "EISDIR", "EEXIST", "ENOTEMPTY", "ELOOP", "EMLINK", "EXDEV"),
+        *("ENAMETOOLONG", "ENOSPC", "EDQUOT", "EFBIG", "EINVAL", "ENOSYS", "ENOTSUP", "EOPNOTSUPP"),
+    )
+    if hasattr(errno, name)
+)
+"""Answers that say that nothing was done. Any other error leaves open what a far disk has done, or will do."""
+
+_FLUSHES_NO_FOLDERS: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 class LocalFileSystem(FileSystem):
@@ -44,21 +64,21 @@ class LocalFileSystem(FileSystem):
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         target = path_of(location)
         with translated(location):
-            temporary = self._write_temporary(target, data)
-            try:
-                if mode is PutMode.CREATE:
-                    os.link(temporary, target)
-                else:
-                    os.replace(temporary, target)
-            finally:
-                with suppress(OSError):  # published or refused: a leftover name must not change the outcome
-                    os.unlink(temporary)
-            self._sync_folder(target)
+            temporary, identity = self._write_temporary(target, data)
+            with self._flushed(target):
+                try:
+                    if mode is PutMode.CREATE:
+                        _link(temporary, target)
+                    else:
+                        _replace(temporary, target, identity)
+                finally:
+                    with suppress(OSError):  # published or refused: a leftover name must not change the outcome
+                        os.unlink(temporary)
 
     def open_output(self, location: str) -> OutputStream:
         target = path_of(location)
         with translated(location):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
+            self._make_folder(os.path.dirname(target))
             temporary = _temporary(target)
             return _LocalOutput(self, location, target, temporary, _create(temporary))
 
@@ -81,11 +101,11 @@ class LocalFileSystem(FileSystem):
 
     def rename(self, source: str, target: str) -> None:
         with translated(source, target):
-            os.makedirs(os.path.dirname(path_of(target)), exist_ok=True)
-            os.link(path_of(source), path_of(target))
-            with suppress(OSError):  # the file has its new name: nothing after that may fail
-                os.unlink(path_of(source))
-            self._sync_folder(path_of(target))
+            self._make_folder(os.path.dirname(path_of(target)))
+            with self._flushed(path_of(target)):
+                _link(path_of(source), path_of(target))
+                with suppress(OSError):  # the file has its new name: nothing after that may fail
+                    os.unlink(path_of(source))
 
     def credentials(self, location: str) -> str | None:
         return f"those of the user with the id {os.geteuid()}" if hasattr(os, "geteuid") else None
@@ -98,30 +118,70 @@ class LocalFileSystem(FileSystem):
     def _syncs(self) -> bool:
         return self.properties.get("file.sync", "true").lower() != "false"
 
-    def _write_temporary(self, target: str, data: bytes) -> str:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
+    def _write_temporary(self, target: str, data: bytes) -> tuple[str, os.stat_result]:
+        self._make_folder(os.path.dirname(target))
         temporary = _temporary(target)
         descriptor = _create(temporary)
         try:
             _write_all(descriptor, data)
             if self._syncs:
                 os.fsync(descriptor)
+            return temporary, os.fstat(descriptor)
         except BaseException:
-            os.unlink(temporary)
+            with suppress(OSError):
+                os.unlink(temporary)
             raise
         finally:
             os.close(descriptor)
-        return temporary
 
-    def _sync_folder(self, path: str) -> None:
-        """Make a name durable. Best effort: the file is published already."""
+    def _make_folder(self, path: str) -> None:
+        """Make a folder and those above it, and make their names durable: a file is no safer than its folder."""
+        parent = os.path.dirname(path)
+        if os.path.isdir(path) or parent == path:
+            return
+        self._make_folder(parent)
+        try:
+            os.mkdir(path)
+        except FileExistsError:  # somebody was faster, and may not have flushed it yet
+            if not os.path.isdir(path):
+                raise
+        self._flush_folder(parent)
+
+    @contextmanager
+    def _flushed(self, path: str) -> Iterator[None]:
+        """Make the name durable that the block gives to a file, also where an error leaves open whether it did.
+
+        Raises ``NotDurable``.
+        """
+        refused = False
+        try:
+            yield
+        except OSError as error:
+            refused = not isinstance(error, StorageError)
+            raise
+        finally:
+            if not refused:
+                try:
+                    self._flush_folder(os.path.dirname(path))
+                except Exception as error:
+                    raise NotDurable(
+                        f"{path} may be gone after a loss of power: its folder could not be flushed", location=path
+                    ) from error
+
+    def _flush_folder(self, path: str) -> None:
         if not self._syncs:
             return
-        with suppress(OSError):
-            descriptor = os.open(os.path.dirname(path), os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except PermissionError:  # a folder that may be written into and not be read
+            return
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in _FLUSHES_NO_FOLDERS:
+                raise
+        finally:
+            with suppress(OSError):
                 os.close(descriptor)
 
 
@@ -164,6 +224,45 @@ def translated(location: str, target: str | None = None) -> Iterator[None]:
         raise FileExists(f"a file {target or location} is there already", location=target or location) from error
     except OSError as error:
         raise _failure(f"cannot use {location}", error, location) from error
+
+
+def _link(source: str, target: str) -> None:
+    """Give a file a second name, if nobody has it.
+
+    Over NFS the reply may be lost when the name was made, and a request that is sent again meets its own name. Two
+    names of one file show that it was made: see open(2), "O_EXCL". Raises a retryable ``StorageError`` for an error
+    that leaves it open.
+    """
+    try:
+        os.link(source, target)
+    except OSError as error:
+        try:
+            linked = os.path.samefile(source, target)
+        except FileNotFoundError:
+            linked = False
+        except OSError as again:  # a file that cannot be looked at may be ours
+            raise _left_open(again, target) from error
+        if not linked:
+            raise _left_open(error, target) from error
+
+
+def _replace(source: str, target: str, identity: os.stat_result) -> None:
+    """The same for a rename onto a name that may be taken; ``identity`` is what distinguishes the file."""
+    try:
+        os.replace(source, target)
+    except OSError as error:
+        with suppress(OSError):
+            if os.path.samestat(os.stat(target), identity):
+                return
+        raise _left_open(error, target) from error
+
+
+def _left_open(error: OSError, location: str) -> OSError:
+    """An error of a step that publishes: as it is where it is a refusal."""
+    if error.errno in _REFUSALS:
+        return error
+    said = os.strerror(error.errno) if error.errno else error
+    return StorageError(f"cannot tell whether {location} is published: {said}", retryable=True, location=location)
 
 
 def _failure(what: str, error: OSError, location: str) -> IcefieldError:
@@ -244,11 +343,11 @@ class _LocalOutput(OutputStream):
                 if self._owner._syncs:
                     os.fsync(descriptor)
                 os.close(descriptor)
-                os.link(self._temporary, self._target)
+                with self._owner._flushed(self._target):
+                    _link(self._temporary, self._target)
             finally:
                 with suppress(OSError):
                     os.unlink(self._temporary)
-            self._owner._sync_folder(self._target)
 
     def abort(self) -> None:
         if self._descriptor is None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
+from icefield.base import reset_after_fork
 from icefield.errors import FileExists, FileMissing
 from icefield.toolkit import BytesInput
 from icefield.toolkit.authority import check_characters
@@ -83,6 +84,13 @@ class MemoryFileSystem(FileSystem):
             if location in self.files and not replace:
                 raise FileExists(f"a file {location} is there already", location=location)
             self.files[location] = (data, time.time_ns() // 1_000_000)
+
+
+def _unlock() -> None:
+    MemoryFileSystem._lock = threading.RLock()
+
+
+reset_after_fork(_unlock)
 
 
 class _MemoryOutput(OutputStream):

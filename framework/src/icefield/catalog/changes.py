@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, Conflict, Proposal, TableChange, TableName
+from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, Proposal, TableName
 from icefield.catalog.identifiers import string_of, table_name
 from icefield.catalog.table import Table
-from icefield.catalog.transaction import commit_until_settled
-from icefield.commit import TableHandle, TableState, commit_table, load_table
+from icefield.catalog.transaction import ChangeOfTables, Staged
+from icefield.commit import TableHandle, TableState, commit_table, load_table, settle
 from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import AssertCreate, TableRequirement, check
 from icefield.metadata.updates import AddSchema, TableUpdate, apply_updates, created_by
 from icefield.storage import FileIO
 
+CheckTable = Callable[[TableName, TableMetadata | None, TableMetadata], None]
+"""Is given a table's name, its metadata before a change (None: it is created) and after it; raises to refuse that."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableUpdates:
-    """A change of one table: the protocol's updates, and the requirements that they rely on."""
+    """A change of one table: the protocol's updates, and the requirements that they rely on.
+
+    ``judge`` is asked about what each attempt makes of the table, before anything is written.
+    """
 
     table: TableName
     updates: tuple[TableUpdate, ...]
     requirements: tuple[TableRequirement, ...] = ()
+    judge: CheckTable | None = None
 
     @property
     def creates(self) -> bool:
@@ -35,12 +42,12 @@ class TableUpdates:
         """The metadata after the change, whose requirements hold. Raises what ``check`` and ``apply_updates`` raise."""
         check(self.requirements, base)
         if base is None:
-            return created_by(self.updates)
-        return apply_updates(base, (_without_old_number(update, base) for update in self.updates))
-
-
-def _properties(state: TableState | None) -> Mapping[str, str]:
-    return {} if state is None else state.metadata.properties
+            made = created_by(self.updates)
+        else:
+            made = apply_updates(base, (_without_old_number(update, base) for update in self.updates))
+        if self.judge is not None:
+            self.judge(self.table, base, made)
+        return made
 
 
 def _without_old_number(update: TableUpdate, base: TableMetadata) -> TableUpdate:
@@ -61,14 +68,17 @@ class ChangesOfCatalog:
         identifier: str | Iterable[str],
         updates: Iterable[TableUpdate],
         requirements: Iterable[TableRequirement] = (),
+        *,
+        judge: CheckTable | None = None,
     ) -> Table:
         """Change a table by updates of the REST catalog protocol; the requirement ``assert-create`` creates it.
 
         Where another commit comes first, the requirements are checked against what it left and the updates applied to
-        that. Raises ``NoSuchTable``, ``TableExists``, ``CommitFailed``, ``ValidationFailed``, ``InvalidArgument``,
-        ``CommitStateUnknown``.
+        that. ``judge`` is given the table's name and its metadata before and after the change, for each attempt, and
+        raises to refuse it. Raises ``NoSuchTable``, ``TableExists``, ``CommitFailed``, ``ValidationFailed``,
+        ``InvalidArgument``, ``CommitStateUnknown``.
         """
-        change = TableUpdates(table_name(identifier), tuple(updates), tuple(requirements))
+        change = TableUpdates(table_name(identifier), tuple(updates), tuple(requirements), judge)
         if change.creates:
             return self._created(change)
         handle, base = self._loaded(change.table)
@@ -80,38 +90,38 @@ class ChangesOfCatalog:
 
         return Table(handle, commit_table(handle, base, build))
 
-    def commit_tables(self, changes: Sequence[tuple[Any, Iterable[TableUpdate], Iterable[TableRequirement]]]) -> None:
+    def commit_tables(
+        self,
+        changes: Sequence[tuple[Any, Iterable[TableUpdate], Iterable[TableRequirement]]],
+        *,
+        judge: CheckTable | None = None,
+    ) -> None:
         """Change several tables in one step: all of it is visible, or nothing.
 
-        Each change is a table's name, its updates and its requirements. Raises ``NotSupportedByCatalog`` where the
-        catalog cannot, and else what ``commit_table`` raises.
+        Each change is a table's name, its updates and its requirements; ``judge`` is that of ``commit_table``. Raises
+        ``NotSupportedByCatalog`` where the catalog cannot, and else what ``commit_table`` raises.
         """
         if CatalogAbility.MULTI_TABLE not in self._backend.abilities:
             raise NotSupportedByCatalog(f"catalog '{self._backend.name}' cannot change several tables in one step")
-        given = [TableUpdates(table_name(name), tuple(steps), tuple(asked)) for name, steps, asked in changes]
+        given = [TableUpdates(table_name(name), tuple(steps), tuple(asked), judge) for name, steps, asked in changes]
         if len({change.table for change in given}) != len(given):
             raise InvalidArgument("a change of several tables names each table once")
         known: dict[TableName, TableState] = {}
+        settle(ChangeOfTables(self._backend, lambda: [self._staged(change, known) for change in given]))
 
-        def attempt() -> bool:
-            staged = [staged for change in given if (staged := self._staged(change, known)) is not None]
-            return not staged or not isinstance(self._backend.commit_tables(staged), Conflict)
-
-        commit_until_settled(attempt, lambda: {change.table: _properties(known.get(change.table)) for change in given})
-
-    def _staged(self, change: TableUpdates, known: dict[TableName, TableState]) -> TableChange | None:
+    def _staged(self, change: TableUpdates, known: dict[TableName, TableState]) -> Staged:
         if change.creates:
-            self._check_absent(change.table, self._backend.strategy(change.table))
+            strategy = self._backend.strategy(change.table)
+            self._check_absent(change.table, strategy)
             proposal = Proposal(change.applied(None), change.updates, change.requirements)
-            return TableChange(change.table, None, proposal)
+            return Staged(TableHandle(change.table, self._io, strategy), None, proposal)
         handle, base = self._loaded(change.table, known.get(change.table))
         known[change.table] = base
         metadata = change.applied(base.metadata)
         if metadata is base.metadata:
-            return None
+            return Staged(handle, base, None)
         logged = handle.logged(metadata, base)
-        proposal = Proposal(logged, change.updates, change.requirements, base.metadata)
-        return TableChange(change.table, base.pointer, proposal)
+        return Staged(handle, base, Proposal(logged, change.updates, change.requirements, base.metadata))
 
     def _loaded(self, name: TableName, known: TableState | None = None) -> tuple[TableHandle, TableState]:
         """A table at its current version, whose metadata is read unless it is ``known``. Raises ``NoSuchTable``."""

@@ -11,7 +11,7 @@ from icefield.abc import Pointer, ScanService
 from icefield.catalog.inspection import InspectTable
 from icefield.catalog.readable_table import ReadableTable
 from icefield.commit import TableHandle, TableState, load_table
-from icefield.errors import NoSuchTable
+from icefield.errors import NoSuchTable, printable
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.maintenance import MaintenanceTable
 from icefield.maintenance.target import Target
@@ -58,7 +58,7 @@ class Table(ReadableTable):
         self._at_state(handle, state)
 
     def __repr__(self) -> str:
-        return without_userinfo(f"Table({self._handle.full_name}, {self.metadata_location})")
+        return printable(without_userinfo(f"Table({self._handle.full_name}, {self.metadata_location})"))
 
     # -- what it is -----------------------------------------------------------------------------------------------
 
@@ -268,7 +268,10 @@ class Table(ReadableTable):
     def dynamic_partition_overwrite(
         self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
-        """Replace the partitions that rows are given for, and leave all others as they are."""
+        """Replace the partitions that rows are given for, and leave all others as they are.
+
+        Raises ``ValidationFailed`` where files of other partition specs may hold rows of these partitions.
+        """
         with self.transaction() as tx:
             tx.dynamic_partition_overwrite(df, snapshot_properties, branch)
 
@@ -368,13 +371,15 @@ class Table(ReadableTable):
         check_duplicate_files: bool = True,
         branch: str | None = MAIN_BRANCH,
         partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
+        file_format: str | None = None,
     ) -> None:
         """Take files that were written elsewhere into the table, where they are; each must be in one partition.
 
-        ``partition_values``: what files lack whose folders name it, as for ``Transaction.add_files``.
+        ``partition_values``: what files lack whose folders name it, as for ``Transaction.add_files``. ``file_format``
+        names the format of files whose suffix and first bytes do not.
         """
         with self.transaction() as tx:
-            tx.add_files(file_paths, snapshot_properties, check_duplicate_files, branch, partition_values)
+            tx.add_files(file_paths, snapshot_properties, check_duplicate_files, branch, partition_values, file_format)
 
     def update_snapshot(
         self, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from types import TracebackType
 from typing import Self
 
-from icefield.abc import CatalogAbility, CatalogBackend, CommitMade, Conflict, Proposal, TableChange, TableName
+from icefield.abc import CatalogAbility, CatalogBackend, Committed, Conflict, Proposal, TableChange, TableName
 from icefield.catalog.identifiers import string_of, table_name
-from icefield.commit import RetryPolicy, TableHandle, TableState, discard, discard_unexposed, load_table
-from icefield.errors import (
-    CommitFailed,
-    CommitStateUnknown,
-    IcefieldError,
-    InvalidArgument,
-    NoSuchTable,
-    NotSupportedByCatalog,
+from icefield.commit import (
+    NO_LOOK,
+    Change,
+    RetryPolicy,
+    TableHandle,
+    TableState,
+    discard,
+    discard_unexposed,
+    holds,
+    load_table,
+    settle,
+    snapshot_of,
+    snapshots_of,
+    tell_conflict,
+    tell_made,
 )
-from icefield.metadata.snapshots import Snapshot
-from icefield.metadata.updates import AddSnapshot
+from icefield.errors import CommitFailed, InvalidArgument, NoSuchTable, NotSupportedByCatalog
 from icefield.transaction import Transaction
 
 
@@ -35,33 +38,121 @@ class _Part:
     staged: Transaction[None]
     proposal: Proposal | None = None
 
-    @property
-    def snapshots(self) -> list[Snapshot]:
-        """The snapshots that the latest attempt adds."""
-        updates = self.proposal.updates if self.proposal is not None else ()
-        return [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
-
-    def change(self) -> TableChange | None:
-        """The change on the newest version of the table; None where nothing is to be done."""
+    def restaged(self) -> Staged:
+        """The change on the newest version of the table."""
         state = load_table(self.handle, self.state)
         if state is None:
             raise NoSuchTable(f"table '{self.handle.full_name}' was dropped", table=self.handle.name)
         self.state = state
-        self.proposal = self.staged.proposal(state.metadata)
+        proposal = self.staged.proposal(state.metadata)
+        if proposal is not None:
+            proposal = replace(proposal, metadata=self.handle.logged(proposal.metadata, state))
+        self.proposal = proposal
+        return Staged(self.handle, state, proposal)
+
+
+@dataclass(slots=True)
+class Staged:
+    """One table's part of a change of several, on its base; ``proposal`` is None where nothing is to be done."""
+
+    handle: TableHandle
+    base: TableState | None
+    proposal: Proposal | None
+
+    def change(self) -> TableChange | None:
+        """The part as a catalog is handed it."""
         if self.proposal is None:
             return None
-        self.proposal = replace(self.proposal, metadata=self.handle.logged(self.proposal.metadata, state))
-        return TableChange(self.handle.name, state.pointer, self.proposal)
+        return TableChange(self.handle.name, self.base.pointer if self.base is not None else None, self.proposal)
 
-    def is_there(self) -> bool:
-        """Whether the table provably holds the latest attempt: by a snapshot, whose id was drawn here."""
-        found = load_table(self.handle)
-        added = self.snapshots
-        return (
-            found is not None
-            and bool(added)
-            and all(found.metadata.snapshot_by_id(each.snapshot_id) is not None for each in added)
+
+class ChangeOfTables(Change[dict[TableName, Committed]]):
+    """A change of several tables on its way through the retry loop.
+
+    ``stage`` gives the parts on what is current. ``expose`` hears whether a version may refer to what was written.
+    """
+
+    def __init__(
+        self,
+        backend: CatalogBackend,
+        stage: Callable[[], Sequence[Staged]],
+        expose: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        self._backend, self._stage, self._expose = backend, stage, expose
+        self.parts: Sequence[Staged] = ()
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The names of the tables."""
+        return ", ".join(string_of(part.handle.name) for part in self.parts)[:500]
+
+    @property
+    def _properties(self) -> list[Mapping[str, str]]:
+        return [{} if part.base is None else part.base.metadata.properties for part in self.parts]
+
+    @property
+    def policy(self) -> RetryPolicy:
+        """That of the table that allows the most retries."""
+        return max(map(RetryPolicy.from_properties, self._properties), key=lambda each: each.num_retries)
+
+    @property
+    def checks(self) -> RetryPolicy:
+        """That of the table that allows the most looks, where a part leaves a mark by which it is found."""
+        if not any(snapshots_of(part.proposal) for part in self.parts):
+            return NO_LOOK
+        return max(map(RetryPolicy.of_status_checks, self._properties), key=lambda each: each.num_retries)
+
+    def prepare(self) -> dict[TableName, Committed] | None:
+        self.parts = self._stage()
+        return None if self._changed() else {}
+
+    def publish(self) -> dict[TableName, Committed] | Conflict:
+        changes = [change for part in self.parts if (change := part.change()) is not None]
+        self._expose(True)
+        outcome = self._backend.commit_tables(changes)
+        if isinstance(outcome, Conflict):
+            return outcome
+        return {change.table: made for change, made in zip(changes, outcome, strict=True)}
+
+    def rejected(self) -> None:
+        self._expose(False)
+
+    def failed(self, error: Exception) -> Exception:
+        raised = super().failed(error)
+        self._expose(raised is not error)
+        return raised
+
+    def found(self) -> dict[TableName, Committed] | None:
+        """The tables as they are, if those whose part leaves a mark hold it: the others changed in the same step."""
+        made, marked = {}, False
+        for part in self._changed():
+            state = load_table(part.handle)
+            marks = bool(snapshots_of(part.proposal))
+            if state is None or (marks and not holds(state, part.proposal)):
+                return None
+            made[part.handle.name] = Committed(state.pointer, metadata=state.metadata)
+            marked = marked or marks
+        return made if marked else None
+
+    def tell(self, attempt: int, conflict: Conflict) -> None:
+        for part in self._changed():
+            tell_conflict(part.handle, part.base, attempt, Conflict())
+
+    def renew(self) -> dict[TableName, Committed] | None:
+        found = self.found()
+        if found is not None:
+            self._expose(True)
+        return found
+
+    def lost(self, attempts: int, seconds: float) -> CommitFailed:
+        return CommitFailed(
+            f"a change of the tables {self.name} lost to other commits {attempts} times, and nothing was changed; "
+            "try again",
+            attempts=attempts,
         )
+
+    def _changed(self) -> list[Staged]:
+        return [part for part in self.parts if part.proposal is not None]
 
 
 class CatalogTransaction:
@@ -132,64 +223,22 @@ class CatalogTransaction:
             self.commit_transaction()
 
     def _settle(self, parts: list[_Part]) -> None:
-        def attempt() -> bool:
-            changes = [change for part in parts if (change := part.change()) is not None]
-            return not changes or self._published(parts, changes)
+        def expose(exposed: bool) -> None:
+            for part in parts:
+                part.staged.context.written.exposed = exposed
 
-        attempts, seconds = commit_until_settled(
-            attempt, lambda: {part.handle.name: part.state.metadata.properties for part in parts}
-        )
-        self._finish(parts, attempts, seconds)
-
-    def _published(self, parts: list[_Part], changes: list[TableChange]) -> bool:
-        """Whether the changes are visible; False where another commit came first."""
-        _expose(parts, True)
-        try:
-            outcome = self._backend.commit_tables(changes)
-        except CommitStateUnknown:
-            with suppress(IcefieldError):  # who cannot look does not know either
-                if all(part.is_there() for part in parts if part.proposal is not None):
-                    return True
-            raise
-        except IcefieldError as error:
-            _expose(parts, False)
-            if error.retryable:
-                return False
-            raise
-        if isinstance(outcome, Conflict):
-            _expose(parts, False)
-            return False
-        locations = {change.table: made.pointer.location for change, made in zip(changes, outcome, strict=True)}
-        for part in parts:
-            if part.handle.name in locations:
-                part.state = replace(
-                    part.state, pointer=replace(part.state.pointer, location=locations[part.handle.name])
-                )
-        return True
-
-    def _finish(self, parts: list[_Part], attempts: int, seconds: float) -> None:
-        """Everything after the atomic step: nothing here may fail."""
+        settled = settle(ChangeOfTables(self._backend, lambda: [part.restaged() for part in parts], expose))
+        # Nothing from here on may fail.
         for part in parts:
             written = part.staged.context.written
-            if part.proposal is None:
+            made = settled.result.get(part.handle.name)
+            if made is None:
                 discard(part.handle, written.all())
                 continue
+            assert part.proposal is not None
             discard(part.handle, written.retired())
-            last = part.snapshots[-1] if part.snapshots else None
-            part.handle.io.plugins.emit(
-                CommitMade(
-                    table=part.handle.name,
-                    metadata_location=part.state.pointer.location,
-                    snapshot_id=last.snapshot_id if last is not None else None,
-                    operation=last.summary.get("operation") if last is not None else None,
-                    attempts=attempts,
-                    seconds=seconds,
-                    catalog=part.handle.io.catalog,
-                    table_uuid=str(part.state.metadata.table_uuid),
-                    sequence_number=last.sequence_number if last is not None else None,
-                    summary=last.summary if last is not None else {},
-                )
-            )
+            state = TableState.after(made, part.proposal, part.state)
+            tell_made(part.handle, state, snapshot_of(part.proposal), settled)
 
     def _discard(self) -> None:
         for part in self._parts.values():
@@ -198,33 +247,3 @@ class CatalogTransaction:
     def _check_open(self) -> None:
         if not self._open:
             raise InvalidArgument("this transaction has ended; begin a new one")
-
-
-def commit_until_settled(
-    attempt: Callable[[], bool], tables: Callable[[], Mapping[TableName, Mapping[str, str]]]
-) -> tuple[int, float]:
-    """Try a change of several tables until ``attempt`` says that it is visible: how often, and for how many seconds.
-
-    ``tables`` gives their properties by name, after an attempt; the table that allows the most retries decides. Raises
-    ``CommitFailed`` when retries did not settle a conflict, and what ``attempt`` raises.
-    """
-    began = time.monotonic()
-    for tried in count(1):
-        if attempt():
-            return tried, time.monotonic() - began
-        found = tables()
-        policy = max(map(RetryPolicy.from_properties, found.values()), key=lambda each: each.num_retries)
-        if policy.gives_up(tried, time.monotonic() - began):
-            names = ", ".join(map(string_of, found))
-            raise CommitFailed(
-                f"a change of the tables {names:.500} lost to other commits {tried} times, and nothing was changed; "
-                "try again",
-                attempts=tried,
-            )
-        time.sleep(policy.wait_seconds(tried))
-    raise AssertionError("unreachable")
-
-
-def _expose(parts: list[_Part], exposed: bool) -> None:
-    for part in parts:
-        part.staged.context.written.exposed = exposed

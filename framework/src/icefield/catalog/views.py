@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from icefield.abc import CatalogAbility, CatalogBackend, CurrentView, TableName, ViewProposal
+from icefield.abc import CatalogAbility, CatalogBackend, CommitConflict, Conflict, CurrentView, TableName, ViewProposal
 from icefield.catalog.identifiers import string_of, table_name
+from icefield.commit import Change, RetryPolicy, settle
 from icefield.errors import CommitFailed, InvalidArgument, NoSuchView, NotSupportedByCatalog, ViewExists
 from icefield.metadata import (
     ViewMetadata,
@@ -20,20 +21,23 @@ from icefield.metadata import (
     new_view_metadata,
     view_creation_updates,
 )
+from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
 from icefield.metadata.updates import LAST_ADDED
 from icefield.metadata.views import (
-    AddViewSchema,
-    AddViewVersion,
     AssertViewUUID,
     RemoveViewProperties,
-    SetCurrentViewVersion,
     SetViewProperties,
+    choose_view_version,
 )
 from icefield.metadata.views.view_metadata import SQL, now_ms
 from icefield.schema import Schema, as_schema, assign_fresh_ids
 from icefield.transaction import property_strings
 
-_TRIES = 10
+_RETRIES: Final = "9"
+"""Of a view that does not say: a change of it costs little, and several writers may make it at once."""
+
+CheckView = Callable[[TableName, ViewMetadata | None, ViewMetadata], None]
+"""Is given a view's name, and its metadata before and after a change; raises to refuse that."""
 
 
 class View:
@@ -104,18 +108,19 @@ class View:
         namespace = self.default_namespace if default_namespace is None else tuple(default_namespace)
         version = view_version(sql, namespace, default_catalog)
         columns, _ = assign_fresh_ids(as_schema(schema).with_schema_id(0))
-        updates = (AddViewSchema(columns), AddViewVersion(version), SetCurrentViewVersion())
-        return self._changed(*updates, *([SetViewProperties(property_strings(properties))] if properties else []))
+        more = [SetViewProperties(property_strings(properties))] if properties else []
+        return self._changed(lambda base: (*choose_view_version(base, columns, version), *more))
 
     def set_properties(self, properties: Mapping[str, Any], removals: Iterable[str] = ()) -> View:
         """The view with other properties."""
         gone = frozenset(removals)
         updates: list[ViewUpdate] = [SetViewProperties(property_strings(properties))] if properties else []
-        return self._changed(*updates, *([RemoveViewProperties(gone)] if gone else []))
+        updates += [RemoveViewProperties(gone)] if gone else []
+        return self._changed(lambda _: updates)
 
-    def _changed(self, *updates: ViewUpdate) -> View:
+    def _changed(self, build: Callable[[ViewMetadata], Iterable[ViewUpdate]]) -> View:
         requirements = (AssertViewUUID(self.metadata.view_uuid),)
-        return View(self._backend, self._name, commit_view(self._backend, self._name, updates, requirements))
+        return View(self._backend, self._name, commit_view(self._backend, self._name, build, requirements))
 
     def __repr__(self) -> str:
         return f"View({string_of(self._name)!r}, dialects={sorted(self.sql)})"
@@ -124,28 +129,93 @@ class View:
 def commit_view(
     backend: CatalogBackend,
     name: TableName,
-    updates: Iterable[ViewUpdate],
+    build: Callable[[ViewMetadata], Iterable[ViewUpdate]],
     requirements: Iterable[ViewRequirement] = (),
+    judge: CheckView | None = None,
 ) -> CurrentView:
-    """Change a view by the protocol's updates, again where another change came first and the requirements still hold.
+    """Change a view by the updates that ``build`` gives for its metadata.
 
-    Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, and ``CommitFailed`` where others change the view
-    all the time.
+    Tries again where another change came first and the requirements still hold.
+
+    Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitStateUnknown``, and ``CommitFailed`` where
+    others change the view all the time.
     """
-    steps, conditions = tuple(updates), tuple(requirements)
-    for _ in range(_TRIES):
-        base = backend.load_view(name)
-        if base is None:
-            raise no_view(backend, name)
-        for condition in conditions:
-            condition.check(base.metadata)
-        metadata = apply_view_updates(base.metadata, steps)
+    return settle(_ViewChange(backend, name, build, tuple(requirements), judge)).result
+
+
+class _ViewChange(Change[CurrentView]):
+    """A change of a view on its way through the retry loop."""
+
+    def __init__(
+        self,
+        backend: CatalogBackend,
+        name: TableName,
+        build: Callable[[ViewMetadata], Iterable[ViewUpdate]],
+        requirements: tuple[ViewRequirement, ...],
+        judge: CheckView | None,
+    ) -> None:
+        self._backend, self._view, self.name = backend, name, string_of(name)
+        self._build, self._requirements, self._judge = build, requirements, judge
+        self._base = self._loaded()
+        properties = {COMMIT_RETRY_NUM_RETRIES.name: _RETRIES, **self._base.metadata.properties}
+        self._policy = RetryPolicy.from_properties(properties)
+        self._checks = RetryPolicy.of_status_checks(properties)
+        self._proposal: ViewProposal | None = None
+
+    @property
+    def policy(self) -> RetryPolicy:
+        return self._policy
+
+    @property
+    def checks(self) -> RetryPolicy:
+        return self._checks
+
+    def prepare(self) -> CurrentView | None:
+        base = self._base
+        for requirement in self._requirements:
+            requirement.check(base.metadata)
+        updates = tuple(self._build(base.metadata))
+        metadata = apply_view_updates(base.metadata, updates)
         if metadata is base.metadata:
             return base
-        committed = backend.commit_view(name, base, ViewProposal(metadata, steps, conditions))
-        if committed is not None:
-            return committed
-    raise CommitFailed(f"view {string_of(name)} of catalog '{backend.name}' is changed by others all the time")
+        if self._judge is not None:
+            self._judge(self._view, base.metadata, metadata)
+        self._proposal = ViewProposal(metadata, updates, self._requirements)
+        return None
+
+    def publish(self) -> CurrentView | Conflict:
+        assert self._proposal is not None
+        return self._backend.commit_view(self._view, self._base, self._proposal) or Conflict()
+
+    def found(self) -> CurrentView | None:
+        """The view, if it is as this change makes it: a view has no snapshots, and is no more than its state."""
+        current = self._loaded()
+        for requirement in self._requirements:
+            requirement.check(current.metadata)
+        moved = current.location != self._base.location
+        unchanged = apply_view_updates(current.metadata, self._build(current.metadata)) is current.metadata
+        return current if moved and unchanged else None
+
+    def tell(self, attempt: int, conflict: Conflict) -> None:
+        self._backend.io.plugins.emit(CommitConflict(self._view, attempt, self._base.location, None))
+
+    def renew(self) -> None:
+        self._base = self._loaded()
+
+    def lost(self, attempts: int, seconds: float) -> CommitFailed:
+        return CommitFailed(
+            f"a change of view {self.name} of catalog '{self._backend.name}' lost to others {attempts} times in "
+            f"{seconds:.1f} s, and nothing was changed; try again, or raise the view's property "
+            f"'{COMMIT_RETRY_NUM_RETRIES.name}' (now {self._policy.num_retries})",
+            view=self._view,
+            attempts=attempts,
+        )
+
+    def _loaded(self) -> CurrentView:
+        found = self._backend.load_view(self._view)
+        if found is None:
+            raise no_view(self._backend, self._view)
+        return found
 
 
 def create_view(backend: CatalogBackend, name: TableName, metadata: ViewMetadata) -> CurrentView:
@@ -225,13 +295,16 @@ class ViewsOfCatalog:
         identifier: str | Iterable[str],
         updates: Iterable[ViewUpdate],
         requirements: Iterable[ViewRequirement] = (),
+        *,
+        judge: CheckView | None = None,
     ) -> View:
         """Change a view by the updates and requirements of the REST catalog protocol.
 
-        Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitFailed``.
+        ``judge`` is given its name and its metadata before and after the change, and raises to refuse it. Raises
+        ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitFailed``.
         """
-        name = table_name(identifier)
-        return View(self._backend, name, commit_view(self._backend, name, updates, requirements))
+        name, steps = table_name(identifier), tuple(updates)
+        return View(self._backend, name, commit_view(self._backend, name, lambda _: steps, requirements, judge))
 
     def rename_view(self, from_identifier: str | Iterable[str], to_identifier: str | Iterable[str]) -> View:
         """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""

@@ -1,14 +1,27 @@
 """Commits: the state of a table, and the loop that every change goes through."""
 
-from icefield.commit.loop import Build, commit_table
+from icefield.commit.loop import (
+    NO_LOOK,
+    Build,
+    commit_table,
+    holds,
+    snapshot_of,
+    snapshots_of,
+    tell_conflict,
+    tell_made,
+)
 from icefield.commit.proposals import change_of, creation_of
 from icefield.commit.retry_policy import RetryPolicy
+from icefield.commit.settling import Change, Settled, settle
 from icefield.commit.state import TableHandle, TableState, current_of, load_table
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
 
 __all__ = [
+    "NO_LOOK",
     "Build",
+    "Change",
     "RetryPolicy",
+    "Settled",
     "TableHandle",
     "TableState",
     "WrittenFiles",
@@ -18,5 +31,11 @@ __all__ = [
     "current_of",
     "discard",
     "discard_unexposed",
+    "holds",
     "load_table",
+    "settle",
+    "snapshot_of",
+    "snapshots_of",
+    "tell_conflict",
+    "tell_made",
 ]

@@ -1,64 +1,35 @@
-"""The one retry loop: every change of every table goes through ``commit_table``.
+"""The change of one table, for the one retry loop: every change of a table goes through ``commit_table``.
 
-A change is a function from a base to the metadata that should follow it. The loop publishes that metadata through
-the table's strategy; when another commit came first it refreshes, lets the function re-validate and re-apply the
-change to the new base, and tries again after a pause. What it cleans up is said in ``written_files``.
+A change is a function from a base to the metadata that should follow it. It is published through the table's strategy;
+when another commit came first the base is refreshed, and the function re-validates and re-applies the change to it.
+What is cleaned up is said in ``written_files``.
 """
 
 # See docs/decisions/0044 and docs/decisions/0201.
 
 from __future__ import annotations
 
-import logging
-import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from itertools import count
+from dataclasses import replace
+from typing import Any
 
 from icefield.abc import CommitConflict, CommitMade, Conflict, Proposal
 from icefield.commit.retry_policy import RetryPolicy
+from icefield.commit.settling import Change, Settled, settle
 from icefield.commit.state import TableHandle, TableState, current_of, load_table
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
-from icefield.errors import CommitFailed, CommitStateUnknown, FileMissing, IcefieldError, NoSuchTable, TableExists
+from icefield.errors import CommitFailed, FileMissing, NoSuchTable, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.updates import AddSnapshot
 
-_log = logging.getLogger(__name__)
-
+NO_LOOK = RetryPolicy(0)
+"""For a change that leaves no mark: it is looked for once."""
 
 Build = Callable[[TableMetadata | None], Proposal | None]
 """From a base (None: the table is to be created) to what should follow it; None when there is nothing to change."""
-
-
-@dataclass(slots=True)
-class _Run:
-    """One operation on its way through the loop."""
-
-    handle: TableHandle
-    build: Build
-    written: WrittenFiles
-    policy: RetryPolicy
-    checks: RetryPolicy
-    sleep: Callable[[float], None]
-    started: float = field(default_factory=time.monotonic)
-    attempt: int = 0
-    attempt_seconds: float = math.inf
-    """How long the shortest attempt took: the first may have opened connections and loaded code."""
-
-    proposal: Proposal | None = None
-
-    @property
-    def snapshot(self) -> Snapshot | None:
-        """The last snapshot that the latest attempt adds."""
-        updates = self.proposal.updates if self.proposal is not None else ()
-        return next((update.snapshot for update in reversed(updates) if isinstance(update, AddSnapshot)), None)
-
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self.started
 
 
 def commit_table(
@@ -79,179 +50,175 @@ def commit_table(
     when the change cannot be re-applied), ``TableExists`` when a creation lost, ``NoSuchTable`` when the table was
     dropped meanwhile, and ``CommitStateUnknown`` when nobody can know what happened.
     """
-    properties = base.metadata.properties if base is not None else {}
-    if policy is None:
-        policy = RetryPolicy.from_properties(properties) if base is not None else RetryPolicy(0)
-    # Read now: a property that cannot be used must not come between a commit and its outcome.
-    checks = RetryPolicy.of_status_checks(properties)
-    run = _Run(handle, build, written if written is not None else WrittenFiles(), policy, checks, sleep)
+    change = _TableChange(handle, base, build, written if written is not None else WrittenFiles(), policy)
     try:
-        return _settle(run, base)
+        settled = settle(change, sleep)
     except BaseException:  # an interrupt is one
-        discard_unexposed(handle, run.written)
+        discard_unexposed(handle, change.written)
         raise
+    if change.is_published:
+        discard(handle, change.written.retired())
+        tell_made(handle, settled.result, snapshot_of(change.proposal), settled)
+    else:  # there was nothing to change
+        discard(handle, change.written.all())
+    return settled.result
 
 
-def _settle(run: _Run, base: TableState | None) -> TableState:
-    """Attempts until one is the last."""
-    while True:
-        run.attempt += 1
-        began = time.monotonic()
-        outcome = _attempt(run, base)
-        run.attempt_seconds = min(run.attempt_seconds, time.monotonic() - began)
-        if not isinstance(outcome, Conflict):
-            return outcome
-        refreshed = _after_conflict(run, base, outcome)
-        if _holds_ours(run, refreshed):
-            run.written.exposed = True
-            return _committed(run, refreshed)
-        base = refreshed
+def snapshots_of(proposal: Proposal | None) -> list[Snapshot]:
+    """The snapshots that a proposal adds."""
+    updates = proposal.updates if proposal is not None else ()
+    return [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
 
 
-def _attempt(run: _Run, base: TableState | None) -> TableState | Conflict:
-    """Build on ``base`` and publish: the new version, ``base`` when nothing changes, or the conflict that was met."""
-    try:
-        proposal = run.build(base.metadata if base is not None else None)
-    except FileMissing:
-        if base is None or _surely_unchanged(run, base):
-            raise
-        return Conflict()  # what it was built on has expired meanwhile
-    if proposal is None:
-        assert base is not None, "a creation always has something to commit"
-        discard(run.handle, run.written.all())
-        return base
-    if base is not None:
-        proposal = replace(proposal, metadata=run.handle.logged(proposal.metadata, base))
-    run.proposal = proposal
-    outcome = _publish(run, base, proposal)
-    return outcome if isinstance(outcome, Conflict) else _committed(run, outcome)
+def snapshot_of(proposal: Proposal | None) -> Snapshot | None:
+    """The last snapshot that a proposal adds."""
+    found = snapshots_of(proposal)
+    return found[-1] if found else None
 
 
-def _publish(run: _Run, base: TableState | None, proposal: Proposal) -> TableState | Conflict:
-    """The one call that makes a change visible, with its failures sorted.
+def holds(state: TableState, proposal: Proposal | None) -> bool:
+    """Whether a version provably contains a proposal.
 
-    An interrupt in it leaves open whether the change is visible: the files stay.
+    Snapshot ids are random and were drawn by this operation: a table that holds them holds this commit, however the
+    reply was lost. A proposal without a snapshot leaves no such mark.
     """
-    strategy = run.handle.writable()
-    run.written.exposed = True
-    try:
-        outcome = strategy.commit(base.pointer if base is not None else None, proposal)
-    except CommitStateUnknown as error:
-        found = _find_ours(run)
-        if found is None:
-            raise
-        _log.warning("the reply to a commit of '%s' was lost, but the table shows it: %s", run.handle.full_name, error)
-        return found
-    except Exception as error:
-        if isinstance(error, IcefieldError) and error.retryable and base is not None:
-            run.written.exposed = False
-            return Conflict()
-        # The contract says that nothing became visible. A strategy that is wrong about it must not cost data.
-        run.written.exposed = not _surely_unchanged(run, base)
-        raise
-    if isinstance(outcome, Conflict):
-        run.written.exposed = False
-        return outcome
-    return TableState.after(outcome, proposal, base)
+    ours = snapshots_of(proposal)
+    return bool(ours) and all(state.metadata.snapshot_by_id(each.snapshot_id) is not None for each in ours)
 
 
-def _committed(run: _Run, state: TableState) -> TableState:
-    """Everything after the atomic step: nothing here may fail."""
-    discard(run.handle, run.written.retired())
-    snapshot = run.snapshot
-    event = CommitMade(
-        table=run.handle.name,
-        metadata_location=state.pointer.location,
-        snapshot_id=snapshot.snapshot_id if snapshot is not None else None,
-        operation=snapshot.summary.get("operation") if snapshot is not None else None,
-        attempts=run.attempt,
-        seconds=run.elapsed,
-        catalog=run.handle.io.catalog,
-        table_uuid=str(state.metadata.table_uuid),
-        sequence_number=snapshot.sequence_number if snapshot is not None else None,
-        summary=snapshot.summary if snapshot is not None else {},
+def tell_made(handle: TableHandle, state: TableState, snapshot: Snapshot | None, settled: Settled[Any]) -> None:
+    """Tell listeners that a commit is visible."""
+    handle.io.plugins.emit(
+        CommitMade(
+            table=handle.name,
+            metadata_location=state.pointer.location,
+            snapshot_id=snapshot.snapshot_id if snapshot is not None else None,
+            operation=snapshot.summary.get("operation") if snapshot is not None else None,
+            attempts=settled.attempts,
+            seconds=settled.seconds,
+            catalog=handle.io.catalog,
+            table_uuid=str(state.metadata.table_uuid),
+            sequence_number=snapshot.sequence_number if snapshot is not None else None,
+            summary=snapshot.summary if snapshot is not None else {},
+        )
     )
-    run.handle.io.plugins.emit(event)
-    return state
 
 
-def _after_conflict(run: _Run, base: TableState | None, conflict: Conflict) -> TableState:
-    """Pause and return the version to try next, or give up."""
+def tell_conflict(handle: TableHandle, base: TableState | None, attempt: int, conflict: Conflict) -> None:
+    """Tell listeners that an attempt lost to another commit."""
     location = base.pointer.location if base is not None else None
     current = conflict.current.location if conflict.current is not None else None
-    run.handle.io.plugins.emit(CommitConflict(run.handle.name, run.attempt, location, current))
-    if base is None:
-        raise TableExists(f"table '{run.handle.full_name}' exists already", table=run.handle.name)
-    last = run.policy.gives_up(run.attempt, run.elapsed)
-    if not last:
-        run.sleep(run.policy.wait_seconds(run.attempt, attempt_seconds=run.attempt_seconds))
-    # A table that was dropped and created again may have the same name for its version.
-    refreshed = load_table(run.handle, base, read_again=True)
-    if refreshed is None:
-        message = f"table '{run.handle.full_name}' was dropped while it was being changed"
-        raise NoSuchTable(message, table=run.handle.name)
-    if last and not _holds_ours(run, refreshed):
-        raise _lost(run, refreshed)
-    return refreshed
+    handle.io.plugins.emit(CommitConflict(handle.name, attempt, location, current))
 
 
-def _lost(run: _Run, winner: TableState) -> CommitFailed:
-    """The error for a conflict that retries did not settle: it names what it lost to."""
-    snapshot = winner.metadata.current_snapshot()
-    what = f"current is {winner.pointer.location}"
-    if snapshot is not None:
-        what += f" with snapshot {snapshot.snapshot_id} ({snapshot.summary.get('operation', 'operation not stated')})"
-    return CommitFailed(
-        f"commit to '{run.handle.full_name}' lost to other commits {run.attempt} times in {run.elapsed:.1f} s, and "
-        f"nothing was changed; {what}. Try again, or raise the table property '{COMMIT_RETRY_NUM_RETRIES.name}' (now "
-        f"{run.policy.num_retries})",
-        table=run.handle.name,
-        attempts=run.attempt,
-        location=winner.pointer.location,
-        snapshot_id=snapshot.snapshot_id if snapshot is not None else None,
-    )
+class _TableChange(Change[TableState]):
+    """A change of one table on its way through the loop."""
 
+    def __init__(
+        self,
+        handle: TableHandle,
+        base: TableState | None,
+        build: Build,
+        written: WrittenFiles,
+        policy: RetryPolicy | None,
+    ) -> None:
+        self.handle, self.base, self.build, self.written = handle, base, build, written
+        self.name, self.repeats = handle.full_name, base is not None
+        properties = base.metadata.properties if base is not None else {}
+        if policy is None:
+            policy = RetryPolicy.from_properties(properties) if base is not None else RetryPolicy(0)
+        self._policy = policy
+        # Read now: a property that cannot be used must not come between a commit and its outcome.
+        self._checks = RetryPolicy.of_status_checks(properties)
+        self.proposal: Proposal | None = None
+        self.is_published = False
 
-def _find_ours(run: _Run) -> TableState | None:
-    """Look for the proposal in the table, more than once: the store may be down, and the request still on its way.
+    @property
+    def policy(self) -> RetryPolicy:
+        return self._policy
 
-    Whatever is not there may come yet, so finding nothing proves nothing.
-    """
-    if run.snapshot is None:
-        return None  # no version could be distinguished from another's
-    began = time.monotonic()
-    for attempt in count(1):
-        found = _look(run)
-        if found is not None and _holds_ours(run, found):
-            return found
-        if run.checks.gives_up(attempt, time.monotonic() - began):
-            break
-        run.sleep(run.checks.wait_seconds(attempt, lambda _, longest: longest))
-    return None
+    @property
+    def checks(self) -> RetryPolicy:
+        return self._checks if snapshots_of(self.proposal) else NO_LOOK
 
-
-def _look(run: _Run) -> TableState | None:
-    try:
-        return load_table(run.handle)
-    except Exception:
+    def prepare(self) -> TableState | Conflict | None:
+        base = self.base
+        try:
+            proposal = self.build(base.metadata if base is not None else None)
+        except FileMissing:
+            if base is None or self._surely_unchanged():
+                raise
+            return Conflict()  # what it was built on has expired meanwhile
+        if proposal is None:
+            assert base is not None, "a creation always has something to commit"
+            self.is_published = False
+            return base
+        if base is not None:
+            proposal = replace(proposal, metadata=self.handle.logged(proposal.metadata, base))
+        self.proposal, self.is_published = proposal, True
         return None
 
+    def publish(self) -> TableState | Conflict:
+        proposal, base = self.proposal, self.base
+        assert proposal is not None
+        strategy = self.handle.writable()
+        self.written.exposed = True  # an interrupt leaves open whether the change is visible: the files stay
+        outcome = strategy.commit(base.pointer if base is not None else None, proposal)
+        return outcome if isinstance(outcome, Conflict) else TableState.after(outcome, proposal, base)
 
-def _holds_ours(run: _Run, state: TableState) -> bool:
-    """Whether a version provably contains the proposal.
+    def rejected(self) -> None:
+        self.written.exposed = False
 
-    Snapshot ids are random and this one was drawn by this operation: a table that holds it holds this commit, however
-    the reply was lost. A proposal without a snapshot leaves no such mark.
-    """
-    ours = run.snapshot
-    return ours is not None and state.metadata.snapshot_by_id(ours.snapshot_id) is not None
+    def failed(self, error: Exception) -> Exception:
+        unchanged = self._surely_unchanged()
+        self.written.exposed = not unchanged
+        return error if unchanged else super().failed(error)
 
+    def found(self) -> TableState | None:
+        if not snapshots_of(self.proposal):
+            return None
+        state = load_table(self.handle)
+        return state if state is not None and holds(state, self.proposal) else None
 
-def _surely_unchanged(run: _Run, base: TableState | None) -> bool:
-    try:
-        current = current_of(run.handle.writable())
-    except Exception:
-        return False
-    if base is None or current is None:
-        return base is None and current is None
-    return current.pointer.location == base.pointer.location
+    def tell(self, attempt: int, conflict: Conflict) -> None:
+        tell_conflict(self.handle, self.base, attempt, conflict)
+        if self.base is None:
+            raise TableExists(f"table '{self.name}' exists already", table=self.handle.name)
+
+    def renew(self) -> TableState | None:
+        # A table that was dropped and created again may have the same name for its version.
+        self.base = load_table(self.handle, self.base, read_again=True)
+        if self.base is None:
+            message = f"table '{self.name}' was dropped while it was being changed"
+            raise NoSuchTable(message, table=self.handle.name)
+        if not holds(self.base, self.proposal):
+            return None
+        self.written.exposed = self.is_published = True
+        return self.base
+
+    def lost(self, attempts: int, seconds: float) -> CommitFailed:
+        winner = self.base
+        assert winner is not None
+        snapshot = winner.metadata.current_snapshot()
+        what = f"current is {winner.pointer.location}"
+        if snapshot is not None:
+            operation = snapshot.summary.get("operation", "operation not stated")
+            what += f" with snapshot {snapshot.snapshot_id} ({operation})"
+        return CommitFailed(
+            f"commit to '{self.name}' lost to other commits {attempts} times in {seconds:.1f} s, and nothing was "
+            f"changed; {what}. Try again, or raise the table property '{COMMIT_RETRY_NUM_RETRIES.name}' (now "
+            f"{self._policy.num_retries})",
+            table=self.handle.name,
+            attempts=attempts,
+            location=winner.pointer.location,
+            snapshot_id=snapshot.snapshot_id if snapshot is not None else None,
+        )
+
+    def _surely_unchanged(self) -> bool:
+        try:
+            current = current_of(self.handle.writable())
+        except Exception:
+            return False
+        if self.base is None or current is None:
+            return self.base is None and current is None
+        return current.pointer.location == self.base.pointer.location

@@ -3,6 +3,7 @@
     comparison   x = 5   x == 5   x != 5   x <> 5   x < 5   x <= 5   x > 5   x >= 5   5 < x   x [not] between 1 and 5
     sets         kind in ('a', 'b')   kind not in ('a', 'b')
     tests        x is null   x is not null   x is nan   x is not nan
+    booleans     flag   not flag   (a boolean column by itself: flag = true)
     prefixes     name like 'a%'   name not like 'a%'   (a last % is the only wildcard; \\%, \\_ and \\\\ escape)
     logic        and   or   not   ( )   true   false
     columns      id   address.city   "a b"   `a b`   "a b".c   (a quote inside is doubled,
@@ -165,6 +166,8 @@ class _Parser:
             return PREDICATES[op](name, self._literal("a literal"))
         if self._accept("is"):
             return self._test(name)
+        if self._at_end_of_operand():
+            return EqualTo(name, True)
         negative = self._accept("not")
         if self._accept("in"):
             values = self._literals()
@@ -179,6 +182,15 @@ class _Parser:
                 return Or(LessThan(name, low), GreaterThan(name, high))
             return And(GreaterThanOrEqual(name, low), LessThanOrEqual(name, high))
         self._expected("'in', 'like' or 'between'" if negative else "a comparison, 'is', 'in', 'like' or 'between'")
+
+    def _at_end_of_operand(self) -> bool:
+        """Whether nothing follows that a column could be compared by."""
+        kind, string, _ = self._token
+        return (
+            kind is Kind.END
+            or (kind is Kind.PUNCTUATION and string == ")")
+            or (kind is Kind.KEYWORD and string in ("and", "or"))
+        )
 
     def _comparison(self) -> Op:
         if self._token.kind is not Kind.OPERATOR:

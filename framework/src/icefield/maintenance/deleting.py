@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from icefield.abc import FileSystemAbility
-from icefield.errors import IcefieldError
+from icefield.errors import IcefieldError, printable
 from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
 from icefield.toolkit.deletions import to_be_deleted
@@ -67,7 +67,7 @@ def _delete(io: FileIO, locations: Sequence[str]) -> int:
         return 0
     except IcefieldError as error:
         if getattr(error, "retryable", False) or len(locations) == 1:
-            first = without_userinfo(locations[0])
+            first = printable(without_userinfo(locations[0]))
             _log.warning("could not delete %d files, %s among them: %s", len(locations), first, error)
             return len(locations)
     # One of them is refused: it must not hold up the others.

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.abc import Attempt, Work, WorkRunner
-from icefield.errors import IcefieldError
+from icefield.errors import IcefieldError, printable
 from icefield.maintenance.deleting import is_remote
 from icefield.maintenance.places import Places, PlaceSet
 from icefield.manifest import (
@@ -206,7 +206,7 @@ def _groups(
         except IcefieldError as error:
             if not lenient:
                 raise
-            where = without_userinfo(left[done].manifest_path)
+            where = printable(without_userinfo(left[done].manifest_path))
             _log.warning("cannot list the files of manifest %s: %s", where, error)
             done += 1
         left = left[done:]

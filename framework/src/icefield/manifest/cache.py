@@ -13,6 +13,7 @@ from collections.abc import Hashable
 from typing import Any, Final, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
+from icefield.base import reset_after_fork
 from icefield.errors import InvalidArgument
 from icefield.storage import FileIO
 
@@ -35,11 +36,15 @@ class ByteBoundedCache(Generic[V]):
     """A thread-safe cache that holds the values used last, up to a number of bytes."""
 
     def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
-        self._lock = threading.Lock()
         self._max_bytes = max_bytes
+        self._begin()
+        _CACHES.add(self)
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
         self._total = 0
         self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
-        _CACHES.add(self)
 
     @property
     def nbytes(self) -> int:

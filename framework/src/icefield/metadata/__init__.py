@@ -48,10 +48,11 @@ from icefield.metadata.properties import (
     get_str,
 )
 from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.remembered import STREAM_EPOCH_ID, STREAM_QUERY_ID, is_memory, last_epoch
 from icefield.metadata.requirements import TableRequirement
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates import TableUpdate, apply_updates
+from icefield.metadata.updates import TableUpdate, apply_updates, not_shown
 from icefield.metadata.views import (
     ViewHistoryEntry,
     ViewMetadata,
@@ -100,6 +101,8 @@ __all__ = [
     "PARQUET_SHRED_VARIANTS",
     "PARQUET_STATS_ENABLED",
     "PARQUET_VARIANT_INFERENCE_BUFFER_SIZE",
+    "STREAM_EPOCH_ID",
+    "STREAM_QUERY_ID",
     "SUPPORTED_FORMAT_VERSIONS",
     "WRITE_TARGET_FILE_SIZE",
     "BlobMetadata",
@@ -134,8 +137,11 @@ __all__ = [
     "get_int",
     "get_str",
     "inflated",
+    "is_memory",
+    "last_epoch",
     "new_table_metadata",
     "new_view_metadata",
+    "not_shown",
     "requirements_from_json",
     "requirements_to_json",
     "updates_from_json",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from icefield.base import reset_after_fork
 from icefield.errors import StorageError
 from icefield.metadata.codecs import SNAPSHOTS
 from icefield.metadata.json_array import JsonArray
@@ -46,12 +47,16 @@ def _as_of(some: TableMetadata, whole: TableMetadata) -> JsonArray[Snapshot]:
 class _DeferredSnapshots(JsonArray[Snapshot]):
     """All snapshots, of which some are at hand. Whatever needs more than one of these fetches the whole first."""
 
-    __slots__ = ("_fetch", "_lock", "_some")
+    __slots__ = ("__weakref__", "_fetch", "_lock", "_some")
 
     def __init__(self, some: JsonArray[Snapshot], fetch: Callable[[], JsonArray[Snapshot]]) -> None:
         super().__init__(SNAPSHOTS)
         self._some = some
         self._fetch: Callable[[], JsonArray[Snapshot]] | None = fetch
+        self._unlock()
+        reset_after_fork(self._unlock)
+
+    def _unlock(self) -> None:
         self._lock = threading.Lock()
 
     def find(self, identity: Any) -> Snapshot | None:

@@ -1,8 +1,8 @@
 """Every table property in one table: name, type, default, meaning.
 
-Table properties are strings that steer readers and writers; they never hold state. Each is declared once here, as a
-constant, and read through ``get_int``, ``get_bool``, ``get_float`` and ``get_str``, which know its default and
-refuse a value of the wrong form with an error that names the property.
+Table properties are strings that steer readers and writers; none holds state but those of ``remembered``. Each is
+declared once here, as a constant, and read through ``get_int``, ``get_bool``, ``get_float`` and ``get_str``, which know
+its default and refuse a value of the wrong form with an error that names the property.
 """
 
 # ruff: noqa: E501 -- the table reads best with one property a line

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
-from icefield.errors import InvalidArgument, InvalidSchema
+from icefield.errors import InvalidArgument, InvalidSchema, printable
 from icefield.metadata.metrics.modes import parse_mode
 from icefield.metadata.properties import (
     AVRO_COMPRESSION,
@@ -92,7 +92,7 @@ def warn_of_names(names: Iterable[str]) -> None:
 
 def warn_at_caller(message: str) -> None:
     """Give a ``PropertyWarning`` that points to the first code that is not the kernel's."""
-    warnings.warn(message, PropertyWarning, stacklevel=_callers_level())
+    warnings.warn(printable(message), PropertyWarning, stacklevel=callers_level())
 
 
 def likely_name(name: str) -> str | None:
@@ -151,9 +151,13 @@ _PARSED: Final[dict[str, Callable[[str], object]]] = {
 }
 
 
-def _callers_level() -> int:
-    """The stack level, seen from ``warn_at_caller``, of the first code that is not the kernel's."""
+def callers_level() -> int:
+    """The stack level, seen from the function that warns, of the first code that is not Icefield's."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and f"{frame.f_globals.get('__name__')}.".startswith("icefield."):
+    while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__"))):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "icefield" or module.startswith("icefield_")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema, UnsupportedFeature
+from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema, UnsupportedFeature, printable
 from icefield.partitioning.sources import (
     check_source,
     int_from_json,
@@ -75,7 +75,8 @@ class SortField:
         return self.transform.is_known and len(self.source_ids) == 1
 
     def __str__(self) -> str:
-        return f"{self.transform}({', '.join(map(str, self.source_ids))}) {self.direction} {self.null_order}"
+        sources = ", ".join(map(str, self.source_ids))
+        return printable(f"{self.transform}({sources}) {self.direction} {self.null_order}")
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -13,7 +13,7 @@ from urllib.parse import quote_plus
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema, UnsupportedFeature
+from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema, UnsupportedFeature, printable
 from icefield.limits import MAX_NAME_LENGTH
 from icefield.partitioning.sources import (
     check_source,
@@ -71,7 +71,7 @@ class PartitionField:
         return self.source_ids, self.transform, self.name
 
     def __str__(self) -> str:
-        return f"{self.field_id}: {self.name}: {self.transform}({', '.join(map(str, self.source_ids))})"
+        return printable(f"{self.field_id}: {self.name}: {self.transform}({', '.join(map(str, self.source_ids))})")
 
 
 @dataclass(frozen=True, slots=True, init=False)

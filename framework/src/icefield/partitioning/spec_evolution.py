@@ -29,6 +29,8 @@ from icefield.schema import Schema
 from icefield.schema.schema import FieldName
 from icefield.types import NestedField
 
+_Definition = tuple[tuple[int, ...], Transform]
+
 
 class SpecUpdate:
     """Collects changes of a table's partitioning; ``apply`` gives the spec that follows. Changes nothing itself.
@@ -59,7 +61,21 @@ class SpecUpdate:
         self._last_id = max(highest, last_partition_id or 0)
         self._removed: set[int] = set()
         self._renamed: dict[int, str] = {}
-        self._added: list[PartitionField] = []
+        self._added: dict[int, PartitionField] = {}
+        self._added_times: dict[int, PartitionField] = {}
+        # Fields of the current spec and added ones: by what they are, by name, and by the name that they have by now.
+        self._defined: dict[_Definition, list[PartitionField]] = {}
+        self._named: dict[str, list[PartitionField]] = {}
+        self._taken: dict[str, list[PartitionField]] = {}
+        self._older: dict[_Definition, list[PartitionField]] = {}
+        self._own_ids = {field.field_id for field in self._base.fields}
+        ids = [field.field_id for field in self._base.fields]
+        self._by_position = ids == [*range(PARTITION_FIELD_ID_START, PARTITION_FIELD_ID_START + len(ids))]
+        for field in self._base.fields:
+            self._enter(field)
+        for spec in self._specs:
+            for field in spec.fields:
+                self._older.setdefault(field.definition[:2], []).append(field)
 
     @property
     def last_partition_id(self) -> int:
@@ -84,7 +100,10 @@ class SpecUpdate:
         field = self._new_field(column, transform, name, default_name(column_name, transform))
         self._refuse_second_time(field)
         self._make_room(field.name)
-        self._added.append(field)
+        self._added[field.field_id] = field
+        if isinstance(transform, TemporalTransform):
+            self._added_times[field.source_id] = field
+        self._enter(field)
         return self
 
     def add_identity(self, source: FieldName | int) -> Self:
@@ -97,7 +116,7 @@ class SpecUpdate:
         Format version 1 keeps its place with the transform void.
         """
         found = self._find(field)
-        if found in self._added:
+        if self._added.get(found.field_id) == found:
             raise InvalidSchema(f"partition field '{found.name}' was added by this same change; do not add it")
         if found.field_id in self._renamed:
             raise InvalidSchema(f"partition field '{found.name}' is renamed by this same change")
@@ -107,13 +126,13 @@ class SpecUpdate:
     def rename_field(self, name: str, new_name: str) -> Self:
         """Give a field of the current spec another name; it stays the same field."""
         found = self._find(name)
-        if found in self._added:
+        if self._added.get(found.field_id) == found:
             raise InvalidSchema(f"partition field '{name}' was added by this same change; add it under the new name")
         if found.field_id in self._removed:
             raise InvalidSchema(f"partition field '{name}' is removed by this same change")
         if new_name != name:
             self._make_room(new_name)
-        self._renamed[found.field_id] = new_name
+        self._rename(found, new_name)
         return self
 
     def apply(self) -> PartitionSpec:
@@ -121,7 +140,10 @@ class SpecUpdate:
 
         Raises ``InvalidSchema`` or ``UnsupportedFeature`` for a new spec that the table may not have.
         """
-        fields = [*(kept for field in self._base.fields if (kept := self._kept(field)) is not None), *self._added]
+        fields = [
+            *(kept for field in self._base.fields if (kept := self._kept(field)) is not None),
+            *self._added.values(),
+        ]
         candidate = PartitionSpec(*fields)
         if candidate.compatible_with(self._base):
             return self._base
@@ -141,11 +163,10 @@ class SpecUpdate:
 
     def _find(self, wanted: str | tuple[FieldName | int, str | Transform]) -> PartitionField:
         if isinstance(wanted, str):
-            found = [field for field in (*self._base.fields, *self._added) if field.name == wanted]
+            found = self._named.get(wanted, [])
         else:
             column = self._schema.find_field(wanted[0], self._case_sensitive)
-            key = ((column.field_id,), parse_transform(wanted[1]))
-            found = [field for field in (*self._base.fields, *self._added) if field.definition[:2] == key]
+            found = self._defined.get(((column.field_id,), parse_transform(wanted[1])), [])
         if not found:
             names = ", ".join(field.name for field in self._base.fields) or "no fields"
             raise InvalidSchema(f"there is no partition field {wanted!r}; the current spec has {names}")
@@ -153,41 +174,38 @@ class SpecUpdate:
 
     def _taken_back(self, column: NestedField, transform: Transform, name: str | None) -> bool:
         """Whether the field is one that this change removes: then it stays as it was, perhaps under a new name."""
-        for field in self._base.fields:
-            if field.field_id in self._removed and field.definition[:2] == ((column.field_id,), transform):
+        for field in self._defined.get(((column.field_id,), transform), []):
+            if field.field_id in self._removed:
                 self._removed.discard(field.field_id)
                 if name is not None and name != field.name:
                     self._make_room(name)
-                    self._renamed[field.field_id] = name
+                    self._rename(field, name)
                 return True
         return False
 
     def _refuse_duplicate(self, column: NestedField, transform: Transform) -> None:
-        for field in (*self._base.fields, *self._added):
-            if field.field_id not in self._removed and field.definition[:2] == ((column.field_id,), transform):
+        for field in self._defined.get(((column.field_id,), transform), []):
+            if field.field_id not in self._removed:
                 raise InvalidSchema(f"partition field '{field.name}' is {transform} of '{column.name}' already")
 
     def _refuse_second_time(self, new: PartitionField) -> None:
         if not isinstance(new.transform, TemporalTransform):
             return
-        for field in self._added:
-            if field.source_id == new.source_id and isinstance(field.transform, TemporalTransform):
-                raise InvalidSchema(
-                    f"partition fields '{field.name}' and '{new.name}' are times of one column; the finer one will do"
-                )
+        field = self._added_times.get(new.source_id)
+        if field is not None:
+            raise InvalidSchema(
+                f"partition fields '{field.name}' and '{new.name}' are times of one column; the finer one will do"
+            )
 
     def _new_field(self, column: NestedField, transform: Transform, name: str | None, default: str) -> PartitionField:
         if self._format_version > 1:
-            for spec in self._specs:
-                for field in spec.fields:
-                    same = field.definition[:2] == ((column.field_id,), transform)
-                    if same and name in (None, field.name) and not self._is_used(field.field_id):
-                        return field
+            for field in self._older.get(((column.field_id,), transform), []):
+                if name in (None, field.name) and not self._is_used(field.field_id):
+                    return field
         return PartitionField(column.field_id, self._next_id(), transform, default if name is None else name)
 
     def _next_id(self) -> int:
-        by_position = range(PARTITION_FIELD_ID_START, PARTITION_FIELD_ID_START + len(self._base.fields))
-        if self._format_version == 1 and [field.field_id for field in self._base.fields] == list(by_position):
+        if self._format_version == 1 and self._by_position:
             # Readers of version 1 give ids by position, whatever is written.
             position = PARTITION_FIELD_ID_START + len(self._base.fields) + len(self._added)
             self._last_id = max(self._last_id, position)
@@ -196,21 +214,28 @@ class SpecUpdate:
         return self._last_id
 
     def _is_used(self, field_id: int) -> bool:
-        kept = any(field.field_id == field_id for field in self._base.fields if field_id not in self._removed)
-        return kept or any(field.field_id == field_id for field in self._added)
+        return field_id in self._added or (field_id in self._own_ids and field_id not in self._removed)
 
     def _make_room(self, name: str) -> None:
         """Refuse a name that is taken; a void field of version 1 gives way and takes its id into its name."""
-        for field in (*self._base.fields, *self._added):
-            if self._renamed.get(field.field_id, field.name) != name:
-                continue
+        for field in [*self._taken.get(name, [])]:
             removed = field.field_id in self._removed
             if removed and self._format_version > 1:
                 continue
             if removed or isinstance(field.transform, VoidTransform):
-                self._renamed[field.field_id] = f"{field.name}_{field.field_id}"
+                self._rename(field, f"{field.name}_{field.field_id}")
                 continue
             raise InvalidSchema(f"a partition field is named '{name}' already")
+
+    def _enter(self, field: PartitionField) -> None:
+        self._defined.setdefault(field.definition[:2], []).append(field)
+        self._named.setdefault(field.name, []).append(field)
+        self._taken.setdefault(field.name, []).append(field)
+
+    def _rename(self, field: PartitionField, name: str) -> None:
+        self._taken[self._renamed.get(field.field_id, field.name)].remove(field)
+        self._renamed[field.field_id] = name
+        self._taken.setdefault(name, []).append(field)
 
 
 def build_spec(

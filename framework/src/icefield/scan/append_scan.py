@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
+from icefield.base import lazy
 from icefield.expressions import bind
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan.append_planner import AppendPlanner
@@ -35,7 +35,7 @@ class IncrementalAppendScan(FileScan):
         """The range ended with a snapshot."""
         return replace(self, range=replace(self.range, to_inclusive=snapshot_id, to_timestamp=None))
 
-    @cached_property
+    @lazy
     def snapshots(self) -> Sequence[Snapshot]:
         """The snapshots of the range, oldest first. Raises as ``SnapshotRange.snapshots`` does."""
         return self.range.snapshots(self.metadata)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from icefield.base import lazy
 from icefield.manifest import DataFile, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.partitioning.tuples import Ints
@@ -42,12 +42,12 @@ class DeleteFiles:
         """A column by field id, over all manifests."""
         return pa.concat_arrays([part.column(number) for part in self.parts])
 
-    @cached_property
+    @lazy
     def paths(self) -> pa.StringArray:
         """Their locations."""
         return self.column(f.FILE_PATH)
 
-    @cached_property
+    @lazy
     def record_counts(self) -> Ints:
         """The rows, or deleted positions, that each says to have."""
         return np.asarray(self.column(f.RECORD_COUNT))

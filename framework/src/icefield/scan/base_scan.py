@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
 
 import pyarrow as pa
 
+from icefield.base import lazy
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.metadata import TableMetadata
@@ -69,12 +69,12 @@ class BaseScan:
         """Names of columns matched with or without regard to case."""
         return replace(self, case_sensitive=case_sensitive)
 
-    @cached_property
+    @lazy
     def schema(self) -> Schema:
         """The columns that the filter and the selection are meant for: those that the table has now."""
         return self.metadata.schema()
 
-    @cached_property
+    @lazy
     def projection(self) -> Schema:
         """The columns that the scan gives: those of the table in its order, then the metadata columns as selected.
 
@@ -82,7 +82,7 @@ class BaseScan:
         """
         return self._rows_projection
 
-    @cached_property
+    @lazy
     def context(self) -> ScanContext:
         """What the tasks of this scan are read with, here or on another machine."""
         metadata = self.metadata
@@ -130,7 +130,7 @@ class BaseScan:
         """The rows for another library, by Arrow's stream interface, read as that library takes them."""
         return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
 
-    @cached_property
+    @lazy
     def _rows_projection(self) -> Schema:
         """The columns that come of rows."""
         return self._projected(tuple(dict.fromkeys(self.selected_fields)))
@@ -146,7 +146,7 @@ class BaseScan:
         selected = self.schema.select(*of_table, case_sensitive=self.case_sensitive)
         return selected if not others else Schema(*selected.fields, *others, schema_id=selected.schema_id)
 
-    @cached_property
+    @lazy
     def _dictionaries(self) -> frozenset[int]:
         found = set()
         for name in self.dictionary_columns:
@@ -164,7 +164,7 @@ class BaseScan:
     def _expression(self) -> BooleanExpression:
         return as_expression(self.row_filter)
 
-    @cached_property
+    @lazy
     def _united_partition(self) -> UnitedPartition:
         specs, schemas = self.metadata.partition_specs, list(self.metadata.schemas)
         return UnitedPartition(specs, {spec.spec_id: spec.partition_type(self.schema, schemas) for spec in specs})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Self
 
 import pyarrow as pa
 
+from icefield.base import lazy
 from icefield.errors import InvalidArgument
 from icefield.expressions import bind
 from icefield.metadata.snapshots import Snapshot
@@ -60,17 +60,17 @@ class IncrementalChangelogScan(BaseScan):
         if self.compute_updates is False and self.identifier_columns:
             raise InvalidArgument("identifier_columns are there to compute updates; leave compute_updates=False out")
 
-    @cached_property
+    @lazy
     def snapshots(self) -> Sequence[Snapshot]:
         """The snapshots of the range, oldest first. Raises as ``SnapshotRange.snapshots`` does."""
         return self.range.snapshots(self.metadata)
 
-    @cached_property
+    @lazy
     def projection(self) -> Schema:
         """The columns that the scan gives: of the table, metadata columns as selected, those that state the change."""
         return Schema(*self._rows_projection.fields, *self._changes.fields)
 
-    @cached_property
+    @lazy
     def changelog_context(self) -> ChangelogContext:
         """What the tasks of this scan are read with, here or on another machine. Raises ``InvalidArgument``."""
         given, keys = self._rows_projection, self._keys
@@ -150,7 +150,7 @@ class IncrementalChangelogScan(BaseScan):
     def _computes_updates(self) -> bool:
         return bool(self.identifier_columns) if self.compute_updates is None else self.compute_updates
 
-    @cached_property
+    @lazy
     def _keys(self) -> tuple[int, ...]:
         """The ids of the columns that identify a row; empty where updates are not computed."""
         if not self._computes_updates:
@@ -170,13 +170,13 @@ class IncrementalChangelogScan(BaseScan):
             "set the identifier fields of the schema; tables of version 3 have row ids"
         )
 
-    @cached_property
+    @lazy
     def _changes(self) -> Schema:
         """The columns that state the change: all, or those that are selected by name."""
         chosen = [column for column in _CHANGES if column.name in self.selected_fields]
         return Schema(*(chosen or _CHANGES))
 
-    @cached_property
+    @lazy
     def _rows_projection(self) -> Schema:
         own = {column.name for column in _CHANGES}
         for name in own:

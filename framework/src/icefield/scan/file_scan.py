@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 
 from icefield.abc import FormatAbility, ScanAsked, ScanService
+from icefield.base import lazy
 from icefield.expressions import AlwaysFalse, AlwaysTrue, bind
 from icefield.manifest import schemas as f
 from icefield.metadata.properties import (
@@ -147,13 +147,13 @@ class FileScan(BaseScan):
         total = counted + tally.rows
         return total if self.limit is None else min(total, self.limit)
 
-    @cached_property
+    @lazy
     def context(self) -> ScanContext:
         """What the tasks of this scan are read with, here or on another machine."""
         served, context = self._served, super().context
         return context if served is None else replace(context, io=served.io)
 
-    @cached_property
+    @lazy
     def _served(self) -> ServedScan | None:
         """The plan of the service; None where there is none to ask, and where what it lists would not do."""
         if self.service is None or LAST_UPDATED_SEQUENCE_NUMBER.field_id in self.projection.field_ids:

@@ -32,7 +32,7 @@ def index_key(
     scope = cache_scope(io)
     if scope is None or not MANIFESTS.max_bytes:
         return None
-    listed = tuple((one.manifest_path, one.sequence_number, one.partition_spec_id) for one in manifests)
+    listed = tuple((io.resolve(one.manifest_path), one.sequence_number, one.partition_spec_id) for one in manifests)
     return (scope, metadata.location, metadata.table_uuid, listed, *others)
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from icefield.base import lazy
 from icefield.expressions import BooleanExpression, Residuals, inclusive_projection
 from icefield.manifest import (
     ManifestContent,
@@ -55,7 +55,7 @@ class SpecPlan:
     partition_filter: BooleanExpression
     row_filter: BooleanExpression
 
-    @cached_property
+    @lazy
     def residuals(self) -> Residuals:
         """What is left of the filter in each partition."""
         return Residuals(self.spec, self.schema, self.row_filter)

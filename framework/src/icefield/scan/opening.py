@@ -1,4 +1,4 @@
-"""Opening a file of a table, and reading no other number of rows from it than its manifest says."""
+"""Opening a file of a table, and reading no other number of rows from a data file than its manifest says."""
 
 # See docs/decisions/0011 and docs/decisions/0030.
 
@@ -29,7 +29,7 @@ def open_file(io: FileIO, file: DataFile) -> AbstractContextManager[FormatReader
 
 
 def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-    """What is read of a file that holds as many rows as its manifest says.
+    """What is read of a data file that holds as many rows as its manifest says.
 
     The format may state when the file is opened; else the rows are counted. A part of a file, or what a filter leaves
     of it, has no more rows than the whole, and none at a position behind its end.
@@ -48,6 +48,23 @@ def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Itera
         yield batch
     if request.split is None and request.row_filter is None and request.skipped_rows is None:
         _check_count(file, rows, rows)
+
+
+def deleted_rows(io: FileIO, file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    """The rows of a delete file, which count as the file has them: a manifest may state another number.
+
+    Where the format does not state how many there are, a file that also has another size than its manifest says may
+    have lost rows. Raises ``InvalidFile`` then.
+    """
+    rows = 0
+    for batch in reader.read(request):
+        rows += batch.num_rows
+        yield batch
+    is_counted = reader.record_count is not None or request.row_filter is not None
+    if is_counted or file.record_count < 0 or file.record_count == rows:
+        return
+    if io.stat(file.file_path).size != file.file_size_in_bytes:
+        raise _contradiction(file, str(rows), rows)
 
 
 def _refuse_encrypted(file: DataFile, source: InputFile) -> None:

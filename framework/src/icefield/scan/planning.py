@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from icefield.abc import ScanPlanned, WorkRunner
+from icefield.base import lazy
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import (
     ALL_COLUMNS,
@@ -136,7 +136,7 @@ class ScanPlanner:
         self._request = plan_request(self._columns, row_filter, prove=prove)
         self.report = PlanReport()
 
-    @cached_property
+    @lazy
     def manifests(self) -> ManifestList:
         """The manifest list of the snapshot."""
         return read_manifest_list(self._io, self._snapshot, self._metadata)

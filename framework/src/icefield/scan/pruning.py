@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.base import lazy
 from icefield.expressions import (
     AlwaysFalse,
     AlwaysTrue,
@@ -84,7 +84,7 @@ class EntryGroup:
         self._parts = parts
         self._types = types
 
-    @cached_property
+    @lazy
     def num_files(self) -> int:
         """How many entries there are."""
         return sum(part.num_rows for part in self._parts)

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
 
 import pyarrow as pa
 
 from icefield.abc import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService
+from icefield.base import lazy
 from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression
 from icefield.manifest import DataFile
@@ -46,7 +46,7 @@ class ServedScan:
         self._io, self._schema, self._identifier, self._projected = io, schema, identifier, projected
         self._first: ScanListing | None = None
 
-    @cached_property
+    @lazy
     def io(self) -> FileIO:
         """What opens the files. Asks for the plan, which may state it."""
         self._first = self._listing()

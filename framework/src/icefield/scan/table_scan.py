@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from icefield.abc import WorkRunner
+from icefield.base import lazy
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.expressions import bind
 from icefield.metadata.refs import MAIN_BRANCH
@@ -59,7 +59,7 @@ class TableScan(FileScan):
         """The same rows; where its manifests are large, a runner reads them: the tasks of a cluster, say."""
         return replace(self, runner=runner)
 
-    @cached_property
+    @lazy
     def snapshot(self) -> Snapshot | None:
         """The snapshot to read; None for a table without one. Raises ``NoSuchSnapshot``."""
         metadata = self.metadata
@@ -80,7 +80,7 @@ class TableScan(FileScan):
             )
         return found
 
-    @cached_property
+    @lazy
     def schema(self) -> Schema:
         """The table's columns in the version that is read."""
         snapshot = self.snapshot

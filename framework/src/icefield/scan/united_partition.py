@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 
 import pyarrow as pa
 
+from icefield.base import lazy
 from icefield.manifest.columns import struct_array
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.transforms import VoidTransform
@@ -45,7 +45,7 @@ class UnitedPartition:
             )
         )
 
-    @cached_property
+    @lazy
     def arrow_type(self) -> pa.StructType:
         """The struct as Arrow has it."""
         return to_arrow_type(self.type)

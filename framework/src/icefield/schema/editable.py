@@ -9,9 +9,29 @@ from icefield.types import IcebergType, ListType, MapType, NestedField, StructTy
 
 
 class FieldNode:
-    """A field that can still change. ``leaf`` is its type unless it is nested; then it has ``children``."""
+    """A field that can still change. ``leaf`` is its type unless it is nested; then it has children.
 
-    __slots__ = ("added", "children", "doc", "id", "initial", "kind", "leaf", "name", "parent", "required", "write")
+    Siblings are linked to one another and found by name, so that no edit walks over all of them.
+    """
+
+    __slots__ = (
+        "_folded",
+        "_named",
+        "added",
+        "before",
+        "behind",
+        "doc",
+        "first",
+        "id",
+        "initial",
+        "kind",
+        "last",
+        "leaf",
+        "name",
+        "parent",
+        "required",
+        "write",
+    )
 
     def __init__(self, field: NestedField, parent: FieldNode | None, *, added: bool = False) -> None:
         self.id = field.field_id
@@ -21,30 +41,86 @@ class FieldNode:
         self.initial = field.initial_default
         self.write = field.write_default
         self.parent = parent
+        self.before: FieldNode | None = None
+        self.behind: FieldNode | None = None
         self.added = added
         self.take_type(field.field_type)
 
     def take_type(self, field_type: IcebergType) -> None:
         self.kind: type[IcebergType] = type(field_type)
         self.leaf = field_type
-        self.children = [FieldNode(child, self, added=self.added) for child in children_of(field_type)]
+        self.first: FieldNode | None = None
+        self.last: FieldNode | None = None
+        # Made where they are needed: most fields have no children, and few updates fold names.
+        self._named: dict[str, FieldNode] | None = None
+        self._folded: dict[str, dict[int, FieldNode]] | None = None
+        for child in children_of(field_type):
+            self.insert(FieldNode(child, None, added=self.added), self.last)
 
-    def copy(self, parent: FieldNode | None) -> FieldNode:
-        """The same field and all in it, to be changed apart from this one."""
-        twin = object.__new__(FieldNode)
-        for name in FieldNode.__slots__:
-            setattr(twin, name, getattr(self, name))
-        twin.parent = parent
-        twin.children = [child.copy(twin) for child in self.children]
-        return twin
+    @property
+    def children(self) -> Iterator[FieldNode]:
+        """The fields directly inside, in order."""
+        child = self.first
+        while child is not None:
+            yield child
+            child = child.behind
+
+    def insert(self, child: FieldNode, after: FieldNode | None) -> None:
+        """Take a field in behind another one; at the front behind None."""
+        child.parent, child.before = self, after
+        child.behind = self.first if after is None else after.behind
+        self._link(child)
+        self._enter(child)
+
+    def remove(self, child: FieldNode) -> None:
+        """Take a field out."""
+        self._leave(child)
+        if child.before is None:
+            self.first = child.behind
+        else:
+            child.before.behind = child.behind
+        if child.behind is None:
+            self.last = child.before
+        else:
+            child.behind.before = child.before
+        child.parent = child.before = child.behind = None
+
+    def rename(self, child: FieldNode, name: str) -> None:
+        """Give a field inside this one another name."""
+        self._leave(child)
+        child.name = name
+        self._enter(child)
+
+    def _link(self, child: FieldNode) -> None:
+        if child.before is None:
+            self.first = child
+        else:
+            child.before.behind = child
+        if child.behind is None:
+            self.last = child
+        else:
+            child.behind.before = child
+
+    def _enter(self, child: FieldNode) -> None:
+        if self._named is None:
+            self._named = {}
+        self._named[child.name] = child
+        if self._folded is not None:
+            self._folded.setdefault(child.name.lower(), {})[child.id] = child
+
+    def _leave(self, child: FieldNode) -> None:
+        if self._named is not None:
+            del self._named[child.name]
+        if self._folded is not None:
+            del self._folded[child.name.lower()][child.id]
 
     def freeze(self) -> NestedField:
         return NestedField(self.id, self.name, self.freeze_type(), self.required, self.doc, self.initial, self.write)
 
     def freeze_type(self) -> IcebergType:
-        if self.kind is StructType:
-            return StructType(*(child.freeze() for child in self.children))
         inner = [child.freeze() for child in self.children]
+        if self.kind is StructType:
+            return StructType(*inner)
         if self.kind is ListType:
             return ListType(inner[0].field_id, inner[0].field_type, inner[0].required)
         if self.kind is MapType:
@@ -66,7 +142,72 @@ class FieldNode:
             node = node.parent
         return ".".join(reversed(names))
 
-    def child(self, name: str, case_sensitive: bool) -> FieldNode | None:
+    def is_inside(self, other: FieldNode) -> bool:
+        """Whether the field is somewhere in another one."""
+        node = self.parent
+        while node is not None and node is not other:
+            node = node.parent
+        return node is not None
+
+    def named(self, name: str, case_sensitive: bool) -> list[FieldNode]:
+        """The fields directly inside of that name; several only where the case is not looked at."""
+        if self._named is None:
+            return []
         if case_sensitive:
-            return next((child for child in self.children if child.name == name), None)
-        return next((child for child in self.children if child.name.lower() == name.lower()), None)
+            return [self._named[name]] if name in self._named else []
+        if self._folded is None:
+            self._folded = {}
+            for child in self._named.values():
+                self._folded.setdefault(child.name.lower(), {})[child.id] = child
+        return [*self._folded.get(name.lower(), {}).values()]
+
+    def child(self, name: str, case_sensitive: bool) -> FieldNode | None:
+        return next(iter(self.named(name, case_sensitive)), None)
+
+    def find(self, name: str | tuple[str, ...], case_sensitive: bool) -> list[FieldNode]:
+        """The fields that ``Schema.find_field`` of a schema with the same columns would choose from."""
+        if isinstance(name, tuple):
+            return self._follow(name, case_sensitive)
+        full = list(self._full(name, case_sensitive))
+        return full or [node for node, was_short in self._short(name, False, case_sensitive) if was_short]
+
+    def _follow(self, path: tuple[str, ...], case_sensitive: bool) -> list[FieldNode]:
+        if not path:
+            return []
+        found = self.named(path[0], case_sensitive)
+        if len(path) > 1:
+            found = [node for child in found for node in child._follow(path[1:], case_sensitive)]
+        if not found and self.last is not None and self.kind in (ListType, MapType):
+            return self.last._follow(path, case_sensitive) if self.last.kind is StructType else []
+        return found
+
+    def _full(self, name: str, case_sensitive: bool) -> Iterator[FieldNode]:
+        """The fields at the end of a name's parts; the dots of a name of a field's own are no ends."""
+        for part, rest in _parts(name):
+            for child in self.named(part, case_sensitive):
+                yield from [child] if rest is None else child._full(rest, case_sensitive)
+
+    def _short(self, name: str, was_short: bool, case_sensitive: bool) -> Iterator[tuple[FieldNode, bool]]:
+        """The same where a list's element and a map's value are left out, if these are structs."""
+        last = self.last
+        if last is not None and self.kind in (ListType, MapType) and last.kind is StructType:
+            yield from last._short(name, True, case_sensitive)
+        else:
+            last = None
+        for part, rest in _parts(name):
+            for child in self.named(part, case_sensitive):
+                if child is last:
+                    continue
+                if rest is None:
+                    yield child, was_short
+                else:
+                    yield from child._short(rest, was_short, case_sensitive)
+
+
+def _parts(name: str) -> Iterator[tuple[str, str | None]]:
+    """What may be the first part of a name, and the rest behind it: for ``a.b`` these are ``a`` and ``a.b``."""
+    at = name.find(".")
+    while at >= 0:
+        yield name[:at], name[at + 1 :]
+        at = name.find(".", at + 1)
+    yield name, None

@@ -6,7 +6,8 @@ change what old files mean is refused. Spec: Schema Evolution, Default Values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, Unsup
 from icefield.schema.arrow import as_schema
 from icefield.schema.editable import FieldNode
 from icefield.schema.fields import children_of, fresh_fields, fresh_type, internal_default
-from icefield.schema.schema import FieldName, Schema, check_schema
+from icefield.schema.schema import FieldName, Schema, check_schema, is_path
 from icefield.types import (
     DateType,
     IcebergType,
@@ -66,7 +67,7 @@ class SchemaUpdate:
         self._allow_incompatible = allow_incompatible_changes
         self._identifiers = schema.identifier_field_ids
         self._root = FieldNode(NestedField(0, "", schema.as_struct(), True), None)
-        self._view: Schema | None = schema
+        self._nodes = {node.id: node for child in self._root.children for node in child.walk()}
 
     @property
     def last_column_id(self) -> int:
@@ -119,8 +120,7 @@ class SchemaUpdate:
                     f"cannot delete '{node.path}': the {name} uses '{used.path}'; change the {name} first",
                     field_id=used.id,
                 )
-        parent.children.remove(node)
-        self._view = None
+        parent.remove(node)
         return self
 
     def rename_column(self, path: FieldName, new_name: str) -> Self:
@@ -130,8 +130,7 @@ class SchemaUpdate:
         _check_name(new_name)
         if parent.child(new_name, self._case_sensitive) is not node:
             self._check_free(parent, new_name)
-        node.name = new_name
-        self._view = None
+        parent.rename(node, new_name)
         return self
 
     def update_column(
@@ -151,7 +150,6 @@ class SchemaUpdate:
             self._promote(node, new_type)
         node.required = node.required if required is None else required
         node.doc = node.doc if doc is None else doc
-        self._view = None
         return self
 
     def make_column_optional(self, path: FieldName) -> Self:
@@ -169,25 +167,23 @@ class SchemaUpdate:
         node.write = _checked_default(node.freeze(), default_value)
         if node.added:
             node.initial = node.write
-        self._view = None
         return self
 
     def move_first(self, path: FieldName) -> Self:
         """Move a column to the front of its struct."""
         node = self._find(path)
-        siblings = self._parent_struct(node, "move").children
-        siblings.remove(node)
-        siblings.insert(0, node)
-        self._view = None
+        parent = self._parent_struct(node, "move")
+        parent.remove(node)
+        parent.insert(node, None)
         return self
 
     def move_before(self, path: FieldName, before_path: FieldName) -> Self:
         """Move a column to just before another one of the same struct."""
-        return self._move(path, before_path, 0)
+        return self._move(path, before_path, is_before=True)
 
     def move_after(self, path: FieldName, after_path: FieldName) -> Self:
         """Move a column to just after another one of the same struct."""
-        return self._move(path, after_path, 1)
+        return self._move(path, after_path, is_before=False)
 
     def set_identifier_fields(self, *fields: FieldName) -> Self:
         """Make these the fields that identify a row; none takes the identifier away."""
@@ -200,14 +196,15 @@ class SchemaUpdate:
         Ids of the other schema do not matter. A type of its that this one's is wider than is fine; any other
         difference is refused.
         """
-        before = self._view, self._last_column_id, self._root
-        self._root = self._root.copy(None)
+        fields, last_column_id = as_schema(schema).fields, self._last_column_id
+        undo: list[Callable[[], None]] = []
         try:
-            self._unite(self._root, as_schema(schema).fields)
+            self._unite(self._root, fields, undo)
         except Exception:
-            self._view, self._last_column_id, self._root = before
+            for step in reversed(undo):
+                step()
+            self._last_column_id = last_column_id
             raise
-        self._view = None
         return self
 
     def undelete(self, path: FieldName, *, snapshot_unchanged: bool = False) -> Self:
@@ -266,27 +263,27 @@ class SchemaUpdate:
         return path
 
     def _current(self) -> Schema:
-        if self._view is None:
-            self._view = Schema(*(child.freeze() for child in self._root.children))
-        return self._view
+        return Schema(*(child.freeze() for child in self._root.children))
 
     def _node(self, id_: int) -> FieldNode | None:
-        return next((node for node in self._root.walk() if node.id == id_ and node is not self._root), None)
+        node = self._nodes.get(id_)
+        return node if node is not None and node.is_inside(self._root) else None
 
     def _find(self, path: FieldName) -> FieldNode:
-        current = self._current()
-        if not current.has_field(path, self._case_sensitive) and self._schema.has_field(path, self._case_sensitive):
+        found = self._root.find(path, self._case_sensitive) if is_path(path) else []
+        if len(found) == 1:
+            return found[0]
+        if not found and self._schema.has_field(path, self._case_sensitive):
             node = self._node(self._schema.find_field(path, self._case_sensitive).field_id)
             if node is not None:
                 return node
-        node = self._node(current.find_field(path, self._case_sensitive).field_id)
-        assert node is not None
-        return node
+        return self._nodes[self._current().find_field(path, self._case_sensitive).field_id]
 
     def _struct_at(self, path: tuple[str, ...]) -> FieldNode:
         node = self._find(path) if path else self._root
         if node.kind in (ListType, MapType):
-            node = node.children[-1]
+            assert node.last is not None
+            node = node.last
         if node.kind is not StructType:
             raise InvalidSchema(f"cannot add to '{node.path}': it is of type {node.freeze_type()}", field_id=node.id)
         self._refuse_in_key(node, "add to")
@@ -302,14 +299,14 @@ class SchemaUpdate:
     def _refuse_in_key(self, node: FieldNode, verb: str) -> None:
         step = node
         while step.parent is not None:
-            if step.parent.kind is MapType and step is step.parent.children[0]:
+            if step.parent.kind is MapType and step is step.parent.first:
                 raise InvalidSchema(f"cannot {verb} '{node.path}': a map's keys never change", field_id=node.id)
             step = step.parent
 
     def _check_free(self, parent: FieldNode, name: str) -> None:
         full = f"{parent.path}.{name}" if parent.parent is not None else name
         taken = parent.child(name, self._case_sensitive) is not None
-        if taken or ("." in full and self._current().has_field(full, self._case_sensitive)):
+        if taken or ("." in full and self._root.find(full, self._case_sensitive)):
             raise InvalidSchema(f"column '{full}' exists already")
 
     def _take_id(self, name: str) -> int:
@@ -329,9 +326,9 @@ class SchemaUpdate:
         return fresh
 
     def _insert(self, parent: FieldNode, field: NestedField) -> FieldNode:
-        node = FieldNode(field, parent, added=field.field_id not in self._schema.id_to_field)
-        parent.children.append(node)
-        self._view = None
+        node = FieldNode(field, None, added=field.field_id not in self._schema.id_to_field)
+        parent.insert(node, parent.last)
+        self._nodes.update((inner.id, inner) for inner in node.walk())
         return node
 
     def _check_defaults_exist(self, name: str) -> None:
@@ -361,7 +358,7 @@ class SchemaUpdate:
         node.initial, node.write = initial, write
         node.take_type(new)
 
-    def _move(self, path: FieldName, reference: FieldName, offset: int) -> Self:
+    def _move(self, path: FieldName, reference: FieldName, *, is_before: bool) -> Self:
         node, neighbour = self._find(path), self._find(reference)
         parent = self._parent_struct(node, "move")
         if neighbour.parent is not parent:
@@ -370,48 +367,44 @@ class SchemaUpdate:
             )
         if node is neighbour:
             raise InvalidSchema(f"cannot move '{node.path}' next to itself", field_id=node.id)
-        parent.children.remove(node)
-        parent.children.insert(parent.children.index(neighbour) + offset, node)
-        self._view = None
+        parent.remove(node)
+        parent.insert(node, neighbour.before if is_before else neighbour)
         return self
 
-    def _unite(self, parent: FieldNode, fields: Iterable[NestedField]) -> None:
-        by_name = {self._folded(child.name): child for child in parent.children}
-        for field in fields:
-            node = by_name.get(self._folded(field.name))
+    def _unite(self, parent: FieldNode, fields: Sequence[NestedField], undo: list[Callable[[], None]]) -> None:
+        there = [parent.named(field.name, self._case_sensitive) for field in fields]
+        for field, nodes in zip(fields, there, strict=True):
+            # Of several whose names differ by case alone, the last one.
+            node = nodes[-1] if nodes else None
             if node is None:
-                self._unite_new(parent, field)
+                added = self._unite_new(parent, field)
+                undo.append(partial(parent.remove, added))
                 continue
-            self._unite_types(node, field.field_type)
+            undo.append(partial(_restore, node, node.leaf, node.required, node.doc, node.initial, node.write))
+            self._unite_types(node, field.field_type, undo)
             node.required = node.required and field.required
             node.doc = node.doc if field.doc is None else field.doc
             if field.write_default is not None and self._format_version >= 3 and parent.kind is StructType:
                 self._unite_write_default(node, field)
 
-    def _folded(self, name: str) -> str:
-        return name if self._case_sensitive else name.lower()
-
-    def _unite_new(self, parent: FieldNode, field: NestedField) -> None:
+    def _unite_new(self, parent: FieldNode, field: NestedField) -> FieldNode:
         _check_name(field.name)
         if self._format_version < 3:
             optional = NestedField(0, field.name, field.field_type, False, field.doc)
-            self._insert(parent, self._numbered(optional))
-            return
+            return self._insert(parent, self._numbered(optional))
         default = _checked_default(
             field, field.write_default if field.initial_default is None else field.initial_default
         )
         write = _checked_default(field, default if field.write_default is None else field.write_default)
         required = field.required and default is not None
         added = NestedField(0, field.name, field.field_type, required, field.doc, default, write)
-        self._insert(parent, self._numbered(added))
+        return self._insert(parent, self._numbered(added))
 
-    def _unite_types(self, node: FieldNode, other: IcebergType) -> None:
+    def _unite_types(self, node: FieldNode, other: IcebergType, undo: list[Callable[[], None]]) -> None:
         if node.kind is type(other) and other.is_nested:
-            if node.kind is MapType and _shape(node.children[0].freeze_type()) != _shape(
-                children_of(other)[0].field_type
-            ):
+            if isinstance(other, MapType) and node.first and _shape(node.first.freeze_type()) != _shape(other.key_type):
                 raise InvalidSchema(f"cannot change '{node.path}': a map's keys never change", field_id=node.id)
-            self._unite(node, children_of(other)[-1:] if node.kind is MapType else children_of(other))
+            self._unite(node, children_of(other)[-1:] if node.kind is MapType else children_of(other), undo)
             return
         own = node.freeze_type()
         if own == other or isinstance(other, UnknownType) or promotion_allowed(other, own, 3):
@@ -427,12 +420,11 @@ class SchemaUpdate:
         node.write = _checked_default(own, default)
 
     def _deleted(self, path: FieldName) -> tuple[Schema, NestedField]:
-        alive = {node.id for node in self._root.walk() if node is not self._root}
         known = sorted((self._schema, *self._history), key=lambda schema: schema.schema_id, reverse=True)
         for schema in known:
             if schema.has_field(path, self._case_sensitive):
                 field = schema.find_field(path, self._case_sensitive)
-                if field.field_id not in alive:
+                if self._node(field.field_id) is None:
                     return schema, field
         raise InvalidArgument(f"no deleted column is named {path!r}")
 
@@ -459,6 +451,12 @@ def check_evolution(before: Schema, after: Schema, *, last_column_id: int, forma
             )
         if promote(old.field_type, field.field_type, old.initial_default) != field.initial_default:
             raise InvalidSchema(f"the initial default of field '{name}' cannot change", field_id=id_)
+
+
+def _restore(node: FieldNode, leaf: IcebergType, required: bool, doc: str | None, initial: Any, write: Any) -> None:
+    if node.leaf is not leaf:
+        node.take_type(leaf)
+    node.required, node.doc, node.initial, node.write = required, doc, initial, write
 
 
 def _checked_default(field: NestedField, default: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from icefield.errors import InvalidArgument, InvalidSchema
@@ -13,58 +13,97 @@ from icefield.types.values import to_internal
 _LEFT_OUT: Final = ("element", "value")
 """Steps into a list or map that a name may do without."""
 
+_FEW: Final = 8
+"""Fewer fields are looked at one by one."""
+
+
+class _Ids:
+    """The ids that names stand for, with no container for a name that stands for one."""
+
+    __slots__ = ("_first", "_several")
+
+    def __init__(self) -> None:
+        self._first: dict[str, int] = {}
+        self._several: dict[str, set[int]] = {}
+
+    def add(self, name: str, id_: int) -> None:
+        first = self._first.setdefault(name, id_)
+        if first != id_:
+            self._several.setdefault(name, {first}).add(id_)
+
+    def find(self, name: str) -> set[int]:
+        first = self._first.get(name)
+        return set() if first is None else self._several.get(name) or {first}
+
+    def folded(self) -> _Ids:
+        """The same for names in lower case."""
+        made = _Ids()
+        for name, id_ in self._first.items():
+            made.add(name.lower(), id_)
+        for name, ids in self._several.items():
+            for id_ in ids:
+                made.add(name.lower(), id_)
+        return made
+
 
 class FieldNames:
     """The ids that each full name stands for; a name without ``element`` and ``value`` gives way to a full one."""
 
     def __init__(self, struct: StructType) -> None:
-        self.full: dict[str, set[int]] = {}
-        self.short: dict[str, set[int]] = {}
+        self._full, self._short = _Ids(), _Ids()
         for field in struct.fields:
             self._enter(field, field.name, field.name)
-        self.full_folded = self._folded(self.full)
-        self.short_folded = self._folded(self.short)
+        self._folded: tuple[_Ids, _Ids] | None = None
+        self._wide: dict[tuple[int, bool], dict[str, list[NestedField]]] = {}
 
     def _enter(self, field: NestedField, full: str, short: str) -> None:
-        self.full.setdefault(full, set()).add(field.field_id)
+        self._full.add(full, field.field_id)
         if short != full:
-            self.short.setdefault(short, set()).add(field.field_id)
+            self._short.add(short, field.field_id)
         for child in children_of(field.field_type):
             left_out = child.name in _LEFT_OUT and not isinstance(field.field_type, StructType)
             if left_out and isinstance(child.field_type, StructType):
                 # The element itself keeps its full name; only the struct's fields may do without it.
-                self.full.setdefault(f"{full}.{child.name}", set()).add(child.field_id)
+                self._full.add(f"{full}.{child.name}", child.field_id)
                 for grandchild in child.field_type.fields:
                     self._enter(grandchild, f"{full}.{child.name}.{grandchild.name}", f"{short}.{grandchild.name}")
             else:
                 self._enter(child, f"{full}.{child.name}", f"{short}.{child.name}")
 
-    @staticmethod
-    def _folded(names: dict[str, set[int]]) -> dict[str, set[int]]:
-        folded: dict[str, set[int]] = {}
-        for name, ids in names.items():
-            folded.setdefault(name.lower(), set()).update(ids)
-        return folded
-
     def find(self, name: str, case_sensitive: bool) -> set[int]:
         if case_sensitive:
-            return self.full.get(name) or self.short.get(name) or set()
-        return self.full_folded.get(name.lower()) or self.short_folded.get(name.lower()) or set()
+            return self._full.find(name) or self._short.find(name)
+        if self._folded is None:
+            self._folded = self._full.folded(), self._short.folded()
+        full, short = self._folded
+        return full.find(name.lower()) or short.find(name.lower())
 
+    def follow(self, container: IcebergType, path: tuple[str, ...], case_sensitive: bool) -> set[int]:
+        """The ids of the fields at the end of a path."""
+        if not path:
+            return set()
+        found: set[int] = set()
+        rest = path[1:]
+        for child in self._named(container, path[0], case_sensitive):
+            found |= self.follow(child.field_type, rest, case_sensitive) if rest else {child.field_id}
+        if not found and isinstance(container, (ListType, MapType)):
+            inner = container.element_type if isinstance(container, ListType) else container.value_type
+            return self.follow(inner, path, case_sensitive) if isinstance(inner, StructType) else set()
+        return found
 
-def follow(container: IcebergType, path: tuple[str, ...], case_sensitive: bool) -> set[int]:
-    """The ids of the fields at the end of a path."""
-    if not path:
-        return set()
-    found: set[int] = set()
-    for child in children_of(container):
-        if child.name == path[0] or (not case_sensitive and child.name.lower() == path[0].lower()):
-            rest = path[1:]
-            found |= follow(child.field_type, rest, case_sensitive) if rest else {child.field_id}
-    if not found and isinstance(container, (ListType, MapType)):
-        inner = container.element_type if isinstance(container, ListType) else container.value_type
-        return follow(inner, path, case_sensitive) if isinstance(inner, StructType) else set()
-    return found
+    def _named(self, container: IcebergType, name: str, case_sensitive: bool) -> Sequence[NestedField]:
+        children = children_of(container)
+        wanted = name if case_sensitive else name.lower()
+        if len(children) < _FEW:
+            return [child for child in children if wanted == (child.name if case_sensitive else child.name.lower())]
+        # The first child tells containers apart: ids are unique in a schema.
+        key = (children[0].field_id, case_sensitive)
+        if key not in self._wide:
+            named: dict[str, list[NestedField]] = {}
+            for child in children:
+                named.setdefault(child.name if case_sensitive else child.name.lower(), []).append(child)
+            self._wide[key] = named
+        return self._wide[key].get(wanted, ())
 
 
 def children_of(iceberg_type: IcebergType) -> tuple[NestedField, ...]:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
-from icefield.schema.fields import FieldNames, children_of, follow, fresh_fields, ids_in, internal_default, prune
+from icefield.schema.fields import FieldNames, children_of, fresh_fields, ids_in, internal_default, prune
 from icefield.types import DecimalType, DoubleType, FloatType, IcebergType, ListType, MapType, NestedField, StructType
 from icefield.types.reserved import MAX_USER_FIELD_ID, RESERVED_FIELDS
 
@@ -220,11 +220,11 @@ class Schema:
         return self._names
 
     def _lookup(self, name: FieldName, case_sensitive: bool) -> set[int]:
+        if not is_path(name):
+            raise InvalidArgument(f"a column is named by a string or a tuple of strings, not {name!r:.80}")
         if isinstance(name, str):
             return self._index().find(name, case_sensitive)
-        if not isinstance(name, tuple) or not all(isinstance(part, str) for part in name):
-            raise InvalidArgument(f"a column is named by a string or a tuple of strings, not {name!r:.80}")
-        return follow(self._struct, name, case_sensitive)
+        return self._index().follow(self._struct, name, case_sensitive)
 
     def _suggestion(self, name: FieldName) -> str:
         string = (name if isinstance(name, str) else ".".join(name))[:200]
@@ -339,6 +339,11 @@ def _check_field(field: NestedField, name: str, format_version: int) -> None:
                 f"default of struct '{name}' is not null or empty: give its fields their own defaults", field_id=id_
             )
         internal_default(field, default)
+
+
+def is_path(name: object) -> bool:
+    """Whether a column can be named by it: a string, or a tuple of strings."""
+    return isinstance(name, str) or (isinstance(name, tuple) and all(isinstance(part, str) for part in name))
 
 
 def _shown(name: FieldName) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -79,6 +79,7 @@ class FileIO:
         self.access = tuple(sorted(access, key=lambda each: -len(each.prefix)))
         self._origin: FileIO = self
         self._of_the_table: Mapping[str, str] = {}
+        self._judge: Callable[[str], bool] | None = None
         self._maps = sorted(
             (_map_of(key, value) for key, value in self.properties.items() if key.startswith(_MAP)),
             key=lambda pair: -len(pair[0]),
@@ -89,6 +90,8 @@ class FileIO:
         self._systems: dict[tuple[type[FileSystem], FileAccess | None], FileSystem] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._judge is not None:
+            raise TypeError("a FileIO that opens only some files stays in its process")
         return type(self), (self.plugins, self.properties, self.base, self.access, self.catalog)
 
     def __repr__(self) -> str:  # properties may hold credentials
@@ -96,8 +99,21 @@ class FileIO:
 
     def relative_to(self, base: str) -> FileIO:
         """The same file IO for a table at ``base``; connections are shared."""
+        return self._at(base)
+
+    def opening_only(self, judge: Callable[[str], bool]) -> FileIO:
+        """The same file IO, which opens and deletes only what ``judge`` allows by its resolved location.
+
+        For whoever reads files that metadata names, for a client that may have written this metadata.
+        """
+        other = self._at(self.base)
+        other._judge = judge
+        return other
+
+    def _at(self, base: str | None) -> FileIO:
         other = FileIO(self.plugins, self.properties, base, self.access, self.catalog)
         other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table
+        other._judge = self._judge
         return other
 
     def for_table(self, base: str | None, properties: Mapping[str, str], access: Sequence[FileAccess] = ()) -> FileIO:
@@ -111,7 +127,7 @@ class FileIO:
             return self if base in (None, self.base) else self.relative_to(base)
         whole = {**self._origin.properties, **wanted}
         other = FileIO(self.plugins, whole, base if base is not None else self.base, access, self.catalog)
-        other._origin, other._of_the_table = self._origin, wanted
+        other._origin, other._of_the_table, other._judge = self._origin, wanted, self._judge
         return other
 
     def opened_by(self, access: Sequence[FileAccess]) -> FileIO:
@@ -143,6 +159,8 @@ class FileIO:
         if self._roots and not any(_below(_canonical(mapped), root) for root in self._roots):
             said = f"{shown(location)} is below no root of location.allowed-roots"
             raise LocationRefused(said, location=location)
+        if self._judge is not None and not self._judge(mapped):
+            raise LocationRefused("the metadata names a file that is not of this table's own folders")  # nor said here
         return mapped
 
     def unmapped(self, location: str, place: str) -> str:

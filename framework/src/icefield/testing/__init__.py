@@ -8,7 +8,7 @@ from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.manifest.schemas import entry_schema, manifest_list_schema
 from icefield.testing.base import Suite
-from icefield.testing.behaviour import TableBehaviourSuite
+from icefield.testing.behaviour import ReturnChecks, TableBehaviourSuite
 from icefield.testing.catalog import CatalogSuite
 from icefield.testing.commit_strategy import CommitStrategySuite
 from icefield.testing.faults import Crash, FaultyFileSystem
@@ -32,6 +32,7 @@ __all__ = [
     "MemoryFileSystem",
     "RecordingServer",
     "RequestFaults",
+    "ReturnChecks",
     "Suite",
     "TableBehaviourSuite",
     "entry_schema",

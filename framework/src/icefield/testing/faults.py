@@ -9,9 +9,9 @@ from typing import Any
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.errors import StorageError
 
-Fault = Callable[[int, str, str], str | None]
+Fault = Callable[[int, str, str], str | BaseException | None]
 """Called with the number, the name and the location of each call; answers ``crash-before``, ``crash-after``,
-``lose-request``, ``lose-reply`` or None."""
+``lose-request``, ``lose-reply``, an exception that is raised when the call is done, or None."""
 
 CHANGES = frozenset({"put", "rename", "close", "delete_many"})
 """The calls that change the storage."""
@@ -58,6 +58,8 @@ class FaultyFileSystem(FileSystem):
         if verdict == "crash-after":
             self.crashed = True
             raise Crash(f"after {name} {location}")
+        if isinstance(verdict, BaseException):
+            raise verdict
         if verdict == "lose-reply":
             raise StorageError(f"connection lost after {name}", retryable=True, location=location)
         return result

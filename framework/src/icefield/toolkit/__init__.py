@@ -1,5 +1,6 @@
 """Helpers for plugin authors: base classes of strategies and file systems, and what file formats share."""
 
+from icefield.base import lazy, reset_after_fork
 from icefield.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
 from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
 from icefield.metadata.metrics import Metrics, MetricsCollector
@@ -36,6 +37,7 @@ from icefield.toolkit.metastore_views import MetastoreViews
 from icefield.toolkit.metrics_json import metrics_from_json, metrics_to_json
 from icefield.toolkit.multipart_output import PartedOutput
 from icefield.toolkit.options import is_true, whole_number
+from icefield.toolkit.partly_committed import warn_partly_committed
 from icefield.toolkit.publishing import delete_quietly, publish_by_create, publish_by_rename, read_whole
 from icefield.toolkit.ranged_input import FetchedRange, RangedInput
 from icefield.toolkit.retries import RetryLimits, persist, together
@@ -128,6 +130,7 @@ __all__ = [
     "is_tombstone",
     "is_true",
     "last_of_each_key",
+    "lazy",
     "list_parts",
     "located",
     "metrics_from_json",
@@ -143,6 +146,7 @@ __all__ = [
     "read_whole",
     "refusal_in",
     "reporting_damage",
+    "reset_after_fork",
     "retype",
     "row_range",
     "schema_from_arrow",
@@ -169,6 +173,7 @@ __all__ = [
     "variant_to_python",
     "version_of",
     "virtual_blocks",
+    "warn_partly_committed",
     "was_meant",
     "whole_number",
     "with_dictionaries",

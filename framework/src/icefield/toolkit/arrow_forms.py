@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidArgument
 from icefield.toolkit.batches import bare_batch
 from icefield.types.arrow.nested import as_lists, list_parts, retype, struct_array, unwrap
+from icefield.types.arrow.prune import arrays_named
 from icefield.types.arrow.types import child_fields, is_list_like
 
 _STRINGS: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
@@ -39,7 +40,7 @@ def conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     """
     if not len(columns):
         return bare_batch(batch.num_rows)
-    arrays = [_named(list(batch.schema), batch.columns, field) for field in columns]
+    arrays = arrays_named(batch.schema, batch.columns, columns)
     made = [as_form(array, field.type, field.name) for array, field in zip(arrays, columns, strict=True)]
     for array, field in zip(made, columns, strict=True):
         _check_nulls(array, field)
@@ -83,7 +84,8 @@ def _struct(array: pa.StructArray, wanted: pa.DataType, name: str) -> pa.Array:
     have, fields = child_fields(array.type), child_fields(wanted)
     # What is below a null struct may be no value of its type, so it must be null before it is converted.
     children = array.flatten() if array.null_count else [array.field(at) for at in range(len(have))]
-    made = [as_form(_named(have, children, field), field.type, f"{name}.{field.name}") for field in fields]
+    found = arrays_named(have, children, fields)
+    made = [as_form(child, field.type, f"{name}.{field.name}") for child, field in zip(found, fields, strict=True)]
     return struct_array(wanted, made, array)
 
 
@@ -102,13 +104,6 @@ def _leaf(array: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
         if any(holds(have) for holds in family) and any(holds(wanted) for holds in family):
             return array.cast(wanted)
     raise InvalidArgument(f"column '{name}' is {have}, not {wanted}", field=name)
-
-
-def _named(fields: list[pa.Field], arrays: list[pa.Array], wanted: pa.Field) -> pa.Array:
-    found = [array for field, array in zip(fields, arrays, strict=True) if field.name == wanted.name]
-    if len(found) != 1:
-        raise InvalidArgument(f"{len(found)} columns are named '{wanted.name}'; exactly one is needed")
-    return found[0]
 
 
 def _check_nulls(array: pa.Array, field: pa.Field) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.abc import InputFile
+from icefield.base import reset_after_fork
 
 
 class BytesInput(InputFile):
@@ -96,8 +97,12 @@ class _PythonInput(InputFile):
     def __init__(self, file: Any, *, is_remote: bool) -> None:
         self._file = file
         self._is_remote = is_remote
-        self._lock = threading.Lock()
+        self._unlock()
+        reset_after_fork(self._unlock)
         self._size: int | None = None
+
+    def _unlock(self) -> None:
+        self._lock = threading.Lock()
 
     @property
     def size(self) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
-from icefield.abc import CurrentView, Storage, TableName, ViewProposal
+from icefield.abc import CurrentView, TableName, ViewProposal
 from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError
 from icefield.metadata import decode_view_metadata, encode_view_metadata
 from icefield.metadata.file_names import (
@@ -17,6 +18,9 @@ from icefield.metadata.file_names import (
 from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.metastore_strategy import OutcomeUnknown
 from icefield.toolkit.publishing import delete_quietly
+
+if TYPE_CHECKING:
+    from icefield.storage import FileIO
 
 __all__ = ["MetastoreViews"]
 
@@ -32,7 +36,7 @@ class MetastoreViews(ABC):
     Metadata files are named ``<V>-<uuid>.metadata.json`` below ``metadata`` of the view's location.
     """
 
-    def __init__(self, io: Storage) -> None:
+    def __init__(self, io: FileIO) -> None:
         self.io = io
 
     @abstractmethod

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from icefield.abc import FileSystem, InputFile, Pointer, PutMode
 from icefield.errors import (
+    AccessDenied,
     CommitStateUnknown,
     FileExists,
     FileMissing,
     IcefieldError,
     InvalidFile,
     InvalidMetadata,
+    NotDurable,
     StorageError,
 )
 from icefield.limits import MAX_METADATA_BYTES
@@ -32,16 +34,9 @@ def publish_by_create(system: FileSystem, target: str, data: bytes) -> Pointer |
     """
     try:
         etag = system.put(target, data, PutMode.CREATE)
-    except FileExists:
-        # Said also after a lost reply and a retry inside the client: only the bytes state whose file it is.
-        return _settled(system, target, data)
-    except StorageError as error:
-        if not error.retryable:
-            raise
-        return _settled(system, target, data, error)
-    except IcefieldError:
-        raise
-    except Exception as error:  # no error of the contract: it does not say that nothing happened
+    except Exception as error:
+        # A name that is taken may be ours, after a lost reply and a retry inside the client. No other error is trusted
+        # to say that nothing happened, either.
         return _settled(system, target, data, error)
     # As ``VersionedStrategy`` makes it of what ``stat`` says: who commits next need not read the file again.
     return replace(_published(target), stamp=(len(data), etag)) if isinstance(etag, str) else _published(target)
@@ -57,22 +52,18 @@ def publish_by_rename(system: FileSystem, target: str, data: bytes, temporary: s
         sink.write(data)
     try:
         system.rename(temporary, target)
-    except (FileExists, FileMissing) as error:
+    except Exception as error:
         # A source that is gone means that an earlier try of the client did rename it.
-        ours = _settled(system, target, data, error if isinstance(error, FileMissing) else None)
+        try:
+            ours = _settled(system, target, data, error)
+        except CommitStateUnknown:
+            raise
+        except IcefieldError:
+            delete_quietly(system, temporary)
+            raise
         if ours is None:
             delete_quietly(system, temporary)
         return ours
-    except StorageError as error:
-        if not error.retryable:
-            delete_quietly(system, temporary)
-            raise
-        return _settled(system, target, data, error)
-    except IcefieldError:
-        delete_quietly(system, temporary)
-        raise
-    except Exception as error:
-        return _settled(system, target, data, error)
     return _published(target)
 
 
@@ -106,18 +97,41 @@ def whole_of(source: InputFile, location: str) -> bytes:
         raise InvalidMetadata(f"{error.message}", location=location) from error
 
 
-def _settled(system: FileSystem, target: str, data: bytes, error: Exception | None = None) -> Pointer | None:
-    """The pointer to the file at ``target`` if it is ours, by its bytes."""
+def _settled(system: FileSystem, target: str, data: bytes, error: Exception) -> Pointer | None:
+    """The pointer to the file at ``target`` if it is ours, by its bytes; None if it is another's.
+
+    Raises ``error`` where it is a refusal, which says that nothing happened, and our file is not there.
+    """
+    if isinstance(error, NotDurable):
+        raise CommitStateUnknown(
+            f"{target} may be published, but the storage did not confirm that it outlasts a loss of power; nothing was "
+            "deleted: look at the storage, load the table again and look for the change before repeating it",
+            location=target,
+            visible=True,
+        ) from error
+    refusal = error if isinstance(error, IcefieldError) and not error.retryable else None
     try:
-        return _published(target) if read_whole(system, target) == data else None
+        found = read_whole(system, target) == data
     except InvalidMetadata:  # far larger than anything that is written here
-        return None
+        found = False
     except FileMissing as missing:
-        if isinstance(error, FileMissing):
-            raise error from missing
-        raise _unknown(target) from (error or missing)
-    except Exception as again:
-        raise _unknown(target) from (error or again)
+        if refusal is not None and not isinstance(refusal, FileExists):
+            raise refusal from missing
+        raise _unknown(target) from error
+    except Exception:
+        if refusal is not None and not isinstance(refusal, FileExists | FileMissing) and _is_certain(refusal):
+            raise refusal from None
+        raise _unknown(target) from error
+    if found:
+        return _published(target)
+    if refusal is not None and not isinstance(refusal, FileExists | FileMissing):
+        raise refusal
+    return None
+
+
+def _is_certain(refusal: IcefieldError) -> bool:
+    """Whether an error is an answer of the store, or of no request at all, and not just a failure of it."""
+    return isinstance(refusal, AccessDenied) or not isinstance(refusal, StorageError)
 
 
 def _published(target: str) -> Pointer:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable
-from typing import Any, Final, Generic, TypeVar
-from weakref import WeakSet, WeakValueDictionary
+from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
+
+from icefield.base import reset_after_fork
 
 C = TypeVar("C")
 
@@ -18,26 +19,17 @@ class SharedClients(Generic[C]):
     """
 
     def __init__(self) -> None:
-        self._clients: WeakValueDictionary[tuple[int, Hashable], C] = WeakValueDictionary()
-        _SHARED.add(self)
+        self._inherited: list[object] = []
+        self._clients: WeakValueDictionary[Hashable, C] = WeakValueDictionary()
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
+        self._inherited += [self._clients, *self._clients.values()]
+        self._clients = WeakValueDictionary()
 
     def get(self, key: Hashable, make: Callable[[], C]) -> C:
         """The client of this process for ``key``, made if there is none."""
-        here = (os.getpid(), key)
-        client = self._clients.get(here)
+        client = self._clients.get(key)
         if client is None:
-            client = self._clients.setdefault(here, make())
+            client = self._clients.setdefault(key, make())
         return client
-
-
-_SHARED: Final[WeakSet[SharedClients[Any]]] = WeakSet()
-_INHERITED: Final[list[Any]] = []
-
-
-def _inherit() -> None:
-    for shared in list(_SHARED):
-        _INHERITED.extend(shared._clients.values())
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_inherit)

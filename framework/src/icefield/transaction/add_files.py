@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from os import PathLike
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.abc import FormatReader, ReadRequest
-from icefield.errors import InvalidArgument, MissingPlugin
+from icefield.errors import InvalidArgument
 from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.metrics import Metrics, MetricsCollector, MetricsConfig, apply_modes
@@ -20,12 +21,19 @@ from icefield.partitioning.transforms import IdentityTransform
 from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import NameMapping, Schema, create_name_mapping, parse_name_mapping
 from icefield.schema.name_mapping import carries_ids
-from icefield.storage import FileIO, given_location
+from icefield.storage import CanonicalLocations, FileIO, given_location
 from icefield.transaction.added_metrics import in_table_types
 from icefield.transaction.added_names import check_names
+from icefield.transaction.append import refuse_twice
+from icefield.transaction.foreign_files import (
+    format_of,
+    refuse_deletes,
+    refuse_folders,
+    refuse_nulls,
+    refuse_row_ids,
+)
 from icefield.transaction.summary import distinct_partitions
 from icefield.types.arrow.types import field_id
-from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
 from icefield.types.values import to_arrow_scalar, to_internal
 
 
@@ -53,41 +61,51 @@ class FileDescriber:
         return self._mapping
 
     def describe(
-        self, location: str, stated: Mapping[str, Any] | None = None, *, of_one_partition: bool = False
+        self,
+        location: str,
+        stated: Mapping[str, Any] | None = None,
+        *,
+        file_format: str | None = None,
+        of_one_partition: bool = False,
     ) -> DataFile:
         """The file as a manifest will describe it.
 
         ``stated``: what the rows have in columns that the file lacks and that the table is partitioned by as they are;
-        what the file has counts before. ``of_one_partition``: whoever wrote the file is known to have put rows of one
-        partition into it, so that the first row tells which.
+        what the file has counts before. ``file_format``: the name of its format, where neither its suffix nor its first
+        bytes say it. ``of_one_partition``: whoever wrote the file is known to have put rows of one partition into it,
+        so that the first row tells which, and rows that the table can hold.
 
-        Raises ``InvalidArgument`` for a file of no known format, with rows of several partitions, or of position
-        deletes, ``InvalidFile`` for one that the table's columns cannot be read from, or whose columns would be read
-        as others, ``FileMissing``.
+        Raises ``InvalidArgument`` for a file of no known format, with rows of several partitions, with ids of its rows,
+        of position deletes, or whose folders name values of columns that it lacks; ``InvalidFile`` for one that the
+        table's columns cannot be read from, whose columns would be read as others, or that holds nulls in required
+        ones; ``FileMissing``.
         """
         size = self._io.stat(location).size
-        kind = location.rpartition(".")[2].lower()
-        try:
-            file_format = self._io.file_format(kind)
-        except MissingPlugin as error:
-            raise InvalidArgument(f"cannot find the format of {location} by its name: {error}") from error
+        file_kind = format_of(self._io, location, file_format)
         source = self._io.open_input(location)
-        with file_format.open_reader(source, location, size=size) as reader:
-            _refuse_deletes(reader.schema, location)
+        with file_kind.open_reader(source, location, size=size) as reader:
+            refuse_deletes(reader.schema, location)
             has_ids = carries_ids(reader.schema)
             self.needs_mapping |= not has_ids
             file_schema = self._mapping.apply(reader.schema)
+            lacking = self._lacking(file_schema, stated or {}, location)
+            if not of_one_partition:
+                there = {field_id(field) for field in file_schema} | lacking.keys()
+                refuse_folders(self._schema, there, location)
             mapping = None if has_ids else self._mapping
             check_names(self._metadata, mapping, reader.schema, file_schema, location)
-            lacking = self._lacking(file_schema, stated or {}, location)
             left = self._schema.select_ids(self._schema.field_ids - lacking.keys()) if lacking else self._schema
             metrics = _Reading(left, reader, file_schema, location).metrics(has_ids)
+            if not of_one_partition:
+                refuse_row_ids(file_schema, metrics, location)
+                rows = partial(_rows, reader, file_schema, location)
+                refuse_nulls(left, file_schema, metrics, location, rows)
             partition = self._partition(reader, file_schema, location, lacking, of_one_partition)
             splits = reader.split_offsets
         encoded = apply_modes(metrics, self._config, self._schema)
         return DataFile(
             file_path=location,
-            file_format=file_format.name,
+            file_format=file_kind.name,
             record_count=metrics.record_count,
             file_size_in_bytes=size,
             partition=partition,
@@ -190,19 +208,14 @@ class _Reading:
         return collector.metrics()
 
 
-def _refuse_deletes(schema: pa.Schema, location: str) -> None:
-    """Refuse a position delete file: read as data, it would give rows that hold nothing."""
-    if {DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id} <= {field_id(field) for field in schema}:
-        raise InvalidArgument(
-            f"{location} is a position delete file, whose rows are not a table's: add only data files",
-            location=location,
-        )
+def _rows(reader: FormatReader, file_schema: pa.Schema, location: str, schema: Schema) -> Iterator[pa.RecordBatch]:
+    return _Reading(schema, reader, file_schema, location).batches()
 
 
-def distinct_locations(locations: Iterable[str | PathLike[str]] | str | PathLike[str]) -> list[str]:
-    """The locations as a list. Raises ``InvalidArgument`` when one comes twice."""
+def distinct_locations(
+    io: FileIO, place: str, locations: Iterable[str | PathLike[str]] | str | PathLike[str]
+) -> list[str]:
+    """The locations as a list, for a table at ``place``. Raises ``InvalidArgument`` when two are one file."""
     found = [given_location(each) for each in ([locations] if isinstance(locations, str | PathLike) else locations)]
-    if len(set(found)) < len(found):
-        twice = next(location for location in found if found.count(location) > 1)
-        raise InvalidArgument(f"file {twice} is added twice", location=twice)
+    refuse_twice(CanonicalLocations(io, place, follows_links=True), found)
     return found

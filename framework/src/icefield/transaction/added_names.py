@@ -7,7 +7,8 @@ certain. Such a file would be read with nulls, or with the values of another col
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import pyarrow as pa
 
@@ -28,7 +29,8 @@ def check_names(
 
     ``file_schema`` is as the file has it, ``given`` the same with the ids that the mapping gives; ``mapping`` is None
     for a file that has ids, to which none is applied. A column may be left out where the mapping says so, and where
-    the table has none of that name, unless the name stood for several.
+    the table has none of that name, unless the name stood for several, or is that of another column but for its case.
+    A file that has none of the table's columns is refused, too.
     """
     _Check(metadata, mapping, location).fields(list(file_schema), list(given), metadata.schema().fields, ())
 
@@ -51,8 +53,19 @@ class _Check:
             column = by_name.get(raw.name)
             if field_id(raw) is None:
                 self._check(place, field_id(field), column, by_id)
+                if field_id(field) is None and column is None:
+                    self._refuse_other_case(place, [each.name for each in columns if each.field_id not in by_id])
             if column is not None:
                 self._inside(raw, field, column, place)
+        # A struct whose fields have ids may hold older ones of the table's own.
+        is_named = not path or self._mapping is not None
+        if is_named and held and columns and by_id.isdisjoint(column.field_id for column in columns):
+            what = f"field of '{'.'.join(path)}'" if path else "column"
+            raise InvalidFile(
+                f"{self._location} has no {what} of the table, and would be read with nulls: it has "
+                f"{_listed(field.name for field in held)}, the table {_listed(column.name for column in columns)}",
+                location=self._location,
+            )
 
     def _check(self, place: _Names, read_as: int | None, column: NestedField | None, by_id: set[int | None]) -> None:
         if column is None:
@@ -60,6 +73,19 @@ class _Check:
                 raise self._refused(place, read_as)
         elif read_as != column.field_id and not self._intended(place, column, by_id):
             raise self._refused(place, read_as)
+
+    def _refuse_other_case(self, place: _Names, unread: Sequence[str]) -> None:
+        """Refuse a column whose name would be that of one which the file lacks, were it in another case."""
+        if self._mapping is not None and self._mapping.find(*place) is not None:
+            return
+        for name in unread:
+            if name.casefold() == place[-1].casefold():
+                raise InvalidFile(
+                    f"{self._location}: column '{'.'.join(place)}' is '{'.'.join((*place[:-1], name))}' in the table: "
+                    "names are compared exactly, and it would be read with nulls; rename it and append the file's rows "
+                    "instead, or add the name to the table's name mapping",
+                    location=self._location,
+                )
 
     def _intended(self, place: _Names, column: NestedField, by_id: set[int | None]) -> bool:
         """Whether somebody wrote a mapping by hand that gives the name to nothing, or the column another name."""
@@ -99,3 +125,7 @@ class _Check:
             location=self._location,
             field_id=read_as,
         )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in islice(names, 10))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 import numpy as np
@@ -15,9 +15,9 @@ from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.metadata.snapshots import Operation
+from icefield.storage import CanonicalLocations
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
-from icefield.transaction.matching import FileSet
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 _log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ class AddedFiles:
 
     def __init__(self) -> None:
         self._files: dict[str, DataFile] = {}
-        self._foreign = FileSet()
+        self._foreign: list[str] = []
 
     def add(self, files: Iterable[DataFile], *, fresh: bool = False) -> None:
         """Add files. Raises ``InvalidArgument`` for a path that was added already, or that is no data file."""
@@ -44,8 +44,7 @@ class AddedFiles:
                 raise InvalidArgument(f"data file {file.file_path} is added twice", location=file.file_path)
             self._files[file.file_path] = file
             if not fresh:
-                # Only the path: a file is in the table twice even if it is said to be of another partition.
-                self._foreign.add(file.file_path)
+                self._foreign.append(file.file_path)
 
     def files(self) -> list[DataFile]:
         """The files, in the order in which they were added."""
@@ -54,29 +53,47 @@ class AddedFiles:
     def refuse_live(self, head: Head) -> None:
         """Raise ``InvalidArgument`` when a file is in the table already: its rows would count twice.
 
-        A file that a manifest of the head names as deleted comes back with a warning in the log (spec, "Manifests": a
-        location should not be used again). Files with names that this operation drew are not looked for.
+        However its location is spelled. A file that a manifest of the head names as deleted comes back with a warning
+        in the log (spec, "Manifests": a location should not be used again). Files with names that this operation drew
+        are not looked for.
         """
-        for position, mask in self._foreign.find(head, (ManifestContent.DATA,)).items():
-            entries = head.entries(head.manifests[position])
-            path = entries.column(f.FILE_PATH).filter(pa.array(mask))[0].as_py()
-            raise InvalidArgument(f"data file {path} is in the table already", location=path)
-        self._warn_of_deleted(head)
-
-    def _warn_of_deleted(self, head: Head) -> None:
-        if not len(self._foreign):
+        if not self._foreign:
             return
-        named = pa.array(self._foreign.paths, pa.string())
-        manifests = [each for each in head.manifests if each.content is ManifestContent.DATA and each.has_deleted_files]
+        places = CanonicalLocations(head.io, head.metadata.location, follows_links=True)
+        refuse_twice(places, self._foreign)
+        wanted = places.column(pa.array(self._foreign, pa.string()))
+        # Of any partition: a file is in the table twice even if it is said to be of another one.
+        manifests = [
+            each
+            for each in head.manifests
+            if each.content is ManifestContent.DATA
+            and (each.has_added_files or each.has_existing_files or each.has_deleted_files)
+        ]
         for entries in head.read(manifests):
             paths = entries.column(f.FILE_PATH)
-            mask = np.asarray(pc.is_in(paths, value_set=named)) & (entries.status() == EntryStatus.DELETED)
-            for path in paths.filter(pa.array(mask)).to_pylist():
+            named = np.asarray(pc.is_in(places.column(paths), value_set=wanted))
+            if not named.any():
+                continue
+            gone = entries.status() == EntryStatus.DELETED
+            if (live := named & ~gone).any():
+                path = paths.filter(pa.array(live))[0].as_py()
+                raise InvalidArgument(f"data file {path} is in the table already", location=path)
+            for path in paths.filter(pa.array(named)).to_pylist():
                 _log.warning(
                     "data file %s was deleted from the table and is added again: cleaning up the snapshot that deleted "
                     "it may remove the file; write new data under a new name",
                     path,
                 )
+
+
+def refuse_twice(places: CanonicalLocations, locations: Sequence[str]) -> None:
+    """Raise ``InvalidArgument`` where two of some locations are one file."""
+    seen: dict[str, str] = {}
+    for location, place in zip(locations, places.column(pa.array(locations, pa.string())).to_pylist(), strict=True):
+        if place in seen:
+            other = "" if seen[place] == location else f", as {seen[place]} too"
+            raise InvalidArgument(f"data file {location} is added twice{other}", location=location)
+        seen[place] = location
 
 
 class AppendFiles(SnapshotProducer):

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 
+from icefield.base import lazy
 from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
@@ -34,7 +34,7 @@ class Head:
         self.io = io
         self._types: dict[int, StructType] = {}
 
-    @cached_property
+    @lazy
     def manifest_list(self) -> ManifestList | None:
         """The snapshot's manifest list, or None when there is no snapshot."""
         return None if self.snapshot is None else read_manifest_list(self.io, self.snapshot, self.metadata)

@@ -16,6 +16,7 @@ from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef
+from icefield.metadata.remembered import published_by, remembering
 from icefield.metadata.snapshots import (
     PUBLISHED_WAP_ID,
     REPLACE_PARTITIONS,
@@ -81,13 +82,14 @@ class CherryPick(SnapshotProducer):
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """Move the branch to the source where that follows its head; otherwise add a snapshot with its files."""
-        source, head = self.source(base), head_of(base, self._branch)
-        _refuse_published(base, source, head)
+        source, head, branch = self.source(base), head_of(base, self._branch), self._branch or MAIN_BRANCH
+        _refuse_published(base, source, branch)
         if source.parent_snapshot_id != (None if head is None else head.snapshot_id):
             return self._while_there_is(source.snapshot_id, super().apply(base, context))
         self._begin(base, context)
         self._assembler.finish()
-        return Changes((self._moved(base, self._branch or MAIN_BRANCH, source.snapshot_id),), same_table(base))
+        moved = self._moved(base, branch, source.snapshot_id)
+        return Changes((moved, *remembering(base, branch, [source])), same_table(base))
 
     def _while_there_is(self, source_id: int, changes: Changes) -> Changes:
         """The change, which a service refuses to make once the source has expired: its files are deleted then.
@@ -152,25 +154,20 @@ class PublishChanges(CherryPick):
         return found[0]
 
 
-def _refuse_published(metadata: TableMetadata, source: Snapshot, head: Snapshot | None) -> None:
-    number = source.snapshot_id
-    head_id = None if head is None else head.snapshot_id
-    if is_ancestor(metadata, number, head_id):
+def _refuse_published(metadata: TableMetadata, source: Snapshot, branch: str) -> None:
+    number, wap_id = source.snapshot_id, source.summary.get(STAGED_WAP_ID)
+    if is_ancestor(metadata, number, metadata.head(branch)):
         raise InvalidArgument(f"the branch holds snapshot {number} already", snapshot_id=number)
-    wap_id = source.summary.get(STAGED_WAP_ID)
-    for snapshot in metadata.ancestors(head_id):
-        summary = snapshot.summary
-        if summary.get(SOURCE_SNAPSHOT_ID) == str(number):
-            raise InvalidArgument(
-                f"snapshot {number} was picked before, by snapshot {snapshot.snapshot_id}",
-                snapshot_id=snapshot.snapshot_id,
-            )
-        if wap_id and wap_id in (summary.get(STAGED_WAP_ID), summary.get(PUBLISHED_WAP_ID)):
-            raise InvalidArgument(
-                f"the {STAGED_WAP_ID} '{wap_id}' of snapshot {number} was published before, by snapshot "
-                f"{snapshot.snapshot_id}",
-                snapshot_id=snapshot.snapshot_id,
-            )
+    found = published_by(metadata, branch, number, wap_id)
+    if found is None:
+        return
+    key, other = found
+    if key == SOURCE_SNAPSHOT_ID:
+        raise InvalidArgument(f"snapshot {number} was picked before, by snapshot {other}", snapshot_id=other)
+    raise InvalidArgument(
+        f"the {STAGED_WAP_ID} '{wap_id}' of snapshot {number} was published before, by snapshot {other}",
+        snapshot_id=other,
+    )
 
 
 def _changed_files(head: Head, source: Snapshot) -> tuple[AddedFiles, FileSet]:

@@ -8,6 +8,7 @@ import msgspec
 
 from icefield.metadata import TableMetadata
 from icefield.metadata.refs import SnapshotRef
+from icefield.metadata.remembered import following
 from icefield.metadata.snapshots import Operation
 from icefield.metadata.updates import SetSnapshotRef
 from icefield.transaction.action import Action, ActionContext, Changes
@@ -37,7 +38,8 @@ class CreateBranch(SnapshotProducer):
             made = super().apply(base, context)
             snapshot_id = self._snapshot_id
         ref = msgspec.structs.replace(self._options, snapshot_id=snapshot_id)
-        return Changes((*made.updates, SetSnapshotRef(self._name, ref)), made.requirements)
+        memory = () if made.updates or snapshot_id is None else following(base, {self._name: snapshot_id})
+        return Changes((*made.updates, SetSnapshotRef(self._name, ref), *memory), made.requirements)
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
         """No file."""

@@ -17,7 +17,7 @@ from icefield.errors import InvalidArgument
 from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata.table_metadata import schema_of_spec
 from icefield.scan.column_projection import ColumnProjection
-from icefield.scan.opening import counted, open_file
+from icefield.scan.opening import deleted_rows, open_file
 from icefield.schema import Schema
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
@@ -76,5 +76,5 @@ def _rows(files: list[DataFile], wanted: Schema, context: ActionContext) -> Iter
     for file in files:
         with open_file(context.io, file) as reader:
             projection = ColumnProjection.resolve(wanted, reader.schema, location=file.file_path)
-            for batch in counted(file, reader, ReadRequest(projection.file_columns)):
+            for batch in deleted_rows(context.io, file, reader, ReadRequest(projection.file_columns)):
                 yield projection.apply(batch)

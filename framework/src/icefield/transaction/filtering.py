@@ -49,6 +49,12 @@ class RowFilter:
 
     def matches(self) -> Iterator[Matches]:
         """The manifests that hold matching files, with these files."""
+        for position, entries, some in self.possible():
+            whole = some & self._all_match(entries)
+            yield Matches(position, entries, some & ~whole, whole)
+
+    def possible(self) -> Iterator[tuple[int, ManifestEntries, Mask]]:
+        """The manifests, by position, that hold files with rows that may match, and which files these are."""
         manifests = self._head.manifest_list
         if manifests is None or isinstance(self.bound, AlwaysFalse):
             return
@@ -58,8 +64,7 @@ class RowFilter:
         for position, (entries, mask, _) in zip(chosen.tolist(), found, strict=True):
             some = np.ones(len(entries), bool) if mask is None else mask
             if some.any():
-                whole = some & self._all_match(entries)
-                yield Matches(position, entries, some & ~whole, whole)
+                yield position, entries, some
 
     def may_match(self, entries: ManifestEntries) -> Mask:
         """Which files may hold a matching row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Self
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata import TableMetadata, apply_updates
 from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef
+from icefield.metadata.remembered import following
 from icefield.metadata.requirements import TableRequirement
 from icefield.metadata.snapshots import NO_SNAPSHOT
 from icefield.metadata.timestamps import Timestamp, as_milliseconds, in_utc
@@ -200,13 +201,13 @@ class ManageSnapshots(Action):
             if not isinstance(step, Action):
                 step(metadata, refs)
                 continue
-            updates += _changed(metadata.refs, refs)
+            updates += _changed(metadata, refs)
             changes = step.apply(apply_updates(base, updates), context)
             updates += changes.updates
             requirements += changes.requirements
             metadata = apply_updates(base, updates)
             refs = dict(metadata.refs)
-        updates += _changed(metadata.refs, refs)
+        updates += _changed(metadata, refs)
         return Changes(tuple(updates), tuple(requirements))
 
     def _step(self, step: Step) -> Self:
@@ -246,9 +247,14 @@ class ManageSnapshots(Action):
         return self._step(step)
 
 
-def _changed(before: Mapping[str, SnapshotRef], after: Refs) -> list[TableUpdate]:
+def _changed(base: TableMetadata, after: Refs) -> list[TableUpdate]:
+    before = base.refs
     updates: list[TableUpdate] = [RemoveSnapshotRef(name) for name in before if name not in after]
-    return updates + [SetSnapshotRef(name, ref) for name, ref in after.items() if before.get(name) != ref]
+    updates += [SetSnapshotRef(name, ref) for name, ref in after.items() if before.get(name) != ref]
+    moved: dict[str, int | None] = {name: None for name, ref in before.items() if ref.is_branch and name not in after}
+    heads = {name: ref.snapshot_id for name, ref in after.items() if ref.is_branch}
+    moved |= {name: head for name, head in heads.items() if base.head(name) != head}
+    return [*updates, *following(base, moved)]
 
 
 def _set_main(metadata: TableMetadata, refs: Refs, snapshot_id: int) -> None:

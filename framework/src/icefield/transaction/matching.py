@@ -54,11 +54,6 @@ class FileSet:
     def __contains__(self, path: str) -> bool:
         return path in self._files
 
-    @property
-    def paths(self) -> Collection[str]:
-        """The paths."""
-        return self._files.keys()
-
     def find(self, head: Head, contents: Iterable[ManifestContent] = ManifestContent) -> dict[int, Mask]:
         """Which live entries of which manifests (by position in the list) are named."""
         found: dict[int, Mask] = {}

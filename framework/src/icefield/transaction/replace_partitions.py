@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Self
+from collections.abc import Hashable, Iterable
+from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from icefield.errors import ValidationFailed
+from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, EntryStatus
+from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.metadata.snapshots import REPLACE_PARTITIONS, Operation
+from icefield.partitioning.spec import normalised_key
+from icefield.partitioning.transforms import BucketTransform
 from icefield.transaction.action import ActionContext
 from icefield.transaction.append import AddedFiles
 from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import no_new_data, no_new_deletes, no_removed_data
+from icefield.transaction.filtering import RowFilter
 from icefield.transaction.matching import Mask, PartitionSet
 from icefield.transaction.overwrite import operation_of
+from icefield.transaction.partition_rows import rows_of_partitions
 from icefield.transaction.snapshot_producer import FileChanges
 from icefield.transaction.validated import ValidatedOverwrite
 
@@ -23,7 +32,8 @@ from icefield.transaction.validated import ValidatedOverwrite
 class ReplacePartitions(ValidatedOverwrite):
     """Add files and remove every live file of the partitions that they are in, of the same spec.
 
-    Files of other specs stay, since no partition of theirs is a partition of this one. Evaluated anew on each base.
+    Files of other specs stay, since no partition of theirs is a partition of this one. Where such a file may hold rows
+    of a replaced partition, these would stay beside the new ones: ``ValidationFailed``. Evaluated anew on each base.
     Without partitions the whole table is replaced.
     """
 
@@ -53,6 +63,8 @@ class ReplacePartitions(ValidatedOverwrite):
             partitions.add(file.spec_id, file.partition)
         self._validate(head, partitions)
         whole_table = any(head.spec(file.spec_id).is_unpartitioned for file in files)
+        if not whole_table:
+            _refuse_other_specs(head, files)
         return FileChanges(files, _live_files(head, None if whole_table else partitions))
 
     def operation(self, changes: FileChanges) -> Operation:
@@ -69,6 +81,51 @@ class ReplacePartitions(ValidatedOverwrite):
             remedy = "or leave out validate_no_conflicting_deletes"
             no_new_deletes(head, since, partitions, remedy)
             no_removed_data(head, since, partitions, remedy)
+
+
+def _refuse_other_specs(head: Head, files: list[DataFile]) -> None:
+    """Raise ``ValidationFailed`` where files of other specs may hold rows of the partitions of these files."""
+    tuples: dict[int, dict[Hashable, tuple[Any, ...]]] = {}
+    for file in files:
+        tuples.setdefault(file.spec_id, {})[normalised_key(file.partition)] = file.partition
+    if all(manifest.partition_spec_id in tuples for _, manifest in head.live()):
+        return
+    left: list[str] = []
+    specs: set[int] = set()
+    for spec_id, held in tuples.items():
+        values = [*held.values()]
+        rows = rows_of_partitions(head.spec(spec_id), head.metadata.schema(), values)
+        for _, entries, some in RowFilter(head, rows).possible():
+            if entries.spec_id not in tuples:
+                some = some & _in_same_buckets(head, entries, spec_id, values)
+                left += entries.column(f.FILE_PATH).filter(pa.array(some)).to_pylist()
+                specs.update({entries.spec_id} if some.any() else ())
+    if left:
+        named = ", ".join(f"{number} {_shown(head, number)}" for number in sorted(specs))
+        raise ValidationFailed(
+            f"cannot replace partitions: {len(left)} data files of other partition specs ({named}) may hold rows of "
+            f"them, which would stay beside the new ones, such as {left[0]}; write these files anew with "
+            "rewrite_data_files(rewrite_all=True) first, or replace the rows by a filter with overwrite",
+            files=tuple(left[:100]),
+        )
+
+
+def _in_same_buckets(head: Head, entries: ManifestEntries, spec_id: int, tuples: list[tuple[Any, ...]]) -> Mask:
+    """Which files of another spec are in one of the buckets of the partitions, field by field of both specs."""
+    mask = np.ones(len(entries), bool)
+    mine = head.spec(spec_id)
+    for place, field in enumerate(head.spec(entries.spec_id).fields):
+        same = [one for one, own in enumerate(mine.fields) if own.definition[:2] == field.definition[:2]]
+        if same and isinstance(field.transform, BucketTransform):
+            column = entries.partition.field(place)
+            wanted = pa.array([values[same[0]] for values in tuples], column.type)
+            mask &= np.asarray(pc.is_in(column, value_set=wanted))
+    return mask
+
+
+def _shown(head: Head, spec_id: int) -> str:
+    fields = head.spec(spec_id).fields
+    return f"by {', '.join(field.name for field in fields)}" if fields else "unpartitioned"
 
 
 def _live_files(head: Head, partitions: PartitionSet | None) -> dict[int, Mask]:

@@ -18,17 +18,13 @@ from icefield.metadata.requirements import (
     TableRequirement,
 )
 from icefield.metadata.updates import (
-    LAST_ADDED,
-    AddPartitionSpec,
-    AddSchema,
-    AddSortOrder,
     RemoveSnapshotRef,
-    SetCurrentSchema,
-    SetDefaultSortOrder,
-    SetDefaultSpec,
     SetLocation,
     SetProperties,
     TableUpdate,
+    choose_schema,
+    choose_sort_order,
+    choose_spec,
 )
 from icefield.partitioning import PartitionField, PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import order_for_new_table
@@ -81,13 +77,10 @@ class ReplaceTable(Action):
         if self._version is not None:
             updates += upgrade(base, int(self._version), context, self._old)
         updates += [
-            RemoveSnapshotRef(MAIN_BRANCH),
-            AddSchema(schema, max(base.last_column_id, schema.highest_field_id)),
-            SetCurrentSchema(LAST_ADDED),
-            AddPartitionSpec(spec),
-            SetDefaultSpec(LAST_ADDED),
-            AddSortOrder(order),
-            SetDefaultSortOrder(LAST_ADDED),
+            RemoveSnapshotRef(MAIN_BRANCH),  # also where there is none: rows that others add meanwhile are a conflict
+            *choose_schema(base, schema, max(base.last_column_id, schema.highest_field_id)),
+            *choose_spec(base, spec),
+            *choose_sort_order(base, order),
         ]
         if self._location is not None:
             updates.append(SetLocation(self._location))

@@ -137,7 +137,12 @@ class RowChanges(ABC):
     def dynamic_partition_overwrite(
         self, df: Rows, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
-        """Replace the partitions that rows are given for, and leave all others as they are."""
+        """Replace the partitions that rows are given for, and leave all others as they are.
+
+        Without partitions the whole table is replaced. Raises ``ValidationFailed`` where files of other partition specs
+        may hold rows of these partitions, since they would stay beside the new ones: write such files anew first
+        (``rewrite_data_files(rewrite_all=True)``), or use ``overwrite``.
+        """
         action = ReplacePartitions(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         action.add_fresh(self._write(df, branch)).commit()
 
@@ -296,22 +301,24 @@ class RowChanges(ABC):
         check_duplicate_files: bool = True,
         branch: str | None = MAIN_BRANCH,
         partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
+        file_format: str | None = None,
     ) -> None:
-        """Take files that were written elsewhere into the table, as they are; the format follows from their names.
+        """Take files that were written elsewhere into the table, as they are.
 
-        Each must be in one partition. Where a file has no field ids and the table no name mapping, one is stored.
-        ``partition_values`` are values of columns that files lack, by location and name, as Hive keeps them in the
-        names of folders: of columns that the table is partitioned by as they are.
-        ``check_duplicate_files`` makes sure on commit that no file is in the table already. Raises
-        ``InvalidArgument``, ``InvalidFile`` for columns that the table's cannot be read from, ``FileMissing``.
+        The format is ``file_format``, or else the one that their suffixes or first bytes show. Each must be in one
+        partition. Where a file has no field ids and the table no name mapping, one is stored. ``partition_values`` are
+        values of columns that files lack, by location and name, as Hive keeps them in the names of folders: of columns
+        that the table is partitioned by as they are. ``check_duplicate_files`` makes sure on commit that no file is in
+        the table already, however its location is spelled. Raises ``InvalidArgument``, ``InvalidFile`` for columns that
+        the table's cannot be read from and for nulls in required ones, ``FileMissing``.
         """
         self.expect_branch(branch)
         describer = FileDescriber(self.shape, self.context.io)
-        locations = distinct_locations(file_paths)
+        locations = distinct_locations(self.context.io, self.shape.location, file_paths)
         stated = {given_location(location): values for location, values in partition_values.items()}
         if unknown := stated.keys() - set(locations):
             raise InvalidArgument(f"partition_values names {min(unknown)}, which is none of the files that are added")
-        files = [describer.describe(location, stated.get(location)) for location in locations]
+        files = [describer.describe(each, stated.get(each), file_format=file_format) for each in locations]
         if describer.needs_mapping and NAME_MAPPING_DEFAULT.name not in self.shape.properties:
             UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_string()}).commit()
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)

@@ -22,6 +22,7 @@ from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.properties import MANIFEST_MERGE_ENABLED, WRITE_WAP_ENABLED, get_bool
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.refs import branch as new_branch
+from icefield.metadata.remembered import remembering
 from icefield.metadata.requirements import AssertRefSnapshotID, AssertTableUUID, TableRequirement
 from icefield.metadata.snapshots import STAGED_WAP_ID, Operation, Snapshot
 from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
@@ -121,7 +122,8 @@ class SnapshotProducer(Action):
             # A service that merges commits by what they require may expire the snapshot that this one stands on.
             head_id = None if head.snapshot is None else head.snapshot.snapshot_id
             return Changes((AddSnapshot(snapshot),), (*same_table(base), AssertRefSnapshotID(MAIN_BRANCH, head_id)))
-        return Changes((AddSnapshot(snapshot), self._moved(base, branch, snapshot.snapshot_id)), same_table(base))
+        moved = self._moved(base, branch, snapshot.snapshot_id)
+        return Changes((AddSnapshot(snapshot), moved, *remembering(base, branch, [snapshot])), same_table(base))
 
     def _is_needless(self, changes: FileChanges) -> bool:
         """Whether no snapshot is to be made."""

@@ -17,14 +17,7 @@ from icefield.metadata.requirements import (
     AssertRefSnapshotID,
     TableRequirement,
 )
-from icefield.metadata.updates import (
-    LAST_ADDED,
-    AddSchema,
-    RemoveProperties,
-    SetCurrentSchema,
-    SetProperties,
-    TableUpdate,
-)
+from icefield.metadata.updates import RemoveProperties, SetProperties, TableUpdate, choose_schema
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.transforms import VoidTransform
 from icefield.schema import Schema, parse_name_mapping
@@ -163,8 +156,7 @@ class UpdateSchema(Action):
         if schema == self._base.schema():
             return Changes(requirements=tuple(self._requirements))
         updates: list[TableUpdate] = [
-            AddSchema(schema, self._update.last_column_id),
-            SetCurrentSchema(LAST_ADDED),
+            *choose_schema(base, schema, self._update.last_column_id),
             *_properties_follow(base, self._base.schema(), schema),
         ]
         return Changes(tuple(updates), tuple(self._requirements))

@@ -7,7 +7,7 @@ from typing import Self
 
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import AssertCurrentSchemaId, AssertDefaultSortOrderId
-from icefield.metadata.updates import LAST_ADDED, AddSortOrder, SetDefaultSortOrder
+from icefield.metadata.updates import choose_sort_order
 from icefield.partitioning import NullOrder
 from icefield.partitioning.sort_evolution import SortOrderUpdate
 from icefield.partitioning.transforms import Transform
@@ -51,7 +51,4 @@ class UpdateSortOrder(Action):
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """The new default order; an identical one of the table's own is used again."""
-        order = self._update.apply()
-        if order.fields == base.sort_order().fields:
-            return Changes(requirements=self._requirements)
-        return Changes((AddSortOrder(order), SetDefaultSortOrder(LAST_ADDED)), self._requirements)
+        return Changes(choose_sort_order(base, self._update.apply()), self._requirements)

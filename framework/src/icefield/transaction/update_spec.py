@@ -11,7 +11,7 @@ from icefield.metadata.requirements import (
     AssertDefaultSpecId,
     AssertLastAssignedPartitionId,
 )
-from icefield.metadata.updates import LAST_ADDED, AddPartitionSpec, SetDefaultSpec
+from icefield.metadata.updates import choose_spec
 from icefield.partitioning.spec_evolution import SpecUpdate
 from icefield.partitioning.transforms import Transform
 from icefield.schema.schema import FieldName
@@ -61,7 +61,4 @@ class UpdateSpec(Action):
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """The new default spec; an equivalent one of the table's own is used again."""
-        spec = self._update.apply()
-        if spec.spec_id == base.default_spec_id and spec.compatible_with(base.spec()):
-            return Changes(requirements=self._requirements)
-        return Changes((AddPartitionSpec(spec), SetDefaultSpec(LAST_ADDED)), self._requirements)
+        return Changes(choose_spec(base, self._update.apply()), self._requirements)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, field
 from typing import Any, ClassVar, Final
 
-from icefield.errors import InvalidSchema
+from icefield.errors import InvalidSchema, printable
 from icefield.types.primitive import (
     GeographyType,
     GeometryType,
@@ -70,7 +70,7 @@ class NestedField:
     def __str__(self) -> str:
         need = "required" if self.required else "optional"
         doc = f" ({self.doc})" if self.doc else ""
-        return f"{self.field_id}: {self.name}: {need} {self.field_type}{doc}"
+        return printable(f"{self.field_id}: {self.name}: {need} {self.field_type}{doc}")
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -85,12 +85,14 @@ class Conforming:
         self._checked = [_holds(field.field_type, _CHECKED) for field in schema.fields]
         self._mapped = [_holds(field.field_type, (MapType,)) for field in schema.fields]
         self._unsettled = [may_be_unsettled(column.type) for column in self.schema]
-        self._required = [field.required or _has_required(field.field_type) for field in schema.fields]
+        self._required = [field.required or has_required(field.field_type) for field in schema.fields]
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch under the table's schema. Raises ``InvalidArgument`` that names the column."""
         # The shape holds every incoming column, in the order they came.
-        columns = [self._column(slot, batch.columns, batch.num_rows) for slot in self._shape.slots]
+        # Arrow makes all arrays of a batch anew at each look at its columns.
+        arrays = batch.columns
+        columns = [self._column(slot, arrays, batch.num_rows) for slot in self._shape.slots]
         tests = zip(self._fields, columns, self._checked, self._mapped, self._required, strict=True)
         for field, column, checked, mapped, required in tests:
             if checked:
@@ -98,7 +100,7 @@ class Conforming:
             if mapped and has_repeated_keys(column):
                 raise _refused((field.name,), "a key comes twice in a map", field_id=field.field_id)
             if required:
-                _check_nulls(field, column, None, (field.name,))
+                check_nulls(field, column)
         if not columns:
             return batch.select([])
         settling = zip(columns, self._unsettled, strict=True)
@@ -195,8 +197,9 @@ def _holds(kind: IcebergType, wanted: tuple[type[IcebergType], ...]) -> bool:
     return any(_holds(child.field_type, wanted) for child in _children(kind))
 
 
-def _has_required(kind: IcebergType) -> bool:
-    return any(child.required or _has_required(child.field_type) for child in _children(kind))
+def has_required(kind: IcebergType) -> bool:
+    """Whether a type has a required field, at any depth."""
+    return any(child.required or has_required(child.field_type) for child in _children(kind))
 
 
 def _children(kind: IcebergType) -> tuple[NestedField, ...]:
@@ -223,12 +226,17 @@ def _is_sound(array: pa.Array) -> bool:
     return True
 
 
+def check_nulls(field: NestedField, array: pa.Array) -> None:
+    """Raise ``InvalidArgument`` for a null in a required field of a column, unless a struct around it is null."""
+    _check_nulls(field, array, None, (field.name,))
+
+
 def _check_nulls(field: NestedField, array: pa.Array, there: pa.Array | None, path: Path) -> None:
-    """Refuse a null in a required field, unless a struct around it is null; ``there`` states where none is."""
+    """``there`` states where no struct around the field is null."""
     if field.required and array.null_count and _lacking(array, there):
         raise _refused(path, "it is required and holds a null", field_id=field.field_id)
     kind = field.field_type
-    if not _has_required(kind):
+    if not has_required(kind):
         return
     if isinstance(kind, StructType):
         inside = array.is_valid() if array.null_count else None

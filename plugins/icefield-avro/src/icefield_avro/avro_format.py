@@ -28,6 +28,7 @@ class AvroFormat(ManifestFormat):
 
     name: ClassVar[str] = "avro"
     extension: ClassVar[str] = "avro"
+    magic: ClassVar[bytes] = b"Obj\x01"
     abilities = frozenset({FormatAbility.SPLITS})
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> ManifestFormatReader:

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
-from functools import cached_property
 from typing import Any
 
 from icefield import Catalog, Plugins, Table, catalog_properties, default_catalog_name, load_catalog, open_table
+from icefield.toolkit import lazy
 
 from icefield_cli import output
 from icefield_cli.listening import Listener
@@ -31,7 +31,7 @@ class Context:
         self.json = False
         self.listener = Listener()
 
-    @cached_property
+    @lazy
     def catalog(self) -> Catalog:
         """The catalog, opened when a command first needs it."""
         found = catalog_properties(self.catalog_name or default_catalog_name(), self.catalog_properties)
@@ -49,13 +49,19 @@ class Context:
         return Plugins.installed(preferences, [self.listener])
 
     def rows(
-        self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], people: Callable[[Row], Row] | None = None
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        columns: Sequence[str],
+        people: Callable[[Row], Row] | None = None,
+        *,
+        data: bool = False,
     ) -> None:
         """Print rows as they come: aligned ``columns`` with a heading, or JSON, an object a row with all it has.
 
-        ``people``: what makes a row with those columns of one as it is in JSON.
+        ``people``: what makes a row with those columns of one as it is in JSON. ``data``: they are rows of a table.
         """
-        output.print_rows(rows if self.json or people is None else map(people, rows), columns, json=self.json)
+        shown = rows if self.json or people is None else map(people, rows)
+        output.print_rows(shown, columns, json=self.json, data=data)
 
     def record(self, record: Mapping[str, Any], people: Mapping[str, Any] | None = None) -> None:
         """Print one thing: a line a key, or a JSON object. ``people``: values that are shown instead, by key."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_library
 import math
+import re
 import shutil
 import sys
 import textwrap
@@ -15,20 +16,32 @@ from typing import Any
 
 from icefield.toolkit import without_userinfo
 
+_EXACT = 2**53 - 1
+"""The largest whole number that JavaScript, jq 1.6 and other readers of JSON hold exactly: RFC 7493, 2.2."""
+
+_SNAPSHOT_ID = re.compile(r"snapshot[ _-]ids?$|^current snapshot$|^parent_id$")
+_SNAPSHOT_ID_OF_ROW = re.compile(r"^_\w*snapshot_id$")
+
 _ROWS_MEASURED = 1_000
 """Rows whose widths make the columns' widths; those after them are printed as they come."""
 
 
 def print_rows(
-    rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, json: bool, terminal: bool | None = None
+    rows: Iterable[Mapping[str, Any]],
+    columns: Sequence[str],
+    *,
+    json: bool,
+    terminal: bool | None = None,
+    data: bool = False,
 ) -> None:
     """Print rows as they come: one JSON object a line, or aligned columns.
 
     On a terminal, which is looked for unless ``terminal`` says, columns fit its width; elsewhere nothing is cut.
+    ``data``: they are rows of a table, whose numbers stay numbers.
     """
     if json:
         for row in rows:
-            print(_json(row))
+            print(_json(with_ids_of_row(row) if data else with_ids(row)))
         return
     heading = [_text(column) for column in columns]
     cells = ([_text(row.get(column)) for column in columns] for row in rows)
@@ -85,11 +98,11 @@ def print_line(text: str, hanging: int = 0, *, terminal: bool | None = None) -> 
     print(text)
 
 
-def print_record(record: Mapping[str, Any], *, json: bool) -> None:
-    """Print one record: a JSON object, or a line a key."""
+def print_record(record: Mapping[str, Any], *, json: bool, ids: bool = True) -> None:
+    """Print one record: a JSON object, or a line a key. ``ids``: snapshot ids are strings in JSON."""
     record = {key: _shown(value) for key, value in record.items()}
     if json:
-        print(_json(record, indent=2))
+        print(_json(with_ids(record) if ids else record, indent=2))
         return
     width = max((len(clean(key)) for key in record), default=0)
     for key, value in record.items():
@@ -132,6 +145,27 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
     return str(value)
+
+
+def with_ids(value: Any, is_id: bool = False) -> Any:
+    """A value whose snapshot ids are strings, and any other whole number that many readers of JSON would round.
+
+    An id is a string whatever its size, so that a program may compare it with another.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return str(value) if is_id or abs(value) > _EXACT else value
+    if isinstance(value, Mapping):
+        return {key: with_ids(item, _SNAPSHOT_ID.search(str(key)) is not None) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [with_ids(item, is_id) for item in value]
+    return value
+
+
+def with_ids_of_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of a table whose metadata columns have their snapshot ids as strings."""
+    return {key: with_ids(value, True) if _SNAPSHOT_ID_OF_ROW.match(key) else value for key, value in row.items()}
 
 
 def _json(value: Any, indent: int | None = None) -> str:

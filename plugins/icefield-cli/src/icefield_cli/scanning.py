@@ -64,7 +64,7 @@ def print_scan(context: Context, scan: Scan, options: dict[str, Any]) -> None:
         return
     with context.progress("rows", prints=True) as progress, scan.to_arrow_batch_reader() as reader:
         passed = _Counted(reader, progress)
-        context.rows(rows_of(passed, scan.projection), [field.name for field in scan.projection.fields])
+        context.rows(rows_of(passed, scan.projection), [field.name for field in scan.projection.fields], data=True)
     if not options["all"] and options["limit"] is None and passed.rows == _LIMIT:
         context.hint(f"at most {_LIMIT} rows are printed; --all prints every row")
 

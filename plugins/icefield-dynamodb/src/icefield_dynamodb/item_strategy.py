@@ -265,7 +265,14 @@ class ItemStrategy(VersionedStrategy):
         return f"{self.folder}/{file_system_metadata_name(version)}"
 
     def _item_of(self, target: str) -> Item | None:
-        return self._items.read(_key(target))
+        item = self._items.read(_key(target))
+        if item is not None and not item.get(FILE):
+            raise StorageError(
+                f"the item of {target} in the DynamoDB table '{self._items.name}' names no metadata file: it is "
+                "damaged, or of something else",
+                location=target,
+            )
+        return item
 
     def _allow_foreign(self, location: str) -> None:
         if not self._options.foreign_writers:

@@ -66,7 +66,10 @@ class ItemTable:
                 f"DynamoDB did not answer when table '{self.name}' was read: {lost}; try again", retryable=True
             ) from lost
         item = found.get("Item")
-        return None if item is None else {name: str(next(iter(value.values()))) for name, value in item.items()}
+        try:
+            return None if item is None else {name: str(next(iter(value.values()))) for name, value in item.items()}
+        except (AttributeError, StopIteration) as error:
+            raise self._odd("read", "an item whose attributes have no values") from error
 
     def put(self, item: Item, *, numbers: tuple[str, ...] = (), expected: Mapping[str, str] | None = None) -> bool:
         """Put an item if none has its key, or in the place of one with the ``expected`` attributes; False if not so.
@@ -103,7 +106,17 @@ class ItemTable:
                 "dynamodb.region",
                 retryable=True,
             ) from lost
-        return str(found["Table"]["TableStatus"])
+        table = found.get("Table")
+        status = table.get("TableStatus") if isinstance(table, dict) else None
+        if not isinstance(status, str):
+            raise self._odd("described", "no status of the table")
+        return status
+
+    def _odd(self, verb: str, what: str) -> StorageError:
+        return StorageError(
+            f"the answer when table '{self.name}' was {verb} is none of DynamoDB's: it holds {what}; look at "
+            "dynamodb.endpoint and at proxies before it"
+        )
 
     def _create(self) -> Any:
         return self._client.create_table(
@@ -143,6 +156,8 @@ class ItemTable:
                 f"DynamoDB cannot be used for the table '{self.name}': {error}; credentials and region come from "
                 "dynamodb.access-key-id, dynamodb.secret-access-key and dynamodb.region, or from the SDK's own chain"
             ) from error
+        except Exception as error:  # an answer that the SDK cannot read: what was asked may be done
+            raise ReplyLost(f"an answer of an odd shape: {type(error).__name__}") from error
 
     def _meaning(self, verb: str, error: ClientError) -> Exception:
         code = error.response.get("Error", {}).get("Code", "unknown")

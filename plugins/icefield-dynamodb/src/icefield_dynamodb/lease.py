@@ -116,4 +116,4 @@ def entity_of(location: str) -> str:
 
 def _lease_of(item: Item) -> float:
     string = item.get(LEASE, "")
-    return min(int(string) / 1000, _MAX_LEASE) if string.isdigit() else 0.0
+    return min(int(string) / 1000, _MAX_LEASE) if string.isdecimal() and len(string) < 20 else 0.0

@@ -7,12 +7,13 @@ too old to be used.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Final
+
+from icefield.toolkit import reset_after_fork
 
 _KEPT: Final = 3.3  # seconds, and somewhat more
 
@@ -24,7 +25,7 @@ class Reads:
         self._threads: set[int] = set()
         self._last = 0.0
         self._safe_from = 0.0
-        os.register_at_fork(after_in_child=self._in_child)
+        reset_after_fork(self._in_child)
 
     @contextmanager
     def one(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from hdfs_native import Client as Connection
 from hdfs_native import FileStatus, WriteOptions
 from icefield.errors import InvalidArgument
-from icefield.toolkit import Backoff
+from icefield.toolkit import Backoff, reset_after_fork
 
 from icefield_hdfs.client import HdfsFailure, Reader, Status, Writer
 from icefield_hdfs.forking import READS
@@ -72,7 +72,7 @@ def _unlock() -> None:
     _LOCK = Lock()
 
 
-os.register_at_fork(after_in_child=_unlock)
+reset_after_fork(_unlock)
 
 
 def client_of(settings: Settings) -> NativeClient:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, Final, Generic, TypeVar
+
+from icefield.toolkit import reset_after_fork
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ _Inbox = SimpleQueue[_Call[Any] | None]
 _IDLE: Final[list[_Inbox]] = []
 """Of threads that wait for a call. They do not hold up the end of the process, and no fork has them."""
 
-os.register_at_fork(after_in_child=_IDLE.clear)
+reset_after_fork(_IDLE.clear)
 
 
 def within(seconds: float, action: Callable[[], T]) -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from icefield.abc import (
     CatalogAbility,
@@ -13,7 +13,6 @@ from icefield.abc import (
     NamespaceName,
     Page,
     Proposal,
-    Storage,
     TableName,
 )
 from icefield.errors import (
@@ -48,6 +47,9 @@ from icefield_hive.strategy import KEEP_STATISTICS, HiveStrategy, kept_name, rec
 from icefield_hive.structs import Record
 from icefield_hive.table_record import METADATA_LOCATION, is_iceberg, pointer_in
 
+if TYPE_CHECKING:
+    from icefield import FileIO
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 _LONGEST: Final = 128
 _TABLES_AT_ONCE: Final = 200
@@ -58,7 +60,7 @@ class HiveBackend(CatalogBackend):
 
     abilities = frozenset({CatalogAbility.RENAME, CatalogAbility.REGISTRATION})
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
         super().__init__(name, properties, io)
         self._metastore = Metastore(name, self.properties)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from itertools import repeat
 from typing import Any
 
 from icefield.errors import StorageError
+from icefield.toolkit import reset_after_fork
 
 from icefield_hive.connection import AnswerTooLong, Connection, ConnectionLost, Refused
 from icefield_hive.messages import SET_UGI, Method
@@ -28,10 +28,14 @@ class Metastore:
         self.catalog = catalog
         self._properties = dict(properties)
         self.settings: Settings = settings_of(catalog, properties)
-        self._idle: list[Connection] = []
         self._first = 0
+        self._begin()
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
+        """Start without connections: in a forked process they are the parent's."""
+        self._idle: list[Connection] = []
         self._lock = threading.Lock()
-        self._process = os.getpid()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Connections stay behind: another process makes its own.
@@ -103,8 +107,6 @@ class Metastore:
 
     def _take(self) -> Connection:
         with self._lock:
-            if self._process != os.getpid():  # a fork: the connections are the parent's
-                self._idle, self._process = [], os.getpid()
             while self._idle:
                 connection = self._idle.pop()
                 if connection.is_alive:

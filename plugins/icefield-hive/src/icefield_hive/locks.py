@@ -11,7 +11,6 @@ under it names the old pointer as well.
 from __future__ import annotations
 
 import logging
-import os
 import socket
 import threading
 import time
@@ -23,7 +22,7 @@ from itertools import count
 from typing import Final
 
 from icefield.errors import StorageError
-from icefield.toolkit import Backoff
+from icefield.toolkit import Backoff, reset_after_fork
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import ConnectionLost, Refused
@@ -211,8 +210,7 @@ def _forget_turns() -> None:
     _TURNS, _GUARD = weakref.WeakValueDictionary(), threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_turns)
+reset_after_fork(_forget_turns)
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from icefield.errors import StorageError
+
 from icefield_hive.structs import BOOL, I32, I64, STRING, STRINGS, Kind, ListOf, Struct
 
 
@@ -19,6 +21,10 @@ class LockState(IntEnum):
     WAITING = 2
     ABORT = 3
     NOT_ACQUIRED = 4
+
+    @classmethod
+    def _missing_(cls, value: object) -> LockState:
+        raise StorageError(f"the Hive Metastore states {value!r} of a lock, which is no state")
 
 
 EXCLUSIVE = 3  # of LockType

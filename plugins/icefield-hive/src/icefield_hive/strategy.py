@@ -8,6 +8,7 @@ from typing import Final
 
 from icefield.abc import Committed, Conflict, FileSystem, Pointer, Proposal, TableName
 from icefield.errors import (
+    CommitStateUnknown,
     IcefieldError,
     InvalidArgument,
     NoSuchNamespace,
@@ -70,9 +71,16 @@ class HiveStrategy(MetastoreStrategy):
             if self.read_pointer() is None:
                 raise self._missing()
             try:
-                self._metastore.ask(DROP_TABLE, self._database, self._name, False)
+                self._metastore.call(DROP_TABLE, self._database, self._name, False)
             except Refused as refused:
                 raise self._missing() from refused
+            except ConnectionLost as lost:
+                if not lost.sent:
+                    raise StorageError(f"catalog '{self._metastore.catalog}': {lost}", retryable=True) from lost
+                raise CommitStateUnknown(
+                    f"the reply to dropping {'.'.join(self.table)} was lost: {lost}; look whether the table is there",
+                    table=self.table,
+                ) from lost
 
     def _missing(self) -> NoSuchTable:
         return NoSuchTable(f"no table {'.'.join(self.table)} in catalog '{self._metastore.catalog}'", table=self.table)

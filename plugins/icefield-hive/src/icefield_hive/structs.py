@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
+from icefield.errors import StorageError
+from icefield.toolkit import lazy
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TType
 from thrift.transport.TTransport import TTransportException
@@ -24,6 +25,17 @@ Record = dict[str | int, Any]
 
 class Malformed(Exception):
     """Bytes that are not what the protocol or the description says."""
+
+
+class _Found(Record):
+    """A struct that was read. A field that is asked for and is not there is an error of the service."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def __missing__(self, key: str | int) -> Any:
+        raise StorageError(f"an answer of the Hive Metastore has a {self._name} without the field '{key}'")
 
 
 class TooManyItems(Malformed):
@@ -60,7 +72,7 @@ class Struct:
     fields: Mapping[str, tuple[int, Kind]]
     code: int = TType.STRUCT
 
-    @cached_property
+    @lazy
     def by_number(self) -> dict[int, tuple[str, Kind]]:
         """Fields by number: their name and type."""
         return {number: (name, kind) for name, (number, kind) in self.fields.items()}
@@ -148,7 +160,7 @@ def _write_undescribed(wire: TBinaryProtocol, item: Undescribed) -> None:
 
 def read_struct(wire: TBinaryProtocol, struct: Struct, depth: int = 0) -> Record:
     """Read a record. Raises ``Malformed`` for a field of another type than the description says, and for depth."""
-    found: Record = {}
+    found = _Found(struct.name)
     while True:
         _, code, number = wire.readFieldBegin()
         if code == TType.STOP:

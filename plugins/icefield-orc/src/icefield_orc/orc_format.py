@@ -24,6 +24,7 @@ class OrcFormat(FileFormat):
 
     name: ClassVar[str] = "orc"
     extension: ClassVar[str] = "orc"
+    magic: ClassVar[bytes] = b"ORC"
     abilities = frozenset({FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.SKIPS})
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:

@@ -26,6 +26,7 @@ class ParquetFormat(FileFormat):
 
     name: ClassVar[str] = "parquet"
     extension: ClassVar[str] = "parquet"
+    magic: ClassVar[bytes] = b"PAR1"
     abilities = frozenset(
         {FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.DICTIONARIES, FormatAbility.SKIPS}
     )

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import matplotlib
+from icefield.toolkit import reset_after_fork
 from matplotlib.figure import Figure
 
 INK: Final = "#010203"
@@ -61,7 +62,15 @@ _STYLE: Final[dict[Any, Any]] = {
 }
 _SVG: Final = "http://www.w3.org/2000/svg"
 _XLINK: Final = "{http://www.w3.org/1999/xlink}href"
-_LOCK: Final = threading.Lock()
+_LOCK = threading.Lock()
+
+
+def _unlock() -> None:
+    global _LOCK
+    _LOCK = threading.Lock()
+
+
+reset_after_fork(_unlock)
 """Matplotlib's settings are those of the process."""
 
 ET.register_namespace("", _SVG)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import Table
+from icefield.partitioning import PartitionSpec
 
 from icefield_report.partitions import Ints, Partitions
 
@@ -20,8 +22,8 @@ _MOST: Final = 20_000_000
 class Manifests:
     """The manifests of the current snapshot: how many there are, and of those of data files the ranges.
 
-    ``low`` and ``high`` are places in ``values``, the distinct values of the first partition field in order; ``spans``
-    counts the partitions within the ranges of all fields.
+    ``low`` and ``high`` are places in ``values``, the distinct values of the first field of the current spec in order,
+    for the manifests of all specs; ``spans`` counts the partitions within the ranges of all fields.
     """
 
     data: int
@@ -53,30 +55,62 @@ def manifests_of(table: Table, partitions: Partitions) -> Manifests:
     total = int(pc.sum(found["length"]).as_py() or 0)
     data, delete = int(np.count_nonzero(content == 0)), int(np.count_nonzero(content != 0))
     spec = table.spec()
-    of_spec = (content == 0) & (np.asarray(found["partition_spec_id"]) == spec.spec_id)
-    if spec.is_unpartitioned or not of_spec.any() or not len(partitions):
+    if spec.is_unpartitioned or not data or not len(partitions):
         return Manifests(data, delete, total)
-    rows = np.flatnonzero(of_spec)
-    step = -(-len(rows) * len(partitions) // _MOST)
-    summaries = found["partition_summaries"].take(pa.array(rows[::step]))
-    (summaries,) = summaries.chunks if isinstance(summaries, pa.ChunkedArray) else [summaries]
+    number = spec.fields[0].field_id
+    if number not in partitions.ids:
+        return Manifests(data, delete, total)
+    # Older specs may have the field as well: their manifests hold files of the same values.
+    ordered, _ = _ranked(partitions.values[partitions.ids.index(number)].filter(pa.array(_having(partitions, number))))
+    shown = tuple(partitions.display(number, ordered))
+    specs, content_specs = table.metadata.partition_specs, np.asarray(found["partition_spec_id"])
+    parts: list[tuple[Ints, Ints, Ints]] = []
+    for each in specs:
+        rows = np.flatnonzero((content == 0) & (content_specs == each.spec_id))
+        step = max(1, -(-data * len(partitions) // _MOST))
+        spans = _of_spec(found["partition_summaries"].take(pa.array(rows[::step])), each, partitions, number, shown)
+        if spans is not None:
+            parts.append(spans)
+    if not parts or not shown:
+        return Manifests(data, delete, total)
+    low, high, spanned = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Manifests(data, delete, total, spec.fields[0].name, shown, low, high, spanned)
+
+
+def _having(partitions: Partitions, number: int) -> npt.NDArray[np.bool_]:
+    """The partitions of specs that have a field."""
+    having = [spec_id for spec_id, fields in partitions.of_spec.items() if number in fields]
+    return np.isin(partitions.specs, having)
+
+
+def _of_spec(
+    summaries: pa.ListArray, spec: PartitionSpec, partitions: Partitions, number: int, shown: tuple[str, ...]
+) -> tuple[Ints, Ints, Ints] | None:
+    """Of the manifests of a spec the first and the last place of the field, and how many partitions each spans.
+
+    A manifest of a spec that does not have the field may hold files of every value. None for a spec of which nothing
+    is known.
+    """
+    if isinstance(summaries, pa.ChunkedArray):
+        summaries = summaries.combine_chunks()
     own = np.flatnonzero(partitions.specs == spec.spec_id)
-    if not len(own) or (np.diff(summaries.offsets.to_numpy()) != len(spec.fields)).any():
-        return Manifests(data, delete, total)
+    if not len(summaries) or not len(own) or (np.diff(summaries.offsets.to_numpy()) != len(spec.fields)).any():
+        return None
+    low = np.zeros(len(summaries), np.int64)
+    high = np.full(len(summaries), max(0, len(shown) - 1), np.int64)
     inside = np.ones((len(summaries), len(own)), bool)
-    first: tuple[tuple[str, ...], Ints, Ints] | None = None
     flat = summaries.flatten()
     for place, field in enumerate(spec.fields):
+        if field.field_id not in partitions.ids:
+            continue
         values = partitions.values[partitions.ids.index(field.field_id)].take(pa.array(own))
         bounds = flat.take(pa.array(np.arange(place, len(flat), len(spec.fields))))
         ordered, ranks = _ranked(values)
-        shown = tuple(partitions.display(field.field_id, ordered))
-        low, high = _range(shown, bounds)
-        inside &= (ranks >= low[:, None]) & (ranks <= high[:, None])
-        if first is None:
-            first = shown, low, high
-    assert first is not None
-    return Manifests(data, delete, total, spec.fields[0].name, *first, spans=inside.sum(axis=1))
+        first, last = _range(tuple(partitions.display(field.field_id, ordered)), bounds)
+        inside &= (ranks >= first[:, None]) & (ranks <= last[:, None])
+        if field.field_id == number:
+            low, high = _range(shown, bounds)
+    return low, high, inside.sum(axis=1)
 
 
 def _ranked(values: pa.Array) -> tuple[pa.Array, Ints]:

@@ -10,9 +10,11 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, closing
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from icefield import Catalog
 from icefield.errors import IcefieldError
@@ -23,22 +25,27 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from icefield_rest_server.answers import Answer, Refused, error_answer
-from icefield_rest_server.calls import Call, parsed
+from icefield_rest_server.bodies import parsed
+from icefield_rest_server.budget import Budget
+from icefield_rest_server.calls import Call
 from icefield_rest_server.idempotency import IdempotencyKeys, IdempotencyStore
+from icefield_rest_server.local_requests import is_local
 from icefield_rest_server.observing import Metrics, log_access
 from icefield_rest_server.once import Once
 from icefield_rest_server.processes import OneProcess, Processes
-from icefield_rest_server.routes import Endpoint, Router, allowed_as
+from icefield_rest_server.rights import check_allowed, named_in
+from icefield_rest_server.routes import Endpoint, Router
 from icefield_rest_server.settings import Settings
 from icefield_rest_server.shared_keys import SharedKeys
 from icefield_rest_server.state import State
-from icefield_rest_server.tokens import Principal, bearer_token, is_loopback
+from icefield_rest_server.tokens import Principal, bearer_token
 from icefield_rest_server.wording import worded
 
 _log = logging.getLogger(__name__)
 
 _METHODS = ["GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"]
 _MAX_PATH = 16 * 1024
+_OF_RIGHTS = 30.0
 _CONFIG = "/v1/config"
 _BESIDES = {_CONFIG: ["GET"], **{path: ["GET", "HEAD"] for path in ("/health/live", "/health/ready", "/metrics")}}
 """What other paths have than those of the router."""
@@ -77,6 +84,7 @@ class _Service:
             keys = settings.keys or self._keys(processes, settings.idempotency_seconds)
             self.once = Once(keys, self.state, settings.max_seconds / 2)
         self.pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="icefield-rest")
+        self.budget = Budget(settings.max_bodies, settings.max_body)
 
     def _keys(self, processes: Processes | None, seconds: int) -> IdempotencyStore:
         """Where answers are kept by key: in memory, or where all processes of the server see them."""
@@ -110,7 +118,8 @@ class _Service:
             await self._who(request)
         except (Refused, IcefieldError) as error:
             return _response(error_answer(error))
-        return PlainTextResponse(self.metrics.text(), media_type="text/plain; version=0.0.4")
+        text = await self._in_thread(self.metrics.text, 10.0)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     # -- the protocol -----------------------------------------------------------------------------------------------
 
@@ -119,12 +128,17 @@ class _Service:
         began = time.perf_counter()
         self.metrics.began()
         operation, call, answer = "unknown", None, None
-        path = _raw_path(request)
+        path, held = _raw_path(request), 0
         try:
             principal = await self._who(request)
-            operation, handle, call = await self._call(request, path, principal)
-            self._allow(call)
-            answer = await self._in_thread(lambda: handle(call), self.settings.max_seconds)
+            endpoint, call = self._call(request, path, principal)
+            operation, body = call.operation, b""
+            if endpoint is not None and endpoint.method == "POST":
+                if self.settings.authorizer is not None:
+                    await self._in_thread(partial(check_allowed, self.state, call, _of_path(call)), _OF_RIGHTS)
+                body = await self._body(request, _largest(self.settings, endpoint), call)
+                held = len(body)
+            answer = await self._in_thread(partial(self._done, endpoint, call, body), self.settings.max_seconds)
         except ClientDisconnect:
             answer = error_answer(Refused(400, "BadRequestException", "the request ended before its body did"))
         except (Refused, IcefieldError) as error:
@@ -133,6 +147,8 @@ class _Service:
             _log.exception("%s failed", operation)
             answer = error_answer(error)
         finally:
+            if call is not None:
+                self.budget.give_back(call.who, held)
             seconds = time.perf_counter() - began
             self._count(operation, 499 if answer is None else answer.status, seconds, call)
         response = _response(answer, without_body=request.method == "HEAD")
@@ -148,21 +164,19 @@ class _Service:
         except Exception:
             _log.exception("%s is not counted", operation)
 
-    async def _call(
-        self, request: Request, path: str, principal: Principal | None
-    ) -> tuple[str, Callable[[Call], Answer], Call]:
+    def _call(self, request: Request, path: str, principal: Principal | None) -> tuple[Endpoint | None, Call]:
+        """A request without its body, and its endpoint; None for the configuration."""
         headers = {name.lower(): value for name, value in request.headers.items()}
         query = dict(request.query_params)
         if path == _CONFIG and request.method == "GET":
-            return "getConfig", lambda _: self._config(), Call("getConfig", {}, query, headers, None, principal)
+            return None, Call("getConfig", {}, query, headers, None, principal)
         found = self.router.find(request.method, path) if len(path) <= _MAX_PATH else None
         if found is None:
             raise self._unknown(request.method, path)
         endpoint, parts = found
-        body = parsed(await self._body(request), self.settings.max_depth) if endpoint.method == "POST" else None
-        call = Call(endpoint.operation, parts, query, headers, body, principal)
-        call.more["target"] = ".".join(call.target)  # names that cannot be are refused here
-        return endpoint.operation, lambda given: self._handled(endpoint, given), call
+        call = Call(endpoint.operation, parts, query, headers, None, principal)
+        call.more["target"] = ".".join(name for each in _of_path(call) for name in each)  # refused here if it cannot be
+        return endpoint, call
 
     def _unknown(self, method: str, path: str) -> Refused:
         if len(path) > _MAX_PATH:
@@ -173,8 +187,20 @@ class _Service:
             )
         return Refused(404, "NotFoundException", "there is no such endpoint; GET /v1/config lists those that are")
 
-    def _handled(self, endpoint: Endpoint, call: Call) -> Answer:
-        """The answer of a handler, once for an idempotency key."""
+    def _done(self, endpoint: Endpoint | None, call: Call, data: bytes) -> Answer:
+        """The answer to a request, in a thread: its body is read, its rights are checked, and its handler called.
+
+        It is answered once for an idempotency key.
+        """
+        if endpoint is None:
+            check_allowed(self.state, call, {call.target})
+            return self._config()
+        if endpoint.method == "POST":
+            call = replace(call, body=parsed(data, self.settings.max_depth), digest=sha256(data).digest())
+            call.more["target"] = ".".join(call.target)
+            check_allowed(self.state, call, named_in(call))
+        else:
+            check_allowed(self.state, call, {call.target})
         key = call.headers.get("idempotency-key")
         if key is None or self.once is None or not endpoint.changes:
             return _answered(endpoint, self.state, call)
@@ -191,20 +217,11 @@ class _Service:
             body["idempotency-key-lifetime"] = f"PT{self.settings.idempotency_seconds}S"
         return Answer(body=body)
 
-    def _allow(self, call: Call) -> None:
-        if self.settings.authorizer is None:
-            return
-        operation = allowed_as(call.operation)
-        for target in {call.target, *_named_in(call)}:
-            if not self.state.allows(call.principal, operation, target):
-                name = ".".join(target) or "the catalog"
-                raise Refused(403, "ForbiddenException", f"you may not do {call.operation} with {name:.300}")
-
     async def _who(self, request: Request) -> Principal | None:
         """Who asks. Raises ``Refused`` for nobody, unless everybody on this machine may."""
         authenticator = self.settings.authenticator
         if authenticator is None:
-            if not _is_local(request):
+            if not is_local(request):
                 message = "this server has no authentication and answers programs of its own machine only"
                 raise Refused(403, "ForbiddenException", message)
             return None
@@ -217,10 +234,10 @@ class _Service:
             raise Refused(401, "NotAuthorizedException", message, {"WWW-Authenticate": "Bearer"})
         return found
 
-    async def _body(self, request: Request) -> bytes:
-        most = self.settings.max_body
+    async def _body(self, request: Request, most: int, call: Call) -> bytes:
+        """The body, which counts in the budget from now on where it came whole."""
         stated = request.headers.get("content-length", "0")
-        too_large = Refused(413, "BadRequestException", f"the body has more than {most:,} bytes")
+        too_large = Refused(413, "BadRequestException", f"the body of {call.operation} has more than {most:,} bytes")
         if stated.isascii() and stated.isdigit() and int(stated[:20]) > most:
             raise too_large
         parts: list[bytes] = []
@@ -228,12 +245,16 @@ class _Service:
         try:
             async with asyncio.timeout(self.settings.max_seconds):
                 async for part in request.stream():
-                    size += len(part)
-                    if size > most:
+                    if size + len(part) > most:
                         raise too_large
+                    self.budget.take(call.who, len(part))
+                    size += len(part)
                     parts.append(part)
-        except TimeoutError as error:
-            raise Refused(408, "BadRequestException", "the body did not come in time") from error
+        except BaseException as error:
+            self.budget.give_back(call.who, size)
+            if isinstance(error, TimeoutError):
+                raise Refused(408, "BadRequestException", "the body did not come in time") from error
+            raise
         return b"".join(parts)
 
     async def _in_thread(self, work: Callable[[], Any], seconds: float) -> Any:
@@ -265,23 +286,14 @@ def _answered(endpoint: Endpoint, state: State, call: Call) -> Answer:
     return Answer(answer.status, None if answer.body is None else answer.encoded(), answer.headers)
 
 
-def _named_in(call: Call) -> set[tuple[str, ...]]:
-    """What a body names, which the path does not: tables and views, and what a new namespace is in."""
-    if not isinstance(call.body, dict):
-        return set()
-    given = [call.body.get("source"), call.body.get("destination")]
-    changes = call.body.get("table-changes")
-    if isinstance(changes, list):
-        given += [change.get("identifier") for change in changes if isinstance(change, dict)]
-    found = set()
-    for each in given:
-        if isinstance(each, dict) and isinstance(each.get("namespace"), list):
-            found.add(tuple(str(level) for level in (*each["namespace"], each.get("name"))))
-    if call.operation in ("createTable", "createView", "registerTable", "registerView") and "namespace" in call.parts:
-        found.add((*call.namespace, str(call.body.get("name"))))
-    if call.operation == "createNamespace":
-        found.add(call.target[:-1])
-    return found
+def _of_path(call: Call) -> tuple[tuple[str, ...], ...]:
+    """What a request's path names, before its body is read."""
+    return () if call.operation == "createNamespace" else (call.target,)
+
+
+def _largest(settings: Settings, endpoint: Endpoint) -> int:
+    """The most bytes that the body of a request has: many where it holds metadata, few elsewhere."""
+    return settings.max_body if endpoint.holds_metadata else min(settings.max_body, settings.max_small_body)
 
 
 def _raw_path(request: Request) -> str:
@@ -291,25 +303,6 @@ def _raw_path(request: Request) -> str:
     path = path.partition("?")[0]
     root = request.scope.get("root_path", "")
     return path.removeprefix(root) if root else path
-
-
-def _is_local(request: Request) -> bool:
-    """Whether the request came over the loopback interface, or from within the process, and of no page of a browser.
-
-    A page from elsewhere can have its browser ask this machine; its ``Origin`` says so, or the name in ``Host``.
-    """
-    client = request.client
-    if client is None:
-        return request.scope.get("server") is None or request.scope["server"][1] is None
-    if client.host == "testclient":
-        return True
-    host, origin = request.headers.get("host"), request.headers.get("origin")  # a browser always sends the first
-    stated = (None if host is None else f"//{host}", origin)
-    try:
-        names = [urlsplit(each).hostname or "" for each in stated if each is not None]
-    except ValueError:
-        return False
-    return all(is_loopback(name) for name in (client.host, *names))
 
 
 def _response(answer: Answer, *, without_body: bool = False) -> Response:

@@ -20,7 +20,10 @@ _DESCRIBING = frozenset({"add-schema", "add-spec", "add-sort-order", "add-view-v
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request: the parts of its path by name, its query, its headers in lower case, and its JSON body."""
+    """One request: the parts of its path by name, its query, its headers in lower case, and its JSON body.
+
+    ``digest`` is that of the body as it was sent.
+    """
 
     operation: str
     parts: Mapping[str, str]
@@ -29,6 +32,12 @@ class Call:
     body: Any = None
     principal: Principal | None = None
     more: dict[str, Any] = field(default_factory=dict)
+    digest: bytes = b""
+
+    @property
+    def who(self) -> str:
+        """The name of the principal; empty for a program of this machine."""
+        return "" if self.principal is None else self.principal.name
 
     @property
     def namespace(self) -> tuple[str, ...]:
@@ -134,48 +143,3 @@ def stated_by_the_client() -> Iterator[None]:
         if error.retryable:
             raise
         raise InvalidArgument(error.message) from error
-
-
-def parsed(data: bytes, most_deep: int) -> Any:
-    """A JSON body. Raises ``InvalidArgument`` for one that is no JSON or too deep, before anything is decoded."""
-    if not data:
-        return None
-    if too_deep(data, most_deep):
-        raise InvalidArgument(f"the body is nested more than {most_deep} levels deep")
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InvalidArgument(f"the body is no JSON: {error}") from error
-
-
-def too_deep(data: bytes, most: int) -> bool:
-    """Whether JSON text opens more than so many levels, brackets in strings apart."""
-    if data.count(b"[") + data.count(b"{") <= most:
-        return False
-    depth, place = 0, 0
-    while place < len(data):
-        letter = data[place]
-        if letter == 0x22:
-            place = _end_of_string(data, place + 1)
-        elif letter in b"[{":
-            depth += 1
-            if depth > most:
-                return True
-        elif letter in b"]}":
-            depth -= 1
-        place += 1
-    return False
-
-
-def _end_of_string(data: bytes, place: int) -> int:
-    """Where the quote is that ends a string; the end of the data where there is none."""
-    while True:
-        end = data.find(b'"', place)
-        if end < 0:
-            return len(data)
-        slashes = end - 1
-        while slashes >= place and data[slashes] == 0x5C:
-            slashes -= 1
-        if (end - 1 - slashes) % 2 == 0:
-            return end
-        place = end + 1

@@ -89,9 +89,11 @@ class Metrics:
                     add(("reported", kind, name), metrics[name])
 
     def text(self) -> str:
-        """All of it, in the text form of Prometheus."""
-        with self._lock:
-            found, living = self._counting.summed(_OF_THE_LIVING)
+        """All of it, in the text form of Prometheus.
+
+        Files of other processes are read, so that no lock is held: each number is one word.
+        """
+        found, living = self._counting.summed(_OF_THE_LIVING)
         named: dict[str, list[tuple[Name, float]]] = {}
         for (kind, *labels), value in sorted(found.items()):
             named.setdefault(kind, []).append((tuple(labels), value))

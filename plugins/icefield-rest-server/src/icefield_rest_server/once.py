@@ -22,8 +22,8 @@ class Once:
 
     def answer(self, key: str, call: Call, do: Callable[[], Answer], *, commits: bool) -> Answer:
         """The answer that the key has, or that of the request done now."""
-        who = call.principal.name if call.principal is not None else ""
-        asked = sha256(repr((call.operation, call.parts, call.query, call.body)).encode()).hexdigest()
+        who = call.who
+        asked = sha256(repr((call.operation, call.parts, call.query, call.digest)).encode()).hexdigest()
         begun = self._keys.begin(who, key, asked, self._timeout)
         if isinstance(begun, Answer):
             return vended_again(self._state, call, begun)

@@ -34,7 +34,7 @@ def owned_files(state: State, name: Name, metadata: TableMetadata) -> OwnedFiles
     near = OwnedFiles(io, stated, own).below == owned.below
     end = time.monotonic() + settings.max_seconds / 2
     others: set[str] = set()
-    for folders in state.places.of_others(name, near=near):
+    for folders in state.places.taken_from(name, metadata, near=near):
         others.update(folders)
         if time.monotonic() > end:
             message = "there are too many tables to find out in time which files are this one's own: drop it without"

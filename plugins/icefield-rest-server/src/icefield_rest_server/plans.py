@@ -9,7 +9,6 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
 
@@ -19,10 +18,11 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, bind
 from icefield.metadata import TableMetadata
 from icefield.scan import IncrementalAppendScan, PlannedManifest, SnapshotRange, TableScan
 from icefield.schema import Schema
-from icefield.toolkit import decodable, filter_to_json
+from icefield.toolkit import decodable, filter_to_json, lazy
 
 from icefield_rest_server.answers import Answer, Refused, no_content
-from icefield_rest_server.calls import Call, too_deep, typed
+from icefield_rest_server.bodies import check_shape
+from icefield_rest_server.calls import Call, typed
 from icefield_rest_server.filters import check_size, filter_from_json
 from icefield_rest_server.scan_tasks import TaskWriter
 from icefield_rest_server.state import Loaded, State
@@ -33,6 +33,7 @@ _MAX_ANSWER: Final = 32 * 1024 * 1024
 _OF_STATISTICS: Final = 150
 _MAX_PLAN_ID: Final = 8000
 _MAX_PLACE: Final = 2**31
+_MAX_DEPTH: Final = 100
 _DELEGATION: Final = "x-iceberg-access-delegation"
 
 
@@ -86,7 +87,7 @@ class _Version(TableScan):
 
     pinned: Schema | None = None
 
-    @cached_property
+    @lazy
     def schema(self) -> Schema:
         return self.pinned or self.metadata.schema()
 
@@ -97,7 +98,7 @@ class _Appends(IncrementalAppendScan):
 
     pinned: Schema | None = None
 
-    @cached_property
+    @lazy
     def schema(self) -> Schema:
         return self.pinned or self.metadata.schema()
 
@@ -139,11 +140,11 @@ def fetch_scan_tasks(state: State, call: Call) -> Answer:
     plan = _known(call, loaded.metadata, token)
     if plan is None:
         raise Refused(404, "NoSuchPlanTaskException", "this table has no such plan task; plan the scan again")
-    return Answer(body=_tasks(state, loaded, plan))
+    return Answer(body=_tasks(state, call.name("table"), loaded, plan))
 
 
 def _completed(state: State, call: Call, loaded: Loaded, plan: PlanTask) -> Answer:
-    body = {"status": "completed", "plan-id": plan.plan_id(), **_tasks(state, loaded, plan)}
+    body = {"status": "completed", "plan-id": plan.plan_id(), **_tasks(state, call.name("table"), loaded, plan)}
     if "vended-credentials" in call.headers.get(_DELEGATION, ""):
         vended = state.vended(call, call.name("table"), loaded.metadata.location)
         body["storage-credentials"] = [{"prefix": prefix, "config": properties} for prefix, properties in vended]
@@ -168,8 +169,9 @@ def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
     try:
         reader = zlib.decompressobj()
         data = reader.decompress(urlsafe_b64decode(token + "=" * (-len(token) % 4)), _MAX_TASK + 1)
-        if len(data) > _MAX_TASK or not reader.eof or too_deep(data, 100):
+        if len(data) > _MAX_TASK or not reader.eof:
             return None
+        check_shape(data, _MAX_DEPTH)
         task = msgspec.json.decode(data, type=PlanTask)
         task.request.check()
     except (ValueError, binascii.Error, zlib.error, msgspec.MsgspecError, RecursionError, InvalidArgument):
@@ -182,7 +184,7 @@ def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
     return task if mine and there and task.schema_id in schemas and placed else None
 
 
-def _tasks(state: State, loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
+def _tasks(state: State, name: tuple[str, ...], loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
     """The files of one answer: of the manifests from that of the task on, in an order that the version decides."""
     metadata, request = loaded.metadata, plan.request
     schema = metadata.schema_by_id(plan.schema_id)
@@ -195,7 +197,7 @@ def _tasks(state: State, loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
         "case_sensitive": sensitive,
         "pinned": schema,
     }
-    io = state.catalog.io.for_table(metadata.location, loaded.config)
+    io = state.io_for_clients(name, loaded)
     scan: TableScan | IncrementalAppendScan
     if request.start_snapshot_id is None:
         scan = _Version(metadata, io, snapshot_id=request.snapshot_id, **common)

@@ -18,6 +18,7 @@ from icefield_rest_server.state import State
 _PLANNING: Final = frozenset({"planTableScan", "fetchPlanningResult", "cancelPlanning", "fetchScanTasks"})
 _SIGNING: Final = "signRequest"
 _CHANGE_NOTHING: Final = _PLANNING | {"reportMetrics", _SIGNING}
+_HOLD_METADATA: Final = frozenset({"createTable", "updateTable", "commitTransaction", "createView", "replaceView"})
 _COMMITS: Final = frozenset({"updateTable", "commitTransaction", "replaceView"})
 
 Handler = Callable[[State, Call], Answer]
@@ -37,6 +38,11 @@ class Endpoint:
     def changes(self) -> bool:
         """Whether it changes something, so that an idempotency key counts."""
         return self.method in ("POST", "DELETE") and self.operation not in _CHANGE_NOTHING
+
+    @property
+    def holds_metadata(self) -> bool:
+        """Whether a body holds metadata of tables and views, which may be large."""
+        return self.operation in _HOLD_METADATA
 
     @property
     def commits(self) -> bool:

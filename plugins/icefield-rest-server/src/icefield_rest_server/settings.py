@@ -53,6 +53,8 @@ class Settings:
     """How a server behaves. Sizes are in bytes, times in seconds.
 
     Without ``authenticator`` everybody on this machine may do everything, and nobody else anything.
+    ``max_body`` is that of requests that hold metadata: creations and commits; all others have ``max_small_body``.
+    ``max_bodies`` is for all bodies under way together, and one client has half of it.
     ``idempotent`` keeps the answers to requests with an idempotency key: in ``keys``, if that is given. ``shared`` is a
     folder that all processes of the server on this machine share, for these answers and for the sums of metrics.
     ``owned_folders`` are locations below which a table's files may be besides its namespace's place: a table that is
@@ -66,6 +68,8 @@ class Settings:
     defaults: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
     max_body: int = 64 * 1024 * 1024
+    max_small_body: int = 2 * 1024 * 1024
+    max_bodies: int = 512 * 1024 * 1024
     max_depth: int = 100
     max_seconds: float = 120.0
     max_page: int = 10_000

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 import msgspec
-from icefield import Catalog
+from icefield import Catalog, FileIO
 from icefield.abc import Current, Pointer
 from icefield.errors import FileMissing, InvalidArgument, NoSuchTable
-from icefield.metadata import TableMetadata, TableUpdate, ViewUpdate, decode_metadata, encode_metadata, inflated
+from icefield.metadata import TableMetadata, ViewMetadata, decode_metadata, encode_metadata, inflated
 
+from icefield_rest_server.answers import Refused
 from icefield_rest_server.calls import Call
+from icefield_rest_server.location_policy import LocationPolicy
 from icefield_rest_server.places import TablePlaces
 from icefield_rest_server.settings import Settings
 from icefield_rest_server.tokens import Principal
 
 _TRIES = 5
 _NONE: Mapping[str, str] = {}
+
+Name = tuple[str, ...]
+Judge = Callable[[Name, Any, Any], None]
+_NO_SNAPSHOTS: Mapping[Name, Collection[int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,8 @@ class State:
         self.catalog = catalog
         self.settings = settings
         self.cache = MetadataCache(settings.cached_bytes)
-        self.places = TablePlaces(catalog, settings, lambda table: self.loaded(table).metadata)
+        self.places = TablePlaces(catalog, settings, self._placed)
+        self.policy = LocationPolicy(self.places)
 
     def loaded(self, table: tuple[str, ...]) -> Loaded:
         """A table at its current version. Raises ``NoSuchTable``, ``InvalidMetadata``."""
@@ -109,6 +116,11 @@ class State:
             return loaded
         raise AssertionError("unreachable")
 
+    def _placed(self, table: Name) -> tuple[str, TableMetadata]:
+        """Where the metadata file of a table is, and what it holds."""
+        loaded = self.loaded(table)
+        return loaded.location, loaded.metadata
+
     def committed(self, location: str, metadata: TableMetadata) -> Loaded:
         """A version that was committed here."""
         return Loaded(location, metadata, encode_metadata(metadata))
@@ -133,30 +145,49 @@ class State:
         authorizer = self.settings.authorizer
         return authorizer is None or authorizer(principal, operation, self.catalog.backend.kept_name(name))
 
+    def check_allowed(
+        self, principal: Principal | None, operation: str, name: tuple[str, ...], said: str | None = None
+    ) -> None:
+        """Raise ``Refused`` where somebody may not do an operation with what has a name; ``said`` is its name there."""
+        if not self.allows(principal, operation, name):
+            target = ".".join(name) or "the catalog"
+            raise Refused(403, "ForbiddenException", f"you may not do {said or operation} with {target:.300}")
+
     def may_open(self, table: tuple[str, ...], location: str) -> bool:
         """Whether clients may be given what opens a table's location; see ``vended``."""
         return self.settings.authorizer is None or self.places.is_own(table, location)
 
-    def check_place(self, table: tuple[str, ...], location: str | None) -> None:
-        """Raise ``Refused`` for a location that a client states for a table or view, and that is not its own to take.
-
-        None is the place of its name. Where everybody may do everything, it may be anywhere.
-        """
+    def check_file(self, name: Name, location: str) -> None:
+        """Raise ``Refused`` for a metadata file that a client names and that is not in a place of its own to take."""
         if self.settings.authorizer is not None:
-            self.places.check(table, location)
+            self.places.check(name, location.rpartition("/")[0])
 
-    def check_moves(
-        self, name: tuple[str, ...], updates: Iterable[TableUpdate | ViewUpdate], present: Callable[[], str | None]
-    ) -> None:
-        """Raise ``Refused`` for a location that a change gives a table or view, not its own to take, and new to it.
+    def check_made(self, name: Name, metadata: TableMetadata | ViewMetadata) -> None:
+        """Raise ``Refused`` for a table or view that a client may not make, wherever it would be."""
+        if self.settings.authorizer is not None:
+            self.policy.check(name, None, metadata)
 
-        ``present`` gives the location that it has; None where it is not there.
+    def judge(self, call: Call, added: Mapping[Name, Collection[int]] = _NO_SNAPSHOTS) -> Judge | None:
+        """What is asked about metadata before and after each change that a request makes; None where all is allowed.
+
+        ``added``: the snapshots that the request states, by table. Whoever creates a table by a change must be allowed
+        to create it.
         """
         if self.settings.authorizer is None:
-            return
-        for location in [str(update.location) for update in updates if update.action == "set-location"]:  # type: ignore[union-attr]
-            if present() != location:
-                self.check_place(name, location)
+            return None
+
+        def judge(name: Name, before: TableMetadata | ViewMetadata | None, after: TableMetadata | ViewMetadata) -> None:
+            if before is None:
+                for target in (name[:-1], name):
+                    self.check_allowed(call.principal, "createTable", target)
+            self.policy.check(name, before, after, added.get(name, ()))
+
+        return judge
+
+    def io_for_clients(self, name: Name, loaded: Loaded) -> FileIO:
+        """The file IO that reads a table's manifests for a client: where not all is allowed, no other table's."""
+        io = self.catalog.io.for_table(loaded.metadata.location, loaded.config)
+        return io if self.settings.authorizer is None else self.policy.confined(io, name, loaded.metadata)
 
 
 def table_body(

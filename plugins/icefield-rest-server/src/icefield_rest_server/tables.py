@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
 import msgspec
-from icefield import Table
-from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
+from icefield import FileIO
+from icefield.errors import IcefieldError, InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
 from icefield.metadata import (
+    TableMetadata,
     TableRequirement,
     TableUpdate,
     decode_metadata,
-    new_table_metadata,
     requirements_from_json,
     updates_from_json,
 )
@@ -36,6 +37,7 @@ from icefield_rest_server.calls import (
 )
 from icefield_rest_server.namespaces import listed, named
 from icefield_rest_server.owned import owned_files
+from icefield_rest_server.places import disk_path, stated_folders
 from icefield_rest_server.signing import signing_properties
 from icefield_rest_server.state import Loaded, State, credentials_body, etag_of, is_held, only_of_refs, table_body
 
@@ -76,24 +78,27 @@ def create_table(state: State, call: Call) -> Answer:
             "properties": strings(document.get("properties"), "properties"),
             "location": None if not location else typed(location, str, "location"),
         }
-    state.check_place(name, given["location"])
-    if typed(document.get("stage-create") or False, bool, "stage-create"):
-        return _staged(state, call, name, schema, given)
     with stated_by_the_client() if location else nullcontext():
-        table = state.catalog.create_table(name, schema, **given)
+        staged = state.catalog.create_table_transaction(name, schema, **given)
+        state.check_made(name, staged.shape)
+        if typed(document.get("stage-create") or False, bool, "stage-create"):
+            return _staged(state, call, name, staged.shape)
+        table = staged.commit_transaction()
     return _answer_to_change(state, call, name, state.committed(table.metadata_location, table.metadata))
 
 
-def _staged(state: State, call: Call, name: tuple[str, ...], schema: Any, given: dict[str, Any]) -> Answer:
-    default = state.catalog.backend.table_location(name)
-    if state.catalog.table_exists(name):
-        raise TableExists(f"table {'.'.join(name)} exists already in catalog '{state.catalog.name}'", table=name)
-    metadata = new_table_metadata(
-        schema, given["partition_spec"], given["sort_order"], given["location"] or default, given["properties"]
-    )
-    loaded = state.committed("", metadata)
+def _staged(state: State, call: Call, name: tuple[str, ...], metadata: TableMetadata) -> Answer:
+    """What a table would be, with its folders where its files are on a disk: some engines make none."""
+    _make_folders(state.catalog.io, metadata)
     vended, _ = _opening(state, call, name, metadata.location)
-    return Answer(body=table_body(loaded, vended, staged=True))
+    return Answer(body=table_body(state.committed("", metadata), vended, staged=True))
+
+
+def _make_folders(io: FileIO, metadata: TableMetadata) -> None:
+    for folder in stated_folders(metadata):
+        with suppress(IcefieldError, OSError):  # whoever writes there hears of it
+            if (path := disk_path(io.resolve(folder))) is not None:
+                os.makedirs(path, exist_ok=True)
 
 
 def load_table(state: State, call: Call) -> Answer:
@@ -126,7 +131,9 @@ def commit_table(state: State, call: Call) -> Answer:
         raise InvalidArgument("the identifier in the body is not that of the path")
     check_updates(document.get("updates"))
     with _keeping_old_metadata(state):
-        table = _committed(state, name, document)
+        updates, requirements = _change(document)
+        judge = state.judge(call, {name: _added(updates)})
+        table = state.catalog.commit_table(name, updates, requirements, judge=judge)
     loaded = state.committed(table.metadata_location, table.metadata)
     if not state.catalog.backend.strategy(name).reuses_locations:
         state.cache.put(loaded)
@@ -138,21 +145,9 @@ def _keeping_old_metadata(state: State) -> AbstractContextManager[None]:
     return nullcontext() if state.settings.authorizer is None else deleting_only(lambda _: ())
 
 
-def _committed(state: State, name: tuple[str, ...], document: dict[str, Any]) -> Table:
-    updates, requirements = _change(document)
-    _check_places(state, name, updates)
-    return state.catalog.commit_table(name, updates, requirements)
-
-
-def _check_places(state: State, name: tuple[str, ...], updates: Iterable[TableUpdate]) -> None:
-    """See ``State.check_moves``."""
-
-    def present() -> str | None:
-        with suppress(NoSuchTable):
-            return state.loaded(name).metadata.location
-        return None
-
-    state.check_moves(name, updates, present)
+def _added(updates: Iterable[TableUpdate]) -> set[int]:
+    """The snapshots that a change adds."""
+    return {update.snapshot.snapshot_id for update in updates if update.action == "add-snapshot"}  # type: ignore[attr-defined]
 
 
 def _change(document: dict[str, Any]) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
@@ -191,8 +186,8 @@ def register_table(state: State, call: Call) -> Answer:
     try:
         with stated_by_the_client():
             if state.settings.authorizer is not None:
-                state.check_place(name, location.rpartition("/")[0])  # before it is read
-                state.check_place(name, decode_metadata(state.catalog.io.read_metadata(location), location).location)
+                state.check_file(name, location)  # before it is read
+                state.check_made(name, decode_metadata(state.catalog.io.read_metadata(location), location))
             table = state.catalog.register_table(name, location)
     except TableExists as error:
         if not overwrite:
@@ -224,10 +219,9 @@ def commit_transaction(state: State, call: Call) -> Answer:
         raise InvalidArgument("'table-changes' is empty")
     check_updates(*(change.get("updates") for change in changes))
     given = [(identifier(change.get("identifier"), "identifier"), *_change(change)) for change in changes]
-    for name, updates, _ in given:
-        _check_places(state, name, updates)
+    judge = state.judge(call, {name: _added(updates) for name, updates, _ in given})
     with _keeping_old_metadata(state):
-        state.catalog.commit_tables(given)
+        state.catalog.commit_tables(given, judge=judge)
     return no_content()
 
 
@@ -246,8 +240,7 @@ def committed_before(state: State, call: Call) -> tuple[Answer | None, bool]:
         return None, False
     last, done = None, True
     for name, change in changes:
-        updates = [update for update in _change(change)[0] if update.action == "add-snapshot"]
-        added = [update.snapshot.snapshot_id for update in updates]  # type: ignore[attr-defined]
+        added = _added(_change(change)[0])
         if not added:
             return None, False
         with suppress(NoSuchTable):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -13,11 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import jwt
-from icefield.errors import InvalidArgument, StorageError
+from icefield.errors import InvalidArgument
+
+from icefield_rest_server.issuer_keys import IssuerKeys
 
 _MAX_TOKEN = 16 * 1024
-_KEPT, _AGAIN, _PAUSE = 300, 10.0, 2.0
-_NO_KEYS = "the issuer of tokens does not give its keys"
 _ALGORITHMS = {
     "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     "EC": ("ES256", "ES384", "ES512"),
@@ -79,16 +77,12 @@ class StaticTokens:
 class JwtTokens:
     """Tokens that an issuer signed, whose keys are at a URL (JWKS); they must expire and be for this audience.
 
-    The issuer is asked for its keys every five minutes, and for a key that is not among them once in ten seconds at
-    most, however many tokens name such keys.
+    ``IssuerKeys`` says when the issuer is asked.
     """
 
     def __init__(self, jwks_uri: str, *, issuer: str, audience: str, name_claim: str = "sub") -> None:
-        self._keys = jwt.PyJWKClient(jwks_uri, cache_jwk_set=True, lifespan=_KEPT, timeout=10)
+        self._keys = IssuerKeys(jwks_uri)
         self._issuer, self._audience, self._claim = issuer, audience, name_claim
-        self._lock = threading.Lock()
-        self._asked_again = 0.0
-        self._failed_until = 0.0
 
     def principal(self, token: str) -> Principal | None:
         """Who it is; None for a token that is not signed by the issuer, is for others, or has expired.
@@ -96,45 +90,23 @@ class JwtTokens:
         Raises ``StorageError`` where the issuer gives no keys: nobody knows then whether the token is valid.
         """
         try:
-            key = self._key(jwt.get_unverified_header(token).get("kid"))
+            named = jwt.get_unverified_header(token).get("kid")
+            key = self._keys.key(named) if isinstance(named, str) else None
             if key is None:
                 return None
             claims: dict[str, Any] = jwt.decode(
                 token,
                 key.key,
-                algorithms=_ALGORITHMS.get(key.key_type, ()),  # which of them is the token's to say
+                algorithms=_ALGORITHMS.get(key.key_type or "", ()),  # which of them is the token's to say
                 issuer=self._issuer,
                 audience=self._audience,
                 options={"require": ["exp", "iss", "aud"]},
                 leeway=30,
             )
-        except jwt.PyJWTError:
+        except (jwt.PyJWTError, RecursionError):  # a header may be nested deeply
             return None
         name = claims.get(self._claim)
         return Principal(name, claims) if isinstance(name, str) and name else None
-
-    def _key(self, name: Any) -> Any:
-        """The key of a name; None where the issuer has none."""
-        if not isinstance(name, str):
-            return None
-        with self._lock:  # one asks, and the others take what came
-            found = self._keys.match_kid(self._fetched(again=False), name)
-            now = time.monotonic()
-            if found is None and now >= self._asked_again + _AGAIN:
-                self._asked_again = now
-                found = self._keys.match_kid(self._fetched(again=True), name)
-            return found
-
-    def _fetched(self, *, again: bool) -> list[Any]:
-        if time.monotonic() < self._failed_until:
-            raise StorageError(_NO_KEYS, retryable=True)
-        try:
-            return self._keys.get_signing_keys(refresh=again)
-        except (jwt.PyJWKClientConnectionError, ValueError, TypeError) as error:
-            self._failed_until = time.monotonic() + _PAUSE
-            raise StorageError(f"{_NO_KEYS}: {type(error).__name__}", retryable=True) from None
-        except jwt.PyJWTError:
-            return []
 
 
 def bearer_token(header: str | None) -> str | None:

@@ -51,12 +51,11 @@ def create_view(state: State, call: Call) -> Answer:
     version = typed(document.get("view-version"), ViewVersion, "view-version")
     with stated_by_the_client():
         schema = schema_from_json(document.get("schema"))
-    stated = document.get("location")
-    if stated:
-        state.check_place(name, typed(stated, str, "location"))
+    stated = typed(document.get("location") or "", str, "location")
     place = stated or state.catalog.backend.table_location(name)
     with stated_by_the_client():
         metadata = new_view_metadata(schema, version, place, strings(document.get("properties"), "properties"))
+    state.check_made(name, metadata)
     with stated_by_the_client() if stated else nullcontext():
         return _created(state, name, metadata)
 
@@ -77,8 +76,7 @@ def replace_view(state: State, call: Call) -> Answer:
         updates = view_updates_from_json(document.get("updates"))
         requirements = view_requirements_from_json(document.get("requirements") or [])
     name = call.name("view")
-    state.check_moves(name, updates, lambda: state.catalog.load_view(name).metadata.location)
-    return _answer(state.catalog.commit_view(name, updates, requirements))
+    return _answer(state.catalog.commit_view(name, updates, requirements, judge=state.judge(call)))
 
 
 def drop_view(state: State, call: Call) -> Answer:
@@ -106,10 +104,10 @@ def register_view(state: State, call: Call) -> Answer:
     document = call.document()
     name = levels((*call.namespace, document.get("name")), "view")
     location = typed(document.get("metadata-location"), str, "metadata-location")
-    state.check_place(name, location.rpartition("/")[0])  # before it is read
+    state.check_file(name, location)  # before it is read
     with stated_by_the_client():
         metadata = decode_view_metadata(state.catalog.io.read_metadata(location), location)
-    state.check_place(name, metadata.location)
+    state.check_made(name, metadata)
     return _created(state, name, metadata)
 
 

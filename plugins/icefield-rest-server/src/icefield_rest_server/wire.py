@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it, with bounds on what comes before a body: nobody has said yet who they are."""
+"""HTTP as uvicorn speaks it, with bounds on heads of requests, and on answers that nobody reads."""
 
 # See docs/decisions/0186.
 
@@ -23,20 +23,37 @@ _ERROR: Final = (
 class BoundedHttp(HttpToolsProtocol):
     """A connection that is closed where a request's address and headers are too long, or take too long to come.
 
-    uvicorn bounds them with its parser in Python only, and waits for them without an end.
+    uvicorn bounds them with its parser in Python only, and waits for them without an end. It also keeps an answer that
+    is not read for as long as the connection is open. Here it is closed where nothing is read for a while, where the
+    whole takes too long, and where all connections together hold too many bytes: then those that waited longest.
     """
 
     max_head: ClassVar[int] = 64 * 1024
     """Bytes."""
     head_seconds: ClassVar[float] = 30.0
+    idle_seconds: ClassVar[float] = 30.0
+    """For how long a client may read nothing of an answer."""
+    answer_seconds: ClassVar[float] = 300.0
+    """For how long it may read an answer, or several that it asked for one after another."""
+    max_unread: ClassVar[int] = 256 * 1024 * 1024
+    """Bytes of answers that all connections of the process hold."""
+    max_read: ClassVar[int] = 64 * 1024
+    """Bytes that are taken from one connection before the others have their turn."""
+
+    _unread: ClassVar[dict[BoundedHttp, float]] = {}
+    """Connections with an answer that is not read yet, since when, oldest first."""
 
     _in_head = True
     _head = 0
     _timer: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
+    _left = 0
 
     def connection_made(self, transport: Any) -> None:
         """A client has come."""
         super().connection_made(transport)
+        if hasattr(transport, "max_size"):
+            transport.max_size = self.max_read
         wire = transport.get_extra_info("socket")
         if wire.family in (socket.AF_INET, socket.AF_INET6):
             # The socket that uvicorn opens for several processes has no such option, so that the body of an answer
@@ -47,6 +64,7 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It has gone."""
         self._head_came()
+        self._was_read()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -66,10 +84,50 @@ class BoundedHttp(HttpToolsProtocol):
         self._head_came()
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """A part of the body has come: of a chunked one it may be a byte, and there are thousands at once."""
+        if not isinstance(self.cycle.body, bytearray):
+            self.cycle.body = bytearray(self.cycle.body)
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
         """The body has, and what comes next is another request."""
         self._in_head, self._head = True, 0
         super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        """An answer is more than the client has read so far."""
+        super().pause_writing()
+        self._left = self.transport.get_write_buffer_size()
+        self._unread.setdefault(self, self.loop.time())
+        self._reading = self.loop.call_later(self.idle_seconds, self._look)
+        total = sum(each.transport.get_write_buffer_size() for each in self._unread)
+        for each in list(self._unread):
+            if total <= self.max_unread:
+                break
+            total -= each.transport.get_write_buffer_size()
+            each.transport.abort()
+
+    def resume_writing(self) -> None:
+        """The client has read it."""
+        self._was_read()
+        super().resume_writing()
+
+    def _look(self) -> None:
+        """Close the connection of a client that reads nothing, or too slowly; look again later at any other."""
+        left = self.transport.get_write_buffer_size()
+        late = self.loop.time() > self._unread.get(self, 0.0) + self.answer_seconds
+        if late or left >= self._left:
+            self.transport.abort()
+            return
+        self._left = left
+        self._reading = self.loop.call_later(self.idle_seconds, self._look)
+
+    def _was_read(self) -> None:
+        self._unread.pop(self, None)
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def _await_head(self) -> None:
         self._timer = self.loop.call_later(self.head_seconds, self.transport.close)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from icefield.abc import (
     CatalogAbility,
@@ -18,7 +18,6 @@ from icefield.abc import (
     NamespaceName,
     NewTable,
     Page,
-    Storage,
     TableChange,
     TableName,
     ViewProposal,
@@ -31,7 +30,7 @@ from icefield.errors import (
     NoSuchTable,
 )
 from icefield.schema import Schema
-from icefield.toolkit import checked_names, checked_properties, schema_to_json
+from icefield.toolkit import checked_names, checked_properties, schema_to_json, warn_partly_committed
 from icefield.types import LongType, NestedField
 
 from icefield_rest.endpoints import Endpoint
@@ -44,13 +43,18 @@ from icefield_rest.strategy import RestStrategy
 from icefield_rest.tables import Tables, missing_namespace
 from icefield_rest.views import Views
 
+if TYPE_CHECKING:
+    from icefield import FileIO
+
+_FORMAT_VERSION: Final = "format-version"
+
 
 class RestBackend(CatalogBackend):
     """Namespaces, tables and views of the service that the property ``uri`` names."""
 
     serves_metadata: ClassVar[bool] = True
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
         if "commit" in properties:
             raise InvalidArgument(
                 f"catalog '{name}' of type 'rest' commits by its service: remove the property 'commit'"
@@ -124,7 +128,10 @@ class RestBackend(CatalogBackend):
         return RestStrategy(table, location or "", self.io.storage(location), self.properties, self._tables)
 
     def create_table(self, table: TableName, new: NewTable, *, staged: bool = False) -> Current | None:
-        return self._tables.create(table, create_body(new, staged=staged)).current
+        made = self._tables.create(table, create_body(new, staged=staged)).current
+        if not staged:
+            warn_partly_committed(self.name, table, _left_out(new, made))
+        return made
 
     def register_table(self, table: TableName, metadata_location: str) -> None:
         if not self._namespaces.exists(table[:-1]):  # Java's JDBC catalog would register into nowhere
@@ -201,7 +208,7 @@ class RestBackend(CatalogBackend):
         try:
             found = checked_names(what, names(namespace))
         except Refused as refused:
-            if refused.status == 404 and refused.modelled:
+            if refused.status == 404:
                 raise missing_namespace(namespace, refused) from refused
             raise error_of(refused, f"listing {what}") from refused
         return page_of([(*namespace, name) for name in found], token, size)
@@ -211,7 +218,17 @@ class RestBackend(CatalogBackend):
         strategy = RestStrategy(change.table, "", self.io.storage(), self.properties, self._tables)
         if lost is None:
             try:
-                return strategy.made()
+                return strategy.made(change.base, change.proposal)
             except IcefieldError:  # the change is made all the same, and is no failure
                 return None
         return strategy.outcome_of(change.base, change.proposal)
+
+
+def _left_out(new: NewTable, made: Current) -> list[str]:
+    """The properties of a new table that the service did not take, in words."""
+    assert made.metadata is not None
+    there = {**made.metadata.properties, _FORMAT_VERSION: str(made.metadata.format_version)}
+    lost = [name for name, value in new.properties.items() if there.get(name) != value]
+    return [
+        f"format version {new.properties[name]}" if name == _FORMAT_VERSION else f"property '{name}'" for name in lost
+    ]

@@ -18,7 +18,7 @@ import httpx
 import msgspec
 from icefield.errors import AccessDenied, IcefieldError, InvalidArgument, StorageError
 from icefield.metadata import MAX_METADATA_BYTES
-from icefield.toolkit import Backoff, without_credentials, without_userinfo
+from icefield.toolkit import Backoff, reset_after_fork, without_credentials, without_userinfo
 
 from icefield_rest.auth.authenticator import Authenticator, Unsigned
 from icefield_rest.failures import ErrorModel, Refused, Uncertain, error_model, error_of, shortened
@@ -69,13 +69,16 @@ class _Asked:
     limit: int
     doubt: str | None = None
     """What left open whether a change was made, the first time that something did."""
+    always_declined: bool = True
+    """Whether each request so far was answered, by the word that the service does no such thing."""
 
-    def doubted(self, said: str) -> Uncertain | None:
+    def doubted(self, said: str, answered: Refused | None = None) -> Uncertain | None:
         """Take note of an outcome that is not known; None where that does not matter, since nothing is changed."""
         if not self.changes:
             return None
         self.doubt = self.doubt or said
-        return Uncertain(said)
+        self.always_declined &= answered is not None and answered.declines
+        return Uncertain(said, declined=answered if self.always_declined else None)
 
 
 class Connection:
@@ -86,6 +89,10 @@ class Connection:
         self.repeats_changes = False
         """Whether the service knows a change by its key, so that it may be sent again."""
         self._clients: dict[int, httpx.Client] = {}
+        self._unlock()
+        reset_after_fork(self._unlock)
+
+    def _unlock(self) -> None:
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -173,7 +180,7 @@ class Connection:
                     if self.authenticator.renew(signed):
                         attempt -= 1
                         continue
-                problem = (_is_failure(answer.status) and asked.doubted(refused.said)) or refused
+                problem = (_is_failure(answer.status) and asked.doubted(refused.said, refused)) or refused
                 if not _may_pass(answer.status, changes=asked.changes) or not (again or answer.status == 429):
                     raise problem
                 wait = _retry_after(answer)

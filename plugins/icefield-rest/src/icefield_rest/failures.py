@@ -8,6 +8,7 @@ import msgspec
 from icefield.errors import AccessDenied, IcefieldError, InvalidArgument, NotSupportedByCatalog, StorageError
 from icefield.toolkit import HIDDEN, decodable
 
+_DECLINES = frozenset({"UnsupportedOperation", "IllegalArgument", "BadRequest", "Validation"})
 _MOST_SHOWN = 500
 _MOST_LOOKED_AT = 65_536
 
@@ -53,6 +54,14 @@ class Refused(Exception):
         return (self.model.type or "").removesuffix("Exception")
 
     @property
+    def declines(self) -> bool:
+        """Whether the service names a reason why it does not do this at all, under whatever status.
+
+        Nessie, for one, answers 500 to an upgrade of the format version, of the type ``UnsupportedOperation``.
+        """
+        return self.modelled and self.kind in _DECLINES
+
+    @property
     def said(self) -> str:
         """What the service said."""
         return shortened(self.model.message or self.model.type or "nothing") + f" (status {self.status})"
@@ -61,12 +70,13 @@ class Refused(Exception):
 class Uncertain(Exception):
     """A request was sent and its outcome is not known: the reply was lost, or says so.
 
-    ``then`` is what was answered when it was sent again, which tells nothing of the first.
+    ``then`` is what was answered when it was sent again, which tells nothing of the first. ``declined`` is the answer
+    where the service says that it does no such thing, to each request that was sent: then none is under way.
     """
 
-    def __init__(self, said: str, then: Refused | None = None) -> None:
+    def __init__(self, said: str, then: Refused | None = None, declined: Refused | None = None) -> None:
         super().__init__(said)
-        self.then = then
+        self.then, self.declined = then, declined
 
     @property
     def conflicts(self) -> bool:
@@ -106,8 +116,8 @@ def error_of(refused: Refused, what: str) -> IcefieldError:
         return NotSupportedByCatalog(said)
     if status == 404 and not refused.modelled:
         return StorageError(
-            f"{what}: nothing of the REST protocol answers there (status 404); look at 'uri', 'prefix' and 'warehouse'"
+            f"{what}: the answer is not of the REST protocol (status 404); look at 'uri', 'prefix' and 'warehouse'"
         )
-    if 400 <= status < 500 and status != 429:
+    if (400 <= status < 500 and status != 429) or refused.declines:
         return InvalidArgument(said)
     return StorageError(said, retryable=status in (429, 503))

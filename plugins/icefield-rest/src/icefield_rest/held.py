@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -11,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final
 
 from icefield.errors import IcefieldError
+from icefield.toolkit import reset_after_fork
 
 _MOST_AHEAD: Final = 300.0
 """Seconds before the end at which others are asked for; a quarter of a short life."""
@@ -29,13 +29,17 @@ class Held:
     """Properties that end, shared by everything in this process that opens files with them."""
 
     def __init__(self, given: Given, began: float, ends: float | None) -> None:
-        self._lock = threading.Lock()
+        self._unlock()
+        reset_after_fork(self._unlock)
         self._early = random.uniform(0.5, 1.0)  # many executors have the same, and do not ask all at once
         self._failed: IcefieldError | None = None
         self._ends: float | None = None
         self._next = 0.0
         self._kept: Any = None
         self._take(given, began, ends)
+
+    def _unlock(self) -> None:
+        self._lock = threading.Lock()
 
     def offer(self, given: Given, began: float, ends: float | None) -> None:
         """Take properties that came with an answer, where they end later than those at hand."""
@@ -94,14 +98,15 @@ class AllHeld:
     """What this process holds, by what it is for; a forked process has its own."""
 
     def __init__(self) -> None:
+        self._begin()
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[Hashable, Held] = OrderedDict()
-        self._process = os.getpid()
 
     def of(self, key: Hashable, given: Given, began: float, ends: float | None) -> Held:
         """What is held for ``key``: what is given, unless something that ends later is there."""
-        if self._process != os.getpid():  # nobody may hold the lock here, whoever held it before the fork
-            self._lock, self._held, self._process = threading.Lock(), OrderedDict(), os.getpid()
         with self._lock:
             held = self._held.get(key)
             if held is None:

@@ -122,6 +122,6 @@ class Namespaces:
             raise self._error(refused, what, namespace) from refused
 
     def _error(self, refused: Refused, what: str, namespace: NamespaceName) -> Exception:
-        if refused.status == 404 and refused.modelled:
+        if refused.status == 404 and namespace:
             return missing_namespace(namespace, refused)
         return error_of(refused, what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,16 +14,27 @@ from icefield.errors import (
     NoSuchNamespace,
     NoSuchTable,
     TableExists,
+    ValidationFailed,
 )
-from icefield.metadata import Snapshot, apply_updates
-from icefield.toolkit import Backoff, SharedClients
+from icefield.metadata import Snapshot, TableMetadata, TableRequirement, not_shown
+from icefield.toolkit import Backoff, SharedClients, warn_partly_committed
 
 from icefield_rest.answers import Loaded, as_committed
 from icefield_rest.failures import Refused, Uncertain, error_of
 from icefield_rest.service import Service
 from icefield_rest.tables import Tables
 
+_log = logging.getLogger(__name__)
 _LOOKS: Final = 3
+_MOST_NAMED: Final = 5
+_FOR_GOOD: Final = frozenset(
+    {
+        "assert-table-uuid",
+        "assert-ref-snapshot-id",
+        "assert-last-assigned-field-id",
+        "assert-last-assigned-partition-id",
+    }
+)
 _SHARED: Final[SharedClients[Tables]] = SharedClients()
 _LOOK_AGAIN: Final = Backoff(0.2, 2.0, jitter=0)
 
@@ -55,7 +67,7 @@ class RestStrategy(CommitStrategy):
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         what = f"committing {'.'.join(self.table)}"
         try:
-            return as_committed(self._tables.commit(self.table, proposal, create=base is None))
+            made = as_committed(self._tables.commit(self.table, proposal, create=base is None))
         except Uncertain as lost:
             return self._settled(base, proposal, lost)
         except Refused as refused:
@@ -64,11 +76,19 @@ class RestStrategy(CommitStrategy):
                 ours = self.outcome_of(base, proposal) if base is None else None
                 return ours if isinstance(ours, Committed) else Conflict()
             raise self._refusal(refused, what, creates=base is None) from refused
+        self._look_for_parts(proposal, made)
+        return made
 
-    def made(self) -> Committed | None:
-        """The table as it is after a commit that was acknowledged."""
+    def made(self, base: Pointer | None, proposal: Proposal) -> Committed | None:
+        """The table as it is after a commit that was acknowledged without showing it."""
         found = self._tables.load(self.table)
-        return None if found is None else as_committed(found)
+        if found is None:
+            return None
+        made = as_committed(found)
+        log = made.metadata.metadata_log if made.metadata is not None else ()
+        if base is not None and log and log[-1].metadata_file == base.location:  # nobody else has changed it since
+            self._look_for_parts(proposal, made)
+        return made
 
     def outcome_of(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict | None:
         """What the table shows of a proposal whose reply was lost; None where it shows nothing."""
@@ -81,8 +101,17 @@ class RestStrategy(CommitStrategy):
     def credentials(self) -> str | None:
         return self._tables.service.connection.authenticator.says()
 
+    def _look_for_parts(self, proposal: Proposal, made: Committed) -> None:
+        """Say what of a commit the service has left out. Raises nothing: the commit is made."""
+        try:
+            assert made.metadata is not None
+            missing = not_shown(proposal.updates, proposal.metadata, made.metadata)
+            warn_partly_committed(self._tables.service.name, self.table, missing)
+        except Exception:
+            _log.exception("what a commit of table '%s' made could not be compared", ".".join(self.table))
+
     def _refusal(self, refused: Refused, what: str, *, creates: bool) -> IcefieldError:
-        if refused.status == 404 and refused.modelled:
+        if refused.status == 404 and (creates or self._tables.says_missing(refused, self.table)):
             if creates or refused.kind == "NoSuchNamespace":
                 name = ".".join(self.table[:-1])
                 return NoSuchNamespace(f"no namespace {name}: {refused.said}", namespace=self.table[:-1])
@@ -92,7 +121,8 @@ class RestStrategy(CommitStrategy):
         return error_of(refused, what)
 
     def _settled(self, base: Pointer | None, proposal: Proposal, lost: Uncertain) -> Committed | Conflict:
-        """Find out by looking what became of a commit whose reply was lost."""
+        """Find out by looking what became of a commit whose reply was lost, or does not say it."""
+        what = f"committing {'.'.join(self.table)}"
         for look in range(1, _LOOKS + 1):
             found = self._tables.looked_for(self.table)
             outcome = None if found is None else _outcome(base, proposal, found)
@@ -100,13 +130,25 @@ class RestStrategy(CommitStrategy):
                 return outcome
             if found is not None and lost.conflicts and base is not None and not _added(proposal):
                 return Conflict()  # no files are at stake, and to make the change twice makes no difference
+            if lost.declined is not None and self._is_as_before(base, proposal, found):
+                raise self._refusal(lost.declined, what, creates=base is None) from lost
             if look < _LOOKS:
                 time.sleep(_LOOK_AGAIN.wait(look))
         raise CommitStateUnknown(
-            f"the reply to committing {'.'.join(self.table)} was lost ({lost}), and the catalog does not show whether "
-            "it happened; no file was deleted: load the table again and look for the change",
+            f"the reply to {what} was lost, or does not say whether it happened ({lost}), and "
+            f"{_lacks(proposal, found)}; no file was deleted: load the table again and look for the change",
             table=self.table,
         ) from lost
+
+    def _is_as_before(self, base: Pointer | None, proposal: Proposal, found: Loaded | None) -> bool:
+        """Whether the table is at the version before a change that the service has declined, and no files are at stake.
+
+        A table that does not show a change is no sign by itself: a request may be under way for long. The service's
+        own word that it does no such thing is one, when nobody has changed the table meanwhile.
+        """
+        if base is None:
+            return found is None and self._tables.is_gone(self.table)
+        return found is not None and found.current.pointer.location == base.location and not _added(proposal)
 
 
 def _rebuilt(
@@ -134,13 +176,17 @@ def _outcome(base: Pointer | None, proposal: Proposal, found: Loaded) -> Committ
             return as_committed(found)
         # A branch that has moved on refuses the request for good, whenever it arrives.
         return Conflict() if _moved(proposal, found) else None
-    if current.pointer.location == base.location:
-        return None
-    try:
-        holds = apply_updates(metadata, proposal.updates) is metadata
-    except IcefieldError:
-        holds = False
-    return as_committed(found) if holds else None
+    if not not_shown(proposal.updates, proposal.metadata, metadata) and current.pointer.location != base.location:
+        return as_committed(found)
+    return Conflict() if _moved(proposal, found) else None
+
+
+def _lacks(proposal: Proposal, found: Loaded | None) -> str:
+    """What a look at the table says of a proposal that it does not settle."""
+    if found is None or found.current.metadata is None:
+        return "the table cannot be loaded"
+    missing = not_shown(proposal.updates, proposal.metadata, found.current.metadata)
+    return f"the table does not show {', '.join(list(missing)[:_MOST_NAMED]) or 'it'} now, which may come yet"
 
 
 def _added(proposal: Proposal) -> list[Snapshot]:
@@ -149,12 +195,23 @@ def _added(proposal: Proposal) -> list[Snapshot]:
 
 
 def _moved(proposal: Proposal, found: Loaded) -> bool:
-    """Whether a branch or tag that the proposal relies on is elsewhere."""
-    metadata = found.current.metadata
-    assert metadata is not None
-    for requirement in proposal.requirements:
-        if requirement.type == "assert-ref-snapshot-id":
-            ref = metadata.refs.get(requirement.ref)  # type: ignore[attr-defined]
-            if (None if ref is None else ref.snapshot_id) != requirement.snapshot_id:  # type: ignore[attr-defined]
-                return True
-    return False
+    """Whether the table is another one, or has moved on, so that the service refuses the proposal whenever it arrives.
+
+    Only what does not come back says so: the current schema of a table may be the former one again tomorrow. A change
+    without a snapshot may itself have made what it required untrue, and been followed by another's.
+    """
+    may_be_ours = not _added(proposal)
+    return any(
+        not _holds(requirement, found.current.metadata)
+        and not (may_be_ours and not _holds(requirement, proposal.metadata))
+        for requirement in proposal.requirements
+        if requirement.type in _FOR_GOOD
+    )
+
+
+def _holds(requirement: TableRequirement, metadata: TableMetadata | None) -> bool:
+    try:
+        requirement.check(metadata)
+    except ValidationFailed:
+        return False
+    return True

@@ -18,6 +18,7 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import TableMetadata, requirements_to_json, updates_to_json
+from icefield.toolkit import reset_after_fork
 
 from icefield_rest.answers import Loaded, committed, loaded
 from icefield_rest.connection import MAX_TABLE, outcome
@@ -38,6 +39,10 @@ class Tables:
 
     def __init__(self, service: Service) -> None:
         self.service = service
+        self._begin()
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
         self._known: OrderedDict[TableName, Loaded] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -108,6 +113,8 @@ class Tables:
                 repeatable=True if staged else None,
             )
         except Uncertain as lost:
+            if lost.declined is not None and self.is_gone(table):
+                raise error_of(lost.declined, what) from lost
             raise CommitStateUnknown(
                 f"the reply to creating {_shown(table)} was lost ({lost}): look whether it is there, and whether it is "
                 "the one that was to be created",
@@ -116,7 +123,7 @@ class Tables:
         except Refused as refused:
             if refused.status == 409:
                 raise TableExists(f"table {_shown(table)} exists already: {refused.said}", table=table) from refused
-            if refused.status == 404 and refused.modelled:
+            if refused.status == 404:
                 raise missing_namespace(table[:-1], refused) from refused
             raise error_of(refused, what) from refused
         try:
@@ -171,14 +178,14 @@ class Tables:
                 "DELETE", service.table_path(table), what, query={"purgeRequested": "true" if purge else "false"}
             )
         except Uncertain as lost:
-            if self._gone(table):
+            if self.is_gone(table):
                 return
             raise CommitStateUnknown(
                 f"the reply to dropping {_shown(table)} was lost ({lost}), and it is there still: it may go yet",
                 table=table,
             ) from lost
         except Refused as refused:
-            if is_missing(refused):
+            if self.says_missing(refused, table):
                 raise no_table(table, service.name) from refused
             raise error_of(refused, what) from refused
 
@@ -199,7 +206,7 @@ class Tables:
         except Refused as refused:
             if refused.status == 409:
                 raise TableExists(f"table {_shown(table)} exists already: {refused.said}", table=table) from refused
-            if refused.status == 404 and refused.modelled:
+            if refused.status == 404:
                 raise missing_namespace(table[:-1], refused) from refused
             raise error_of(refused, what) from refused
 
@@ -214,14 +221,14 @@ class Tables:
         try:
             service.connection.ask("POST", service.path("tables", "rename"), what, body=body)
         except Uncertain as lost:
-            if not (self._gone(source) and self.looked_for(target) is not None):
+            if not (self.is_gone(source) and self.looked_for(target) is not None):
                 raise outcome(what, lost) from lost
         except Refused as refused:
             if refused.status == 409:
                 raise TableExists(f"table {_shown(target)} exists already: {refused.said}", table=target) from refused
             if refused.status == 404 and refused.kind == "NoSuchNamespace":
                 raise missing_namespace(target[:-1], refused) from refused
-            if is_missing(refused):
+            if self.says_missing(refused, source):
                 raise no_table(source, service.name) from refused
             raise error_of(refused, what) from refused
 
@@ -247,11 +254,14 @@ class Tables:
         assert metadata is not None
         return metadata
 
-    def _gone(self, table: TableName) -> bool:
-        try:
-            return self.load(table) is None
-        except IcefieldError:
-            return False
+    def is_gone(self, table: TableName) -> bool:
+        """Whether the service itself says, in the protocol's form, that a table is not there."""
+        self.forget(table)
+        return is_gone(self.service, self.service.table_path(table), f"looking for {_shown(table)}")
+
+    def says_missing(self, refused: Refused, table: TableName) -> bool:
+        """Whether an answer to a change says that a table is not there: in another form, where it cannot be loaded."""
+        return is_missing(refused) and (refused.modelled or self.load(table) is None)
 
     def _remembered(self, table: TableName) -> Loaded | None:
         with self._lock:
@@ -266,8 +276,23 @@ class Tables:
 
 
 def is_missing(refused: Refused) -> bool:
-    """Whether an answer says that a table is not there, and not that nothing of the service is."""
-    return refused.status == 404 and refused.modelled and (refused.kind in _GONE or not refused.kind)
+    """Whether an answer says that a table is not there.
+
+    Services differ in what they send with a 404, and some send nothing. That the protocol is spoken at the address was
+    seen when the service told its configuration.
+    """
+    return refused.status == 404 and (not refused.modelled or refused.kind in _GONE or not refused.kind)
+
+
+def is_gone(service: Service, path: str, what: str) -> bool:
+    """Whether the service itself says, in the protocol's form, that nothing is at a path."""
+    try:
+        service.connection.ask("GET", path, what, limit=MAX_TABLE)
+    except Refused as refused:
+        return refused.status == 404 and refused.modelled
+    except IcefieldError:
+        pass
+    return False
 
 
 def no_table(table: TableName, catalog: str) -> NoSuchTable:
@@ -277,7 +302,8 @@ def no_table(table: TableName, catalog: str) -> NoSuchTable:
 
 def missing_namespace(namespace: tuple[str, ...], refused: Refused) -> NoSuchNamespace:
     """The error for a namespace that is not there."""
-    return NoSuchNamespace(f"no namespace {_shown(namespace)}: {refused.said}", namespace=namespace)
+    hint = "" if refused.modelled else ", not in the protocol's form: if it is there, look at 'prefix' and 'warehouse'"
+    return NoSuchNamespace(f"no namespace {_shown(namespace)}: {refused.said}{hint}", namespace=namespace)
 
 
 def _change(table: TableName, proposal: Any) -> dict[str, Any]:

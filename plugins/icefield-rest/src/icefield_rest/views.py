@@ -22,7 +22,7 @@ from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import Refused, Uncertain, error_of
 from icefield_rest.names import Identifier, Names, listed
 from icefield_rest.service import Service, may_say
-from icefield_rest.tables import Tables, missing_namespace
+from icefield_rest.tables import Tables, is_gone, missing_namespace
 
 # Where an update's value stands in the body that creates a view.
 _PLACES: Final = {
@@ -64,7 +64,7 @@ class Views:
         try:
             answer = service.connection.ask("GET", service.view_path(view), what, limit=MAX_TABLE)
         except Refused as refused:
-            if refused.status == 404 and refused.modelled:
+            if refused.status == 404:
                 return None
             raise error_of(refused, what) from refused
         return self._current(answer, what)
@@ -76,7 +76,7 @@ class Views:
         if base is None:
             path, body = service.namespace_path(view[:-1], "views"), _create_body(view, proposal)
         else:
-            path, body = service.view_path(view), _change_body(view, base, proposal)
+            path, body = service.view_path(view), _change_body(view, proposal)
         try:
             answer = service.connection.ask("POST", path, what, body=body, limit=MAX_TABLE)
         except Uncertain as lost:
@@ -86,7 +86,7 @@ class Views:
                 if base is None:
                     raise self._taken(view, refused) from refused
                 return None
-            if refused.status == 404 and refused.modelled:
+            if refused.status == 404 and (base is None or self._says_missing(refused, view)):
                 if base is None or refused.kind == "NoSuchNamespace":
                     raise missing_namespace(view[:-1], refused) from refused
                 raise self._missing(view) from refused
@@ -103,10 +103,10 @@ class Views:
         try:
             service.connection.ask("DELETE", service.view_path(view), what)
         except Uncertain as lost:
-            if self._looked_for(view) is not None:
+            if not is_gone(service, service.view_path(view), f"looking for view {'.'.join(view)}"):
                 raise outcome(what, lost) from lost
         except Refused as refused:
-            if refused.status == 404 and refused.modelled:
+            if self._says_missing(refused, view):
                 raise self._missing(view) from refused
             raise error_of(refused, what) from refused
 
@@ -124,7 +124,7 @@ class Views:
                 raise self._taken(target, refused) from refused
             if refused.status == 404 and refused.kind == "NoSuchNamespace":
                 raise missing_namespace(target[:-1], refused) from refused
-            if refused.status == 404 and refused.modelled:
+            if self._says_missing(refused, source):
                 raise self._missing(source) from refused
             raise error_of(refused, what) from refused
 
@@ -148,6 +148,9 @@ class Views:
             if base is None:
                 raise self._taken(view, lost.then) from lost
             return None
+        what, declined = f"committing view {'.'.join(view)}", lost.declined
+        if declined is not None and base is not None and found is not None and found.location == base.location:
+            raise error_of(declined, what) from lost
         raise CommitStateUnknown(
             f"the reply to committing view {'.'.join(view)} was lost ({lost}), and the catalog does not show whether "
             "it happened: load the view again and look for the change",
@@ -159,6 +162,10 @@ class Views:
             return self.load(view)
         except IcefieldError:
             return None
+
+    def _says_missing(self, refused: Refused, view: TableName) -> bool:
+        """Whether an answer to a change says that a view is not there: in another form, where it cannot be loaded."""
+        return refused.status == 404 and (refused.modelled or self.load(view) is None)
 
     def _taken(self, name: TableName, refused: Refused) -> IcefieldError:
         try:
@@ -182,17 +189,9 @@ def _create_body(view: TableName, proposal: ViewProposal) -> dict[str, Any]:
     return body
 
 
-def _change_body(view: TableName, base: CurrentView, proposal: ViewProposal) -> dict[str, Any]:
+def _change_body(view: TableName, proposal: ViewProposal) -> dict[str, Any]:
     return {
         "identifier": Identifier.of(view),
         "requirements": view_requirements_to_json(proposal.requirements),
-        "updates": [_with_schema(update, base, proposal) for update in view_updates_to_json(proposal.updates)],
+        "updates": view_updates_to_json(proposal.updates),
     }
-
-
-def _with_schema(update: dict[str, Any], base: CurrentView, proposal: ViewProposal) -> dict[str, Any]:
-    """A new version names a schema that the view has already by its id: Java (1.10) does not take it for added last."""
-    schema_id = proposal.metadata.current_version().schema_id
-    if update["action"] != "add-view-version" or base.metadata.schemas.find(schema_id) is None:
-        return update
-    return {**update, "view-version": {**update["view-version"], "schema-id": schema_id}}

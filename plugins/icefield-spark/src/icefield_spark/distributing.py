@@ -24,6 +24,7 @@ from pyspark.sql import functions as f
 
 from icefield_spark.arrow import leaf_from_spark, leaf_to_spark
 from icefield_spark.quoting import quoted
+from icefield_spark.running import REFERENCE
 from icefield_spark.transforms import transformed
 from icefield_spark.types import to_spark_type
 
@@ -129,7 +130,7 @@ def _key(frame: DataFrame, schema: Schema, source_id: int, transform: Any) -> Co
     kind = schema.id_to_field[source_id].field_type
     if str(transform) == "identity":
         return f.col(name)
-    known = transformed(name, transform, kind)
+    known = None if REFERENCE in name else transformed(name, transform, kind)
     return _transformed(transform, kind)(f.col(name)) if known is None else f.expr(known)
 
 

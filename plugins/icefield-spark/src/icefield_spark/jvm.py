@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 
 def is_connected(spark: SparkSession) -> bool:
     """Whether a session goes through Spark Connect, which sends plans and has no JVM at hand."""
     return getattr(spark, "_sc", None) is None
+
+
+def is_object(value: Any) -> bool:
+    """Whether a value is an object of the JVM's, not one that came over as a value of Python."""
+    return isinstance(value, JavaObject)
 
 
 def jvm_class(spark: SparkSession, name: str) -> Any:

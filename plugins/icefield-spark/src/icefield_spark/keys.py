@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.expressions import AlwaysTrue, BooleanExpression
 
 MOST_KEYS: Final = 1 << 21
 """The most keys that are sent to the readers."""
@@ -27,8 +26,6 @@ class KeyFilter:
 
     column: str
     values: pa.Array
-    bounds: BooleanExpression = field(default_factory=AlwaysTrue)
-    """What files must hold: the least and the greatest value of each column of the key, or few values."""
     _table: Any = field(default=None, repr=False)
 
     def mask(self, batch: pa.RecordBatch) -> pa.Array:
@@ -57,7 +54,7 @@ class KeyFilter:
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"column": self.column, "values": self.values, "bounds": AlwaysTrue(), "_table": None}
+        return {"column": self.column, "values": self.values, "_table": None}
 
 
 class Distinct:

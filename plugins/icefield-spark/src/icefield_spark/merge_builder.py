@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self
-from uuid import uuid4
 
 from icefield.errors import InvalidArgument
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.quoting import quoted
+from icefield_spark.running import named
 
 
 class Merge:
@@ -19,8 +19,17 @@ class Merge:
     frame. Of the clauses of a kind, in the order in which they were added, the first one counts whose condition holds.
     """
 
-    def __init__(self, run: Callable[[str], DataFrame], table: str, source: DataFrame, on: str | Sequence[str]) -> None:
-        """``table``: its name as SQL has it. ``on``: a condition, or the columns of the key; null equals nothing."""
+    def __init__(
+        self,
+        run: Callable[[SparkSession, str], DataFrame],
+        table: str,
+        source: DataFrame,
+        on: str | Sequence[str],
+    ) -> None:
+        """``table``: its name as SQL has it. ``on``: a condition, or the columns of the key; null equals nothing.
+
+        ``run`` runs a statement in a session, which is that of the source.
+        """
         if not isinstance(on, str):
             if not on:
                 raise InvalidArgument("a merge needs a key: name its columns, or give the table identifier fields")
@@ -65,13 +74,12 @@ class Merge:
         """
         if not self._clauses:
             raise InvalidArgument("this merge does nothing: say what is to become of rows by its when_... methods")
-        view = f"icefield_{uuid4().hex}"
-        self._source.createTempView(view)
-        try:
-            clauses = " ".join(self._clauses)
-            self._run(f"MERGE INTO {self._table} AS target USING {view} AS source ON {self._on} {clauses}")
-        finally:
-            self._source.sparkSession.catalog.dropTempView(view)
+        session, clauses = self._source.sparkSession, " ".join(self._clauses)
+        with named({"source": self._source}) as names:
+            self._run(
+                session,
+                f"MERGE INTO {self._table} AS target USING {names['source']} AS source ON {self._on} {clauses}",
+            )
 
     def _add(self, of: str, condition: str | None, then: str) -> Self:
         self._clauses.append(f"WHEN {of}{'' if condition is None else f' AND ({condition})'} THEN {then}")

@@ -1,11 +1,14 @@
-"""Names as Spark reads them."""
+"""Names, strings and types as Spark reads them: the only way by which those of a table get into its SQL."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
+from pyspark.sql import types as spark
+
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_READ_ALIKE: Final = re.compile(r"[ !#%&()*+,./0-9:;<=>?@A-Z\[\]^_a-z|~-]*")
 
 
 def quoted(*parts: str) -> str:
@@ -16,3 +19,29 @@ def quoted(*parts: str) -> str:
 def spelt(*parts: str) -> str:
     """A name as Spark reads it, with quotes around those parts alone that need them."""
     return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
+
+
+def literal(value: str) -> str:
+    """A string as statements show it, and as Spark reads it where its settings are the default ones."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def constant(value: str) -> str:
+    """A string as an expression, which is read alike whatever the settings of the session.
+
+    Escapes, doubled quotes and ``${...}`` mean different things under different settings. Bytes do not.
+    """
+    if _READ_ALIKE.fullmatch(value):
+        return f"'{value}'"
+    return f"CAST(X'{value.encode('utf-8', 'surrogatepass').hex()}' AS STRING)"
+
+
+def spelt_type(kind: spark.DataType) -> str:
+    """A type as Spark reads it, whatever characters are in the names of its nested fields."""
+    if isinstance(kind, spark.StructType):
+        return f"STRUCT<{', '.join(f'{quoted(each.name)}: {spelt_type(each.dataType)}' for each in kind.fields)}>"
+    if isinstance(kind, spark.ArrayType):
+        return f"ARRAY<{spelt_type(kind.elementType)}>"
+    if isinstance(kind, spark.MapType):
+        return f"MAP<{spelt_type(kind.keyType)}, {spelt_type(kind.valueType)}>"
+    return kind.simpleString()

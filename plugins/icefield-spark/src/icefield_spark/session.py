@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.assignment import stored_in
+from icefield_spark.batches import session_here
 from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
@@ -56,15 +57,21 @@ def attach(spark: SparkSession, catalog: Catalog | str, **properties: Any) -> Ic
 class IcefieldSession:
     """Reads and writes the tables of one catalog with one Spark session.
 
-    Plans are made on the driver. Executors read and write the files: by Spark's own reader and writer of Parquet where
-    these serve, else in Arrow.
+    What is done with a frame is done in the frame's own session, and in a function of ``foreachBatch`` all is done in
+    that of the batch, where its views are. Plans are made on the driver. Executors read and write the files: by Spark's
+    own reader and writer of Parquet where these serve, else in Arrow.
     """
 
     def __init__(self, spark: SparkSession, catalog: Catalog) -> None:
-        self.spark = spark
+        self._attached = spark
         self.catalog = catalog
         self._origins = Origins(spark)
-        self._statements = Statements(spark, catalog, self._write)
+        self._statements = Statements(catalog, self._write)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that it was attached to; in a function of ``foreachBatch`` that of the batch."""
+        return session_here(self._attached)
 
     def table(
         self,
@@ -106,7 +113,7 @@ class IcefieldSession:
 
         Raises ``UnsupportedFeature`` through Spark Connect, where no plan is at hand.
         """
-        return optimized(self.spark, frame, self._origins)
+        return optimized(frame.sparkSession, frame, self._origins)
 
     def count(
         self,
@@ -123,8 +130,9 @@ class IcefieldSession:
         Files that have no deletes, and that the filter takes whole by their partition, are counted by metadata, without
         a job; Spark reads the others.
         """
-        scan = self._scan(identifier, where, None, (snapshot_id, ref, as_of), case_sensitive)
-        return count_rows(self.spark, scan)
+        spark = self.spark
+        scan = self._scan(spark, identifier, where, None, (snapshot_id, ref, as_of), case_sensitive)
+        return count_rows(spark, scan)
 
     def explain(
         self,
@@ -156,13 +164,15 @@ class IcefieldSession:
         case_sensitive: bool | None,
         road: str,
     ) -> tuple[TableScan, Planned]:
-        scan = self._scan(identifier, where, columns, version, case_sensitive)
-        made = planned(self.spark, scan, columns or (), road=checked_road(road))
+        spark = self.spark
+        scan = self._scan(spark, identifier, where, columns, version, case_sensitive)
+        made = planned(spark, scan, columns or (), road=checked_road(road))
         explained(identifier, scan, made)
         return scan, made
 
     def _scan(
         self,
+        spark: SparkSession,
         identifier: str,
         where: str | BooleanExpression | None,
         columns: Sequence[str] | None,
@@ -176,11 +186,11 @@ class IcefieldSession:
         snapshot_id, ref, as_of = version
         table = self.catalog.load_table(identifier)
         if version == (None, None, None):
-            ref = branch_read(self.spark, table)
+            ref = branch_read(spark, table)
         return table.scan(
             row_filter=AlwaysTrue() if where is None else where,
             selected_fields=tuple(columns) if columns is not None else ("*",),
-            case_sensitive=self._is_case_sensitive() if case_sensitive is None else case_sensitive,
+            case_sensitive=_is_case_sensitive(spark) if case_sensitive is None else case_sensitive,
             snapshot_id=snapshot_id,
             ref=ref,
             as_of=as_of,
@@ -302,11 +312,9 @@ class IcefieldSession:
         others. Raises ``InvalidExpression`` for a filter that does not fit, ``ValidationFailed`` when others changed
         meanwhile what was read.
         """
-        table = self.catalog.load_table(identifier)
-        target, strings = place_of_write(self.spark, table, branch, snapshot_properties)
-        delete_where(
-            self.spark, Target(table, target or MAIN_BRANCH, "delete"), check_target(table, where), strings=strings
-        )
+        spark, table = self.spark, self.catalog.load_table(identifier)
+        target, strings = place_of_write(spark, table, branch, snapshot_properties)
+        delete_where(spark, Target(table, target or MAIN_BRANCH, "delete"), check_target(table, where), strings=strings)
         return table
 
     def update(
@@ -332,7 +340,7 @@ class IcefieldSession:
         ``on``: columns of the key that both have, or a condition over ``target`` and ``source``. Its ``commit`` runs
         it.
         """
-        return Merge(self.sql, self._named(identifier, branch), frame, on)
+        return Merge(self._statements.run, self._named(identifier, branch), frame, on)
 
     def upsert(
         self,
@@ -377,7 +385,7 @@ class IcefieldSession:
         Raises ``InvalidArgument`` for a statement that cannot be understood, ``UnsupportedFeature`` for one that
         cannot be done, both before anything is changed, and whatever Spark raises.
         """
-        return self._statements.run(statement)
+        return self._statements.run(self.spark, statement)
 
     def _change(
         self,
@@ -390,15 +398,16 @@ class IcefieldSession:
         distribution: str | None,
         road: str,
     ) -> Table:
-        table = self.catalog.load_table(identifier)
-        branch, snapshot_properties = place_of_write(self.spark, table, branch, snapshot_properties)
-        frame = stored_in(self.spark, frame, table.schema(), case_sensitive=self._is_case_sensitive())
+        spark, table = frame.sparkSession, self.catalog.load_table(identifier)
+        exact = _is_case_sensitive(spark)
+        branch, snapshot_properties = place_of_write(spark, table, branch, snapshot_properties)
+        frame = stored_in(spark, frame, table.schema(), case_sensitive=exact)
         with table.transaction() as transaction:
             transaction.expect_branch(branch)
             if merge_schema:
-                add_columns(transaction, frame.schema, self._is_case_sensitive())
+                add_columns(transaction, frame.schema, exact)
             context = spark_write_context(table, transaction.shape)
-            check_fits(context, frame.schema, case_sensitive=self._is_case_sensitive())
+            check_fits(context, frame.schema, case_sensitive=exact)
             if replaced is not None and replaced != PARTITIONS:
                 replaced = check_target(table, replaced)
             outcome = self._write(frame, context, transaction, distribution, road)
@@ -406,13 +415,10 @@ class IcefieldSession:
                 target = Target(table, branch or MAIN_BRANCH, "delete")
                 target.marks = False  # what replaces rows is written as files, and so is what stays of theirs
                 strings = {**application_of(outcome), **(snapshot_properties or {})}
-                replace_where(self.spark, target, replaced, outcome.files, transaction, strings=strings, branch=branch)
+                replace_where(spark, target, replaced, outcome.files, transaction, strings=strings, branch=branch)
             else:
                 stage(transaction, outcome, replaced, branch=branch, snapshot_properties=snapshot_properties)
         return table
-
-    def _is_case_sensitive(self) -> bool:
-        return self.spark.conf.get(CASE_SENSITIVE, "false") == "true"
 
     def _write(
         self,
@@ -422,7 +428,12 @@ class IcefieldSession:
         distribution: str | None = None,
         road: str = "auto",
     ) -> Outcome:
-        return write_rows(self.spark, frame, context, transaction, distribution=distribution, road=checked_road(road))
+        spark = frame.sparkSession
+        return write_rows(spark, frame, context, transaction, distribution=distribution, road=checked_road(road))
 
     def __repr__(self) -> str:
         return f"IcefieldSession(catalog={self.catalog.name!r})"
+
+
+def _is_case_sensitive(spark: SparkSession) -> bool:
+    return spark.conf.get(CASE_SENSITIVE, "false") == "true"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icefield.abc import (
     CatalogAbility,
@@ -16,7 +16,6 @@ from icefield.abc import (
     CurrentView,
     NamespaceName,
     Page,
-    Storage,
     TableChange,
     TableName,
     ViewProposal,
@@ -53,6 +52,9 @@ from icefield_sql.strategy import SqlStrategy, is_view, named, new_row, no_table
 from icefield_sql.tables import NAMESPACES, TABLES, beginning
 from icefield_sql.views import SqlViews
 
+if TYPE_CHECKING:
+    from icefield import FileIO
+
 # The row that lets a namespace without properties exist; the same as in Java and PyIceberg.
 _MARKER = ("exists", "true")
 
@@ -65,7 +67,7 @@ class SqlBackend(CatalogBackend):
 
     abilities = frozenset(CatalogAbility)
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
         super().__init__(name, properties, io)
         if "commit" in self.properties:
             raise InvalidArgument(f"catalog '{name}' of type 'sql' commits by itself: remove the property 'commit'")

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from icefield.abc import FileSystem, Proposal, TableName
-from icefield.errors import NoSuchTable, StorageError, TableExists
+from icefield.errors import CommitStateUnknown, NoSuchTable, StorageError, TableExists
 from icefield.toolkit import MAX_LOCATION_LENGTH, MetastoreStrategy, OutcomeUnknown, checked_pointer
 from sqlalchemy import (
     ColumnElement,
@@ -67,8 +67,9 @@ class SqlStrategy(MetastoreStrategy):
             with self._database.transaction() as connection:
                 dropped = connection.execute(delete(TABLES).where(row_of(self._database, self.table))).rowcount
         except ConnectionLost as error:
-            raise StorageError(
-                f"the reply to dropping {'.'.join(self.table)} was lost: {error}", retryable=True
+            raise CommitStateUnknown(
+                f"the reply to dropping {'.'.join(self.table)} was lost: {error}; look whether the table is there",
+                table=self.table,
             ) from error
         if not dropped:
             raise no_table(self._database, self.table)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from icefield.abc import Storage, TableName
+from typing import TYPE_CHECKING
+
+from icefield.abc import TableName
 from icefield.errors import NoSuchView, NotSupportedByCatalog, StorageError, TableExists, ViewExists
 from icefield.toolkit import MAX_LOCATION_LENGTH, MetastoreViews, OutcomeUnknown
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
@@ -11,11 +13,14 @@ from icefield_sql.database import ConnectionLost, Database, NameTaken
 from icefield_sql.strategy import is_view, looking, named, new_row
 from icefield_sql.tables import TABLES, VIEW, beginning
 
+if TYPE_CHECKING:
+    from icefield import FileIO
+
 
 class SqlViews(MetastoreViews):
     """Check-and-put of ``metadata_location`` in the view's row."""
 
-    def __init__(self, database: Database, io: Storage) -> None:
+    def __init__(self, database: Database, io: FileIO) -> None:
         super().__init__(io)
         self._database = database
 

@@ -62,6 +62,7 @@ class RecordsFormat(FileFormat):
 
     name = "records"
     extension = "records"
+    magic = MAGIC
     abilities = frozenset({FormatAbility.SPLITS, FormatAbility.FILTERS})
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:

@@ -31,7 +31,7 @@ from icefield.manifest.manifest_list import CONTENT
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.deletes.positions import read_vector
-from icefield.scan.opening import counted, open_file
+from icefield.scan.opening import deleted_rows, open_file
 from icefield.scan.parallel import in_order
 from icefield.scan.pruning import Mask
 from icefield.schema import Schema
@@ -165,14 +165,12 @@ class PositionDeletesTable(MetadataTable):
         with open_file(self._source.io, file) as reader:
             projection = ColumnProjection.resolve(wanted, reader.schema, location=file.file_path)
             request = ReadRequest(projection.file_columns, batch_rows=_BATCH_ROWS)
-            for batch in counted(file, reader, request):
+            for batch in deleted_rows(self._source.io, file, reader, request):
                 made = projection.apply(batch)
-                columns = dict(zip(made.schema.names, made.columns, strict=True))
-                if columns["file_path"].null_count or columns["pos"].null_count:
-                    raise InvalidFile(
-                        f"{file.file_path} deletes a row without a path or a position", location=file.file_path
-                    )
-                yield columns, made.num_rows
+                named = made.filter(made.column(0).is_valid())  # a row without a path applies to nothing
+                if named.column(1).null_count:
+                    raise InvalidFile(f"{file.file_path} deletes a row without a position", location=file.file_path)
+                yield dict(zip(named.schema.names, named.columns, strict=True)), named.num_rows
 
 
 def _paths(files: ManifestEntries) -> FieldSummaries:

@@ -19,7 +19,7 @@ from icefield.puffin import REFERENCED_DATA_FILE, BlobType, PuffinReader
 from icefield.scan import TableScan
 from icefield.scan.deletes.equality import EqualityDeletes
 from icefield.scan.deletes.key_columns import with_dropped
-from icefield.scan.deletes.positions import Positions, position_delete_batches, read_vector
+from icefield.scan.deletes.positions import Positions, named_positions, read_vector, stored_position_deletes
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import NestedField
 from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
@@ -102,12 +102,15 @@ def _look_at_keys(subject: Subject, file: DataFile, ledger: Ledger) -> None:
     schema = with_dropped(context.schema, context.dropped, ids)
     flat = Schema(*(NestedField(number, str(number), schema.find_type(number)) for number in ids))
     collector: MetricsCollector | None = None
+    count = 0
     for keys in EqualityDeletes(subject.io, schema, ids, context.name_mapping, _HELD_BYTES).passes([file]):
         for held, _ in keys.sets:
+            count += len(held)
             fields = zip(schema_to_arrow(flat), held.columns, strict=True)
             arrow = pa.schema([field.with_type(column.type) for field, column in fields])
             collector = collector or MetricsCollector(arrow)
             collector.update(pa.RecordBatch.from_arrays(held.columns, schema=arrow))
+    _look_at_count(file, count, ledger)
     if collector is not None:
         _look_at_metrics(file, collector.metrics(), flat, {n: schema.find_column_name(n) or "" for n in ids}, ledger)
 
@@ -134,11 +137,15 @@ def _look_at_metrics(file: DataFile, held: Metrics, schema: Schema, names: Mappi
 def _look_at_positions(subject: Subject, file: DataFile, rows: Mapping[str, int], ledger: Ledger) -> None:
     """Whether each position is one of a row, and of the file that the entry names.
 
-    Reading refuses positions that are missing or negative, and another count.
+    Reading refuses positions that are missing or negative.
     """
     beyond, example, strays, stray = 0, "", 0, ""
+    count = nameless = 0
     held, stated = _Extremes(), file.referenced_data_file
-    for paths, positions in position_delete_batches(subject.io, file):
+    for stored in stored_position_deletes(subject.io, file):
+        count += len(stored[0])
+        nameless += stored[0].null_count
+        paths, positions = named_positions(file, *stored)
         if not len(positions):
             continue
         encoded: Any = paths if hasattr(paths, "dictionary") else paths.dictionary_encode()
@@ -157,6 +164,9 @@ def _look_at_positions(subject: Subject, file: DataFile, rows: Mapping[str, int]
         strays += sum(others.values())
         stray = stray or next(iter(others), "")
         held.widen(used, positions)
+    if nameless:
+        ledger.look_at(rules.DELETE_POSITIONS)
+        ledger.breach(rules.DELETE_POSITIONS, file.file_path, f"{nameless:,} positions name no data file")
     if beyond:
         ledger.look_at(rules.DELETE_POSITIONS)
         ledger.breach(rules.DELETE_POSITIONS, file.file_path, f"{beyond:,} positions are of no row: {example}")
@@ -166,6 +176,15 @@ def _look_at_positions(subject: Subject, file: DataFile, rows: Mapping[str, int]
         ledger.breach(rules.DELETE_REFERENCES, file.file_path, found)
     names_of = {field.field_id: field.name for field in _POSITIONS.fields}
     _look_at_metrics(file, held.metrics, _POSITIONS, names_of, ledger)
+    _look_at_count(file, count, ledger)
+
+
+def _look_at_count(file: DataFile, rows: int, ledger: Ledger) -> None:
+    """Whether a delete file holds as many rows as its entry says. Readers take those that it holds."""
+    ledger.look_at(rules.DELETE_METRICS)
+    if 0 <= file.record_count != rows:
+        said = f"it holds {rows:,} rows, and its manifest says {file.record_count:,}"
+        ledger.breach(rules.DELETE_METRICS, file.file_path, said)
 
 
 class _Extremes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.base import lazy
 from icefield.expressions import BooleanExpression
 from icefield.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntries
 from icefield.manifest import schemas as f
@@ -57,14 +57,14 @@ class DeleteSurvey:
         """A column of integers, zero where it is null."""
         return np.asarray(pc.fill_null(self.column(number), 0)).astype(np.int64)
 
-    @cached_property
+    @lazy
     def is_vector(self) -> Mask:
         """Which are deletion vectors."""
         is_puffin = np.asarray(pc.equal(pc.utf8_lower(self.column(f.FILE_FORMAT)), "puffin"))
         mask: Mask = is_puffin & (self.integers(f.CONTENT) == DataFileContent.POSITION_DELETES)
         return mask
 
-    @cached_property
+    @lazy
     def is_equality(self) -> Mask:
         """Which delete by values."""
         mask: Mask = self.integers(f.CONTENT) == DataFileContent.EQUALITY_DELETES
@@ -76,7 +76,7 @@ class DeleteSurvey:
         mask: Mask = ~self.is_vector & ~self.is_equality
         return mask
 
-    @cached_property
+    @lazy
     def sizes(self) -> Ints:
         """Bytes of each; those of a deletion vector are its own."""
         sizes: Ints = np.where(self.is_vector, self.integers(f.CONTENT_SIZE), self.integers(f.FILE_SIZE))
@@ -88,14 +88,14 @@ class DeleteSurvey:
         lengths = pc.binary_length(self.column(f.REFERENCED_DATA_FILE))
         return np.asarray(pc.fill_null(lengths, 0)).astype(np.int64)
 
-    @cached_property
+    @lazy
     def keys(self) -> pa.Array:
         """What tells each from all others: its file, and of a deletion vector where in the file it is."""
         paths = self.column(f.FILE_PATH).cast(pa.string())
         offsets = pc.fill_null(self.column(f.CONTENT_OFFSET), 0).cast(pa.string())
         return pc.if_else(pa.array(self.is_vector), pc.binary_join_element_wise(paths, offsets, "#"), paths)
 
-    @cached_property
+    @lazy
     def sequences(self) -> Ints:
         """The data sequence numbers."""
         return self.integers(f.SEQUENCE_NUMBER)
@@ -120,7 +120,7 @@ class DeleteSurvey:
         """How many partitions have delete files: they have the first numbers of ``groups``."""
         return len(self._partitions[0])
 
-    @cached_property
+    @lazy
     def _partitions(self) -> tuple[dict[Hashable, int], Ints]:
         """The number of each partition, and that of each delete file's."""
         numbers: dict[Hashable, int] = {}

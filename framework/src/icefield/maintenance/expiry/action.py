@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from icefield.errors import NoSuchSnapshot
 from icefield.maintenance.expiry.interrupted import left_behind
 from icefield.maintenance.expiry.retention import Expired, Retention, expired
 from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.remembered import following, remembering
 from icefield.metadata.requirements import AssertRefSnapshotID, TableRequirement
 from icefield.metadata.updates import RemoveSnapshotRef, RemoveSnapshots, TableUpdate
 from icefield.storage import FileIO
@@ -55,7 +56,9 @@ def changes_of(base: TableMetadata, asked: Retention, io: FileIO | None) -> tupl
     if not found:
         return found, Changes()
     updates: list[TableUpdate] = [RemoveSnapshotRef(name) for name in found.refs]
+    updates += following(base, {name: None for name in found.refs if base.refs[name].is_branch})
     if found.snapshot_ids:
+        updates += _remembering(base, found)
         updates.append(RemoveSnapshots(found.snapshot_ids))
     requirements: list[TableRequirement] = [
         AssertRefSnapshotID(name, ref.snapshot_id) for name, ref in base.refs.items()
@@ -63,3 +66,13 @@ def changes_of(base: TableMetadata, asked: Retention, io: FileIO | None) -> tupl
     if MAIN_BRANCH not in base.refs:
         requirements.append(AssertRefSnapshotID(MAIN_BRANCH, None))
     return found, Changes(tuple(updates), tuple(requirements))
+
+
+def _remembering(base: TableMetadata, found: Expired) -> Iterator[TableUpdate]:
+    """What the table is to remember of snapshots that expire, where another engine made them."""
+    gone = set(found.snapshot_ids)
+    for name, ref in base.refs.items():
+        if ref.is_branch and name not in found.refs:
+            line = [each for each in base.ancestor_ids(ref.snapshot_id) if each in gone]
+            snapshots = (snapshot for each in reversed(line) if (snapshot := base.snapshot_by_id(each)) is not None)
+            yield from remembering(base, name, snapshots)

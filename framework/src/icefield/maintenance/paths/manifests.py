@@ -32,6 +32,14 @@ _BOUNDS: Final = ((f.LOWER_BOUNDS, _LEAST), (f.UPPER_BOUNDS, _GREATEST))
 
 
 @dataclass(frozen=True, slots=True)
+class Growth:
+    """Bytes that the delete files of a manifest gained: of its live files, and of those that each snapshot added."""
+
+    live: int
+    added: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Manifests:
     """Reads the manifests of a table, and writes them for its copy."""
 
@@ -67,6 +75,22 @@ class Manifests:
             written = writer.close()
         moved = self.prefixes.moved(manifest.manifest_path, "manifest")
         return replace(manifest, manifest_path=moved, manifest_length=written.manifest_length)
+
+    def growth(self, entries: ManifestEntries, sizes: Mapping[str, int]) -> Growth:
+        """By how many bytes its delete files that were written anew are larger than the table's."""
+        if entries.manifest.content is not ManifestContent.DELETES:
+            return Growth(0, {})
+        new = pc.index_in(entries.column(f.FILE_PATH), value_set=pa.array(list(sizes), pa.string()))
+        grown = pc.subtract(pa.array(list(sizes.values()), pa.int64()).take(new), entries.column(f.FILE_SIZE))
+        # Of a deletion vector its own bytes count, which are the same.
+        is_vector = np.asarray(pc.equal(pc.utf8_lower(entries.column(f.FILE_FORMAT)), "puffin"))
+        bytes_ = np.where(is_vector, 0, np.asarray(pc.fill_null(grown, 0)))
+        status, owners = entries.status(), np.asarray(pc.fill_null(entries.column(f.SNAPSHOT_ID), -1))
+        added = {
+            int(owner): int(bytes_[(status == EntryStatus.ADDED) & (owners == owner)].sum())
+            for owner in np.unique(owners[status == EntryStatus.ADDED])
+        }
+        return Growth(int(bytes_[status != EntryStatus.DELETED].sum()), added)
 
     def _moved(self, entries: ManifestEntries, sizes: Mapping[str, int]) -> ManifestEntries:
         columns = dict(entries.columns)

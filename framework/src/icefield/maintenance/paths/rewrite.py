@@ -17,10 +17,17 @@ from pyarrow import csv
 
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.maintenance.paths.deletes import write_moved
-from icefield.maintenance.paths.manifests import Manifests, copied, live_deletes
+from icefield.maintenance.paths.manifests import Growth, Manifests, copied, live_deletes
 from icefield.maintenance.paths.prefixes import Prefixes
 from icefield.maintenance.paths.result import SCHEMA, RewriteTablePathResult
-from icefield.maintenance.paths.versions import is_called, moved_version, name_of, versions_of
+from icefield.maintenance.paths.versions import (
+    ADDED_SIZE,
+    TOTAL_SIZE,
+    is_called,
+    moved_version,
+    name_of,
+    versions_of,
+)
 from icefield.manifest import DataFile, ManifestContent, ManifestFile, read_manifest_list
 from icefield.manifest.list_writer import counted, write_manifest_list
 from icefield.metadata import TableMetadata
@@ -108,20 +115,28 @@ class _Copy:
         with ThreadPoolExecutor(default_workers(), thread_name_prefix="icefield-paths") as pool:
             sizes = self._deletes(pool, reader, manifests.values())
 
-            def move(manifest: ManifestFile) -> tuple[ManifestFile, pa.Array]:
+            def move(manifest: ManifestFile) -> tuple[ManifestFile, pa.Array, Growth]:
                 entries = reader.read(manifest)
                 moved = reader.write(entries, self._stage(manifest.manifest_path, "manifest"), sizes)
-                return moved, copied(entries, new)
+                return moved, copied(entries, new), reader.growth(entries, sizes)
 
             moved: dict[str, ManifestFile] = {}
-            for path, (made, files) in zip(manifests, pool.map(move, manifests.values()), strict=True):
-                moved[path] = made
+            grown: dict[str, Growth] = {}
+            for path, (made, files, growth) in zip(manifests, pool.map(move, manifests.values()), strict=True):
+                moved[path], grown[path] = made, growth
                 self.plain.append(files)
         for snapshot in snapshots:
             self._list(snapshot, [_as(each, moved[each.manifest_path]) for each in lists[snapshot.snapshot_id]])
+        summaries = {
+            each.snapshot_id: {
+                TOTAL_SIZE: sum(grown[one.manifest_path].live for one in lists[each.snapshot_id]),
+                ADDED_SIZE: sum(one.added.get(each.snapshot_id, 0) for one in grown.values()),
+            }
+            for each in snapshots
+        }
         for location in versions:
             staged = self._stage(location, "metadata file")
-            self._put(staged, moved_version(self.io, location, self.prefixes))
+            self._put(staged, moved_version(self.io, location, self.prefixes, summaries))
         self._statistics(new)
         files = self._files()
         place = self._write_list(files) if create_file_list else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from icefield.errors import InvalidArgument, InvalidMetadata
@@ -21,6 +22,11 @@ _LISTS: Final = (
     ("partition-statistics", "statistics-path"),
     ("snapshots", "manifest-list"),
 )
+TOTAL_SIZE: Final = "total-files-size"
+ADDED_SIZE: Final = "added-files-size"
+_DIGITS: Final = 19
+"""So many digits has the greatest number of 64 bits."""
+
 _GZIP: Final = (".gz.metadata.json", ".metadata.json.gz")
 
 
@@ -49,13 +55,19 @@ def name_of(location: str) -> str:
     return location.rsplit("/", 1)[-1]
 
 
-def moved_version(io: FileIO, location: str, prefixes: Prefixes) -> bytes:
-    """A metadata file with the locations of the copy. Raises ``InvalidArgument`` for one that is elsewhere."""
+def moved_version(io: FileIO, location: str, prefixes: Prefixes, summaries: Mapping[int, Mapping[str, int]]) -> bytes:
+    """A metadata file with the locations of the copy. Raises ``InvalidArgument`` for one that is elsewhere.
+
+    ``summaries``: by snapshot, how many bytes are to be added to numbers of its summary, since delete files were
+    written anew. Of other snapshots the copy has the files, in sizes that are not known here: the total is left out.
+    """
     try:
         document = json.loads(inflated(io.read_metadata(location), location))
     except ValueError as error:
         raise InvalidMetadata(f"{location} holds no JSON: {error}", location=location) from error
     _move(document, prefixes)
+    for each in document.get("snapshots") or ():
+        _correct(each.get("summary") or {}, summaries.get(each.get("snapshot-id")))
     data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
     return gzip.compress(data, mtime=0) if location.endswith(_GZIP) else data
 
@@ -73,3 +85,14 @@ def _move(document: dict[str, Any], prefixes: Prefixes) -> None:
     for name in _PLACES:
         if isinstance(properties.get(name), str) and prefixes.has(properties[name]):
             properties[name] = prefixes.moved(properties[name], name)
+
+
+def _correct(summary: dict[str, Any], grown: Mapping[str, int] | None) -> None:
+    if grown is None:
+        if summary.get("total-delete-files") not in (None, "0"):
+            summary.pop(TOTAL_SIZE, None)
+        return
+    for name, more in grown.items():
+        stated = summary.get(name)
+        if more and isinstance(stated, str) and stated.isdecimal() and len(stated) < _DIGITS:
+            summary[name] = str(max(0, int(stated) + more))

@@ -2,11 +2,13 @@
 
 from icefield.metadata.updates.apply import MetadataBuilder, apply_updates
 from icefield.metadata.updates.base import LAST_ADDED, Change, TableUpdate
+from icefield.metadata.updates.chosen import choose_schema, choose_sort_order, choose_spec
 from icefield.metadata.updates.creation import created_by, creation_updates
 from icefield.metadata.updates.encryption import AddEncryptionKey, RemoveEncryptionKey
 from icefield.metadata.updates.partitioning import AddPartitionSpec, RemovePartitionSpecs, SetDefaultSpec
 from icefield.metadata.updates.refs import RemoveSnapshotRef, SetSnapshotRef
 from icefield.metadata.updates.schemas import AddSchema, RemoveSchemas, SetCurrentSchema
+from icefield.metadata.updates.shown import not_shown
 from icefield.metadata.updates.snapshots import AddSnapshot, RemoveSnapshots
 from icefield.metadata.updates.sorting import AddSortOrder, SetDefaultSortOrder
 from icefield.metadata.updates.statistics import (
@@ -52,6 +54,10 @@ __all__ = [
     "TableUpdate",
     "UpgradeFormatVersion",
     "apply_updates",
+    "choose_schema",
+    "choose_sort_order",
+    "choose_spec",
     "created_by",
     "creation_updates",
+    "not_shown",
 ]

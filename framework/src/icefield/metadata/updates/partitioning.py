@@ -8,32 +8,40 @@ from typing import ClassVar
 
 from icefield.errors import InvalidArgument
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import LAST_ADDED, Change
+from icefield.metadata.updates.base import LAST_ADDED, Change, bound_to, nothing_added
 from icefield.metadata.validation import check_spec
 from icefield.partitioning import PartitionSpec
 
 
 @dataclass(frozen=True, slots=True)
 class AddPartitionSpec:
-    """Add a spec, under the next free id or that of an equivalent one."""
+    """Add a spec of the current schema's columns under the next free id; an equivalent one is not added again."""
 
     spec: PartitionSpec
     action: ClassVar[str] = "add-spec"
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
-        known = next((spec for spec in metadata.partition_specs if spec.compatible_with(self.spec)), None)
+        known = self.known_to(metadata)
         if known is not None:
-            change.last_spec_id = known.spec_id
+            change.specs.found(known.spec_id, after_any=True)
             return metadata
-        schema_id = metadata.current_schema_id if change.last_schema_id is None else change.last_schema_id
-        check_spec(self.spec, metadata.schema_by_id(schema_id), metadata.format_version)
-        change.last_spec_id = max(metadata.partition_specs.positions, default=-1) + 1
-        added = PartitionSpec(*self.spec.fields, spec_id=change.last_spec_id)
+        check_spec(self.spec, bound_to(metadata, change), metadata.format_version)
+        added = PartitionSpec(*self.spec.fields, spec_id=self.next_id(metadata))
+        change.specs.add(added.spec_id)
         return replace(
             metadata,
             partition_specs=metadata.partition_specs.extended([added]),
             last_partition_id=max(metadata.last_partition_id, added.last_assigned_field_id),
         )
+
+    def known_to(self, metadata: TableMetadata) -> PartitionSpec | None:
+        """The equivalent spec that the table has."""
+        return next((spec for spec in metadata.partition_specs if spec.compatible_with(self.spec)), None)
+
+    @staticmethod
+    def next_id(metadata: TableMetadata) -> int:
+        """The id that the next spec gets."""
+        return max(metadata.partition_specs.positions, default=-1) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +52,10 @@ class SetDefaultSpec:
     action: ClassVar[str] = "set-default-spec"
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
-        chosen = change.last_spec_id if self.spec_id == LAST_ADDED else self.spec_id
-        if chosen is None or chosen not in metadata.partition_specs.positions:
+        chosen = change.specs.chosen(self.spec_id)
+        if chosen is None:
+            raise InvalidArgument(nothing_added("partition spec", metadata))
+        if chosen not in metadata.partition_specs.positions:
             raise InvalidArgument(f"table {metadata.location} has no partition spec {self.spec_id} to make the default")
         return metadata if chosen == metadata.default_spec_id else replace(metadata, default_spec_id=chosen)
 

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from icefield.errors import InvalidArgument
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import LAST_ADDED, Change
+from icefield.metadata.updates.base import LAST_ADDED, Change, nothing_added
 from icefield.schema import Schema, check_schema
 
 
 @dataclass(frozen=True, slots=True)
 class AddSchema:
-    """Add a schema, under the next free id or that of an identical one. Its field ids are final.
+    """Add a schema under the next free id; an identical one is not added again. Its field ids are final.
 
     ``last_column_id`` may say that higher ids were given out already.
     """
@@ -29,13 +29,22 @@ class AddSchema:
         if stated < metadata.last_column_id:
             raise InvalidArgument(f"last column id {stated} is below {metadata.last_column_id}, which was given out")
         highest = max(stated, self.schema.highest_field_id)
-        known = next((schema for schema in metadata.schemas if schema == self.schema), None)
+        known = self.known_to(metadata)
         if known is not None:
-            change.last_schema_id = known.schema_id
+            change.schemas.found(known.schema_id)
             return metadata if highest == metadata.last_column_id else replace(metadata, last_column_id=highest)
-        change.last_schema_id = max(metadata.schemas.positions, default=-1) + 1
-        added = self.schema.with_schema_id(change.last_schema_id)
+        added = self.schema.with_schema_id(self.next_id(metadata))
+        change.schemas.add(added.schema_id)
         return replace(metadata, schemas=metadata.schemas.extended([added]), last_column_id=highest)
+
+    def known_to(self, metadata: TableMetadata) -> Schema | None:
+        """The identical schema that the table has."""
+        return next((schema for schema in metadata.schemas if schema == self.schema), None)
+
+    @staticmethod
+    def next_id(metadata: TableMetadata) -> int:
+        """The id that the next schema gets."""
+        return max(metadata.schemas.positions, default=-1) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +55,10 @@ class SetCurrentSchema:
     action: ClassVar[str] = "set-current-schema"
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
-        chosen = change.last_schema_id if self.schema_id == LAST_ADDED else self.schema_id
-        if chosen is None or chosen not in metadata.schemas.positions:
+        chosen = change.schemas.chosen(self.schema_id)
+        if chosen is None:
+            raise InvalidArgument(nothing_added("schema", metadata))
+        if chosen not in metadata.schemas.positions:
             raise InvalidArgument(f"table {metadata.location} has no schema {self.schema_id} to make current")
         return metadata if chosen == metadata.current_schema_id else replace(metadata, current_schema_id=chosen)
 

@@ -7,30 +7,39 @@ from typing import ClassVar
 
 from icefield.errors import InvalidArgument
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import LAST_ADDED, Change
+from icefield.metadata.updates.base import LAST_ADDED, Change, bound_to, nothing_added
 from icefield.partitioning import SortOrder
 from icefield.partitioning.sort_order import UNSORTED_ORDER_ID, validate_order
 
 
 @dataclass(frozen=True, slots=True)
 class AddSortOrder:
-    """Add a sort order, under the next free id or that of an identical one; an order without fields has id 0."""
+    """Add a sort order under the next free id, or 0 without fields; an identical one is not added again."""
 
     sort_order: SortOrder
     action: ClassVar[str] = "add-sort-order"
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
-        known = next((order for order in metadata.sort_orders if order.same_as(self.sort_order)), None)
+        known = self.known_to(metadata)
         if known is not None:
-            change.last_order_id = known.order_id
+            change.orders.found(known.order_id, after_any=True)
             return metadata
-        schema_id = metadata.current_schema_id if change.last_schema_id is None else change.last_schema_id
-        validate_order(self.sort_order, metadata.schema_by_id(schema_id))
-        # 0 is kept for the order without fields, also where no such order is stored.
-        highest = max(metadata.sort_orders.positions, default=UNSORTED_ORDER_ID)
-        change.last_order_id = max(highest, UNSORTED_ORDER_ID) + 1 if self.sort_order.fields else UNSORTED_ORDER_ID
-        added = SortOrder(*self.sort_order.fields, order_id=change.last_order_id)
+        validate_order(self.sort_order, bound_to(metadata, change))
+        added = SortOrder(*self.sort_order.fields, order_id=self.next_id(metadata))
+        change.orders.add(added.order_id)
         return replace(metadata, sort_orders=metadata.sort_orders.extended([added]))
+
+    def known_to(self, metadata: TableMetadata) -> SortOrder | None:
+        """The identical order that the table has."""
+        return next((order for order in metadata.sort_orders if order.same_as(self.sort_order)), None)
+
+    def next_id(self, metadata: TableMetadata) -> int:
+        """The id that the order gets as the next one."""
+        if not self.sort_order.fields:
+            return UNSORTED_ORDER_ID
+        # 0 is kept for the order without fields, also where no such order is stored.
+        highest: int = max((*metadata.sort_orders.positions, UNSORTED_ORDER_ID))
+        return highest + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +50,10 @@ class SetDefaultSortOrder:
     action: ClassVar[str] = "set-default-sort-order"
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
-        chosen = change.last_order_id if self.sort_order_id == LAST_ADDED else self.sort_order_id
-        if chosen is None or chosen not in metadata.sort_orders.positions:
+        chosen = change.orders.chosen(self.sort_order_id)
+        if chosen is None:
+            raise InvalidArgument(nothing_added("sort order", metadata))
+        if chosen not in metadata.sort_orders.positions:
             raise InvalidArgument(
                 f"table {metadata.location} has no sort order {self.sort_order_id} to make the default"
             )

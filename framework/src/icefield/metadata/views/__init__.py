@@ -21,6 +21,7 @@ from icefield.metadata.views.view_updates import (
     ViewRequirement,
     ViewUpdate,
     apply_view_updates,
+    choose_view_version,
     new_view_metadata,
     view_creation_updates,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "ViewUpdate",
     "ViewVersion",
     "apply_view_updates",
+    "choose_view_version",
     "decode_view_metadata",
     "encode_view_metadata",
     "new_view_metadata",

@@ -13,7 +13,7 @@ from icefield.errors import InvalidArgument, UnsupportedFeature, ValidationFaile
 from icefield.metadata.codecs import SCHEMAS
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FrozenDict
-from icefield.metadata.updates.base import LAST_ADDED
+from icefield.metadata.updates.base import LAST_ADDED, LastAdded
 from icefield.metadata.validation import check_location
 from icefield.metadata.views.view_metadata import (
     SQL,
@@ -41,9 +41,10 @@ class ViewChange:
     """What the updates of one change know of each other."""
 
     timestamp_ms: int
-    last_schema_id: int | None = None
-    last_version_id: int | None = None
-    added: list[int] = field(default_factory=list)
+    schemas: LastAdded = field(default_factory=LastAdded)
+    versions: LastAdded = field(default_factory=LastAdded)
+    logged: ViewHistoryEntry | None = None
+    """The entry of the log for the version that was made current last."""
 
 
 @runtime_checkable
@@ -114,20 +115,21 @@ class UpgradeViewFormatVersion:
 
 @dataclass(frozen=True, slots=True)
 class AddViewSchema:
-    """Add a schema, under the next free id or that of an identical one."""
+    """Add a schema under the next free id; an identical one is not added again."""
 
     schema: Schema
     action: ClassVar[str] = "add-schema"
 
     def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
-        known = next((schema for schema in metadata.schemas if schema == self.schema), None)
-        if known is not None:
-            change.last_schema_id = known.schema_id
-            return metadata
-        taken = metadata.schemas.positions
-        change.last_schema_id = max(taken, default=-1) + 1
-        added = self.schema.with_schema_id(change.last_schema_id)
+        if self.known_to(metadata) is not None:
+            return metadata  # and -1 means the one that the change added before, if any
+        added = self.schema.with_schema_id(max(metadata.schemas.positions, default=-1) + 1)
+        change.schemas.add(added.schema_id)
         return replace(metadata, schemas=metadata.schemas.extended([added]))
+
+    def known_to(self, metadata: ViewMetadata) -> Schema | None:
+        """The identical schema that the view has."""
+        return next((schema for schema in metadata.schemas if schema == self.schema), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ class RemoveViewProperties:
 
 @dataclass(frozen=True, slots=True)
 class AddViewVersion:
-    """Add a version, under the next free id or that of an equal one; -1 is the schema that was added last."""
+    """Add a version under the next free id; an equal one is not added again. Schema -1 is the one added last."""
 
     view_version: ViewVersion
     action: ClassVar[str] = "add-view-version"
@@ -183,19 +185,23 @@ class AddViewVersion:
     def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
         given = self.view_version
         if given.schema_id == LAST_ADDED:
-            if change.last_schema_id is None:
+            if change.schemas.last is None:
                 raise InvalidArgument("a version of a view names the schema that was added last, and none was")
-            given = msgspec.structs.replace(given, schema_id=change.last_schema_id)
+            given = msgspec.structs.replace(given, schema_id=change.schemas.last)
         _check(given, metadata)
-        known = next((version for version in metadata.versions if version.same_as(given)), None)
+        # Java compares the -1 itself, so that a version of a new schema is always a new one.
+        known = self.known_to(metadata)
         if known is not None:
-            change.last_version_id = known.version_id
+            change.versions.found(known.version_id)
             return metadata
         taken = metadata.versions.positions
-        change.last_version_id = max(taken) + 1 if taken else max(given.version_id, 1)
-        change.added.append(change.last_version_id)
-        added = msgspec.structs.replace(given, version_id=change.last_version_id)
+        added = msgspec.structs.replace(given, version_id=max(taken) + 1 if taken else max(given.version_id, 1))
+        change.versions.add(added.version_id)
         return replace(metadata, versions=metadata.versions.extended([added]))
+
+    def known_to(self, metadata: ViewMetadata) -> ViewVersion | None:
+        """The version of the view that says the same."""
+        return next((version for version in metadata.versions if version.same_as(self.view_version)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +212,15 @@ class SetCurrentViewVersion:
     action: ClassVar[str] = "set-current-view-version"
 
     def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
-        chosen = change.last_version_id if self.view_version_id == LAST_ADDED else self.view_version_id
+        chosen = change.versions.chosen(self.view_version_id)
         version = None if chosen is None else metadata.versions.find(chosen)
         if version is None or chosen is None:
             raise InvalidArgument(f"view {metadata.location} has no version {self.view_version_id} to make current")
         if chosen == metadata.current_version_id:
             return metadata
-        when = version.timestamp_ms if chosen in change.added else change.timestamp_ms
-        log = metadata.version_log.extended([ViewHistoryEntry(when, chosen)])
-        return replace(metadata, current_version_id=chosen, version_log=log)
+        when = version.timestamp_ms if chosen in change.versions.added else change.timestamp_ms
+        change.logged = ViewHistoryEntry(when, chosen)
+        return replace(metadata, current_version_id=chosen)
 
 
 def apply_view_updates(metadata: ViewMetadata, updates: Iterable[ViewUpdate]) -> ViewMetadata:
@@ -234,7 +240,23 @@ def apply_view_updates(metadata: ViewMetadata, updates: Iterable[ViewUpdate]) ->
         _check_dialects(metadata, result)
     if result.current_version_id not in result.versions.positions:
         raise InvalidArgument(f"view {result.location} has no current version")
-    return _shortened(result, len(change.added))
+    if change.logged is not None:  # one entry for the whole change, however often it chose
+        result = replace(result, version_log=result.version_log.extended([change.logged]))
+    return _shortened(result, len(change.versions.added))
+
+
+def choose_view_version(metadata: ViewMetadata, schema: Schema, version: ViewVersion) -> tuple[ViewUpdate, ...]:
+    """The updates that make a query with its columns the current version of a view.
+
+    A schema or version that the view has already is named by its id, as for tables: see ``choose_schema``.
+    """
+    known = AddViewSchema(schema).known_to(metadata)
+    if known is None:
+        new = msgspec.structs.replace(version, schema_id=LAST_ADDED)
+        return AddViewSchema(schema), AddViewVersion(new), SetCurrentViewVersion()
+    adding = AddViewVersion(msgspec.structs.replace(version, schema_id=known.schema_id))
+    before = adding.known_to(metadata)
+    return (adding, SetCurrentViewVersion()) if before is None else (SetCurrentViewVersion(before.version_id),)
 
 
 def new_view_metadata(

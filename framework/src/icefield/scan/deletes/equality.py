@@ -1,12 +1,12 @@
 """Equality delete files: their keys in memory, shared by the tasks of a scan, or handed out in passes.
 
-Spec: "Equality Delete Files". The keys of all files that find rows by the same columns are together, each with the
-number of its file, since nearly every data file has other delete files that apply to it.
+Spec: "Equality Delete Files". The keys of all files of a partition that find rows by the same columns are together,
+each with the numbers of its files, since nearly every data file has other delete files that apply to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
@@ -15,12 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.abc import ReadRequest
+from icefield.base import reset_after_fork
 from icefield.errors import InvalidFile, InvalidMetadata
 from icefield.manifest import DataFile
+from icefield.partitioning.spec import normalised_key
 from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.deletes.key_columns import column_of
 from icefield.scan.deletes.keys import Ints, KeySet, Mask, check_type, hash_keys, plain
-from icefield.scan.opening import counted, open_file
+from icefield.scan.opening import deleted_rows, open_file
 from icefield.schema import NameMapping, Schema
 from icefield.storage import FileIO
 from icefield.types.arrow.types import child_fields, field_id
@@ -62,9 +64,16 @@ class EqualityDeletes:
         self._most = most
         self._schema = schema.select_ids(ids)
         self._types = [self._schema.find_type(id_) for id_ in ids]
+        self._begin()
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
         self._lock = Lock()
         self._numbers: dict[str, int] = {}
-        self._sets: tuple[KeySet, ...] = ()
+        self._partitions: dict[Hashable, int] = {}
+        self._partition_of: Ints = np.zeros(0, np.int64)
+        self._sets: dict[int, tuple[KeySet, ...]] = {}
+        self._held = 0
 
     def lookup(self, files: Sequence[DataFile]) -> KeyLookup | None:
         """The keys of some files; None where they do not fit into memory."""
@@ -73,70 +82,79 @@ class EqualityDeletes:
         with self._lock:
             if not self._hold(files):
                 return None
+            numbers = [self._numbers[file.file_path] for file in files]
             applying = np.zeros(len(self._numbers), bool)
-            applying[[self._numbers[file.file_path] for file in files]] = True
+            applying[numbers] = True
+            partitions = np.unique(self._partition_of[numbers]).tolist()
+            sets = [keys for partition in partitions for keys in self._sets.get(partition, ())]
             everything = bool(applying.all())
-            return KeyLookup(
-                self._ids, self._schema, tuple((keys, None if everything else applying) for keys in self._sets)
-            )
+            return KeyLookup(self._ids, self._schema, tuple((keys, None if everything else applying) for keys in sets))
 
     def passes(self, files: Sequence[DataFile]) -> Iterator[KeyLookup]:
         """The keys of some files, as many at a time as fit into memory."""
-        for keys in self._read(files, dict.fromkeys((file.file_path for file in files), 0)):
-            yield KeyLookup(self._ids, self._schema, ((keys, None),))
+        for found in self._read(files, dict.fromkeys((file.file_path for file in files), (0, 0))):
+            if found:
+                yield KeyLookup(self._ids, self._schema, tuple((keys, None) for keys in found.values()))
 
     def _hold(self, files: Sequence[DataFile]) -> bool:
         new = [file for file in files if file.file_path not in self._numbers]
         if not new:
             return True
         made = self._make(new)
-        held = sum(keys.nbytes for keys in self._sets)
-        if made is not None and held + made.nbytes > self._most and self._sets:
+        if made is not None and self._held + _bytes_of(made) > self._most and self._sets:
             # Those of other partitions, or of newer files, make room.
-            self._numbers, self._sets = {}, ()
+            self._numbers, self._sets, self._held = {}, {}, 0
+            self._partitions, self._partition_of = {}, self._partition_of[:0]
             made = self._make(files)
         if made is None:
             return False
-        sets = [*self._sets, made] if len(made) else [*self._sets]
-        sets.sort(key=len, reverse=True)
-        while len(sets) > _MOST_SETS or (len(sets) > 1 and len(sets[-2]) < 2 * len(sets[-1])):
-            sets[-2:] = [sets[-2].united(sets[-1])]
-        self._sets = tuple(sets)
+        for partition, keys in made.items():
+            before = self._sets.get(partition, ())
+            sets = sorted((*before, keys), key=len, reverse=True)
+            while len(sets) > _MOST_SETS or (len(sets) > 1 and len(sets[-2]) < 2 * len(sets[-1])):
+                sets[-2:] = [sets[-2].united(sets[-1])]
+            self._sets[partition] = tuple(sets)
+            self._held += sum(each.nbytes for each in sets) - sum(each.nbytes for each in before)
         return True
 
-    def _make(self, files: Sequence[DataFile]) -> KeySet | None:
-        """The keys of files in one set, and a number for each file; None where they are too many."""
-        numbers = {file.file_path: len(self._numbers) + place for place, file in enumerate(files)}
-        sets = self._read(files, numbers)
-        made = next(sets)
-        if next(sets, None) is not None:
+    def _make(self, files: Sequence[DataFile]) -> dict[int, KeySet] | None:
+        """The keys of files by partition, and a number for each file; None where they are too many."""
+        each = {file.file_path: file for file in files}
+        keys = [(file.spec_id, normalised_key(file.partition)) for file in each.values()]
+        partitions = [self._partitions.setdefault(key, len(self._partitions)) for key in keys]
+        first = len(self._numbers)
+        owners = {path: (first + at, partitions[at]) for at, path in enumerate(each)}
+        found = self._read([*each.values()], owners)
+        made = next(found)
+        if next(found, None) is not None:
             return None
-        self._numbers.update(numbers)
+        self._numbers.update((path, number) for path, (number, _) in owners.items())
+        self._partition_of = np.concatenate((self._partition_of, np.array(partitions, np.int64)))
         return made
 
-    def _read(self, files: Sequence[DataFile], numbers: dict[str, int]) -> Iterator[KeySet]:
-        """The keys of files in sets of no more bytes than are to be held; at least one set."""
-        parts: list[list[pa.Array]] = []
-        owners: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
+    def _read(self, files: Sequence[DataFile], owners: dict[str, tuple[int, int]]) -> Iterator[dict[int, KeySet]]:
+        """The keys of files in sets by partition, of no more bytes together than are to be held; at least once.
+
+        ``owners`` are the number and the partition of each file.
+        """
+        parts: dict[int, list[tuple[list[pa.Array], int]]] = {}
         size = 0
         for file in files:
+            number, partition = owners[file.file_path]
             for columns in self._columns(file):
-                parts.append(columns)
-                owners.append(np.full(len(columns[0]), numbers[file.file_path], np.int32))
+                if len(columns[0]):
+                    parts.setdefault(partition, []).append((columns, number))
                 size += sum(column.nbytes for column in columns) + _BYTES_A_KEY * len(columns[0])
                 if size > self._most:
-                    yield self._set(parts, owners)
-                    parts, owners, size = [], [], 0
+                    yield {partition: self._set(some) for partition, some in parts.items()}
+                    parts, size = {}, 0
         if parts or size == 0:
-            yield self._set(parts, owners)
+            yield {partition: self._set(some) for partition, some in parts.items()}
 
-    def _set(self, parts: list[list[pa.Array]], owners: list[np.ndarray[tuple[int], np.dtype[np.int32]]]) -> KeySet:
-        if not parts:
-            empty = ColumnProjection.resolve(self._schema, pa.schema([]), dict.fromkeys(self._schema.field_ids))
-            none = pa.RecordBatch.from_pylist([], schema=empty.schema)
-            parts, owners = [[plain(column_of(self._schema, none, id_)) for id_ in self._ids]], [np.zeros(0, np.int32)]
-        columns = [pa.concat_arrays(pieces) for pieces in zip(*parts, strict=True)]
-        return KeySet(columns, self._types, np.concatenate(owners))
+    def _set(self, parts: list[tuple[list[pa.Array], int]]) -> KeySet:
+        columns = [pa.concat_arrays(pieces) for pieces in zip(*(piece for piece, _ in parts), strict=True)]
+        numbers = np.array([number for _, number in parts], np.int32)
+        return KeySet(columns, self._types, np.repeat(numbers, [len(piece[0]) for piece, _ in parts]))
 
     def _columns(self, file: DataFile) -> Iterator[list[pa.Array]]:
         location = file.file_path
@@ -150,7 +168,7 @@ class EqualityDeletes:
                     f"{location} deletes rows by field {lacking[0]}, of which it has no column", location=location
                 )
             projection = ColumnProjection.resolve(self._schema, held, location=location)
-            for batch in counted(file, reader, ReadRequest(projection.file_columns)):
+            for batch in deleted_rows(self._io, file, reader, ReadRequest(projection.file_columns)):
                 rows = projection.apply(batch)
                 yield [plain(column_of(self._schema, rows, id_)) for id_ in self._ids]
 
@@ -162,6 +180,10 @@ def key_ids(file: DataFile) -> tuple[int, ...]:
             f"{file.file_path} deletes rows by equality, and its manifest names no column", location=file.file_path
         )
     return tuple(sorted(set(file.equality_ids)))
+
+
+def _bytes_of(sets: dict[int, KeySet]) -> int:
+    return sum(keys.nbytes for keys in sets.values())
 
 
 def _ids_of(fields: Sequence[pa.Field]) -> set[int]:

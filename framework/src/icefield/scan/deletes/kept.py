@@ -10,6 +10,8 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
 
+from icefield.base import reset_after_fork
+
 T = TypeVar("T")
 
 
@@ -26,6 +28,10 @@ class Kept(Generic[T]):
 
     def __init__(self, most: int) -> None:
         self._most = most
+        self._begin()
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
         self._lock = Lock()
         self._places: OrderedDict[Hashable, _Place[T]] = OrderedDict()
         self._bytes = 0

@@ -42,7 +42,7 @@ _MIX_2: Final = np.uint64(0xBF58_476D_1CE4_E5B9)
 _NULL: Final = np.uint64(0x6A09_E667_F3BC_C909)
 _HALF: Final = np.uint64(32)
 _BITS_A_KEY: Final = 16
-_FEWEST_BITS, _MOST_BITS = 1 << 16, 1 << 28
+_FEWEST_BITS, _MOST_BITS = 1 << 10, 1 << 28
 _WIDE: Final = (LongType, TimeType, TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
 
 
@@ -86,17 +86,34 @@ def equal_keys(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> Mask:
 
 
 class KeySet:
-    """Keys of deleted rows, each with the number of the delete file that it is of."""
+    """Keys of deleted rows, each once, with the numbers of all delete files that it is in.
 
-    def __init__(self, columns: Sequence[pa.Array], types: Sequence[IcebergType], files: npt.NDArray[np.int32]) -> None:
-        self.columns = [plain(column) for column in columns]
+    A hot key is in nearly every delete file of a change stream: to have it once makes a lookup of it one step.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[pa.Array],
+        types: Sequence[IcebergType],
+        files: npt.NDArray[np.int32],
+        counts: Ints | None = None,
+    ) -> None:
+        """``files`` are those of each row one after the other: one a row, or as many as ``counts`` says."""
+        columns = [plain(column) for column in columns]
+        hashes = hash_keys(columns, types)
+        order = np.argsort(hashes, kind="stable")
+        hashes = hashes[order]
+        is_new = _first_of_equal(columns, hashes, order)
         self.types = types
-        self.files = files
-        hashes = hash_keys(self.columns, types)
-        self._order = np.argsort(hashes, kind="stable").astype(np.int32 if len(hashes) < 1 << 31 else np.int64)
-        self._hashes = hashes[self._order]
+        self._hashes = hashes[is_new]
+        self.columns = [column.take(pa.array(order[is_new])) for column in columns]
+        entries = np.empty(len(order), np.int64)
+        entries[order] = np.cumsum(is_new) - 1
+        pairs = np.unique(np.stack((entries if counts is None else np.repeat(entries, counts), files), axis=1), axis=0)
+        self._files = pairs[:, 1].astype(np.int32)
+        self._starts = np.searchsorted(pairs[:, 0], np.arange(len(self._hashes) + 1))
         size = _FEWEST_BITS
-        while size < min(_MOST_BITS, _BITS_A_KEY * len(hashes)):
+        while size < min(_MOST_BITS, _BITS_A_KEY * len(self._hashes)):
             size *= 2
         self._shift = np.uint64(64 - size.bit_length() + 1)
         marked = np.zeros(size, bool)
@@ -104,12 +121,12 @@ class KeySet:
         self._marked = np.packbits(marked, bitorder="little")
 
     def __len__(self) -> int:
-        return len(self.files)
+        return len(self._files)
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the set takes."""
-        arrays = (self._hashes, self._order, self.files, self._marked)
+        arrays = (self._hashes, self._starts, self._files, self._marked)
         total: int = sum(array.nbytes for array in arrays) + sum(column.nbytes for column in self.columns)
         return total
 
@@ -124,25 +141,63 @@ class KeySet:
         places = np.searchsorted(self._hashes, hashes[rows])
         found = []
         while len(rows):
-            # Few keys have the hash of another one; a key that several files delete is there several times.
+            # Few keys have the hash of another one.
             inside = places < len(self._hashes)
             inside[inside] = self._hashes[places[inside]] == hashes[rows[inside]]
             rows, places = rows[inside], places[inside]
-            keys = self._order[places]
-            good = np.ones(len(rows), bool) if applying is None else applying[self.files[keys]]
-            if good.any():
-                here, there = pa.array(rows[good]), pa.array(keys[good])
-                good[good] = equal_keys(
-                    [column.take(here) for column in columns], [column.take(there) for column in self.columns]
-                )
-            found.append(rows[good])
-            rows, places = rows[~good], places[~good] + 1
+            here, there = pa.array(rows), pa.array(places)
+            equal = equal_keys(
+                [column.take(here) for column in columns], [column.take(there) for column in self.columns]
+            )
+            found.append(rows[equal] if applying is None else rows[equal][self._apply(places[equal], applying)])
+            rows, places = rows[~equal], places[~equal] + 1
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     def united(self, other: KeySet) -> KeySet:
         """The keys of both."""
         columns = [pa.concat_arrays(pair) for pair in zip(self.columns, other.columns, strict=True)]
-        return KeySet(columns, self.types, np.concatenate((self.files, other.files)))
+        counts = np.concatenate((np.diff(self._starts), np.diff(other._starts)))
+        return KeySet(columns, self.types, np.concatenate((self._files, other._files)), counts)
+
+    def _apply(self, entries: Ints, applying: Mask) -> Mask:
+        """Whether any file of each of some entries applies."""
+        # The rows of a batch have few different keys of those that many files delete.
+        distinct, inverse = np.unique(entries, return_inverse=True)
+        if not len(distinct):
+            return np.zeros(0, bool)
+        firsts, counts = self._starts[distinct], self._starts[distinct + 1] - self._starts[distinct]
+        offsets = np.cumsum(counts) - counts
+        places = np.arange(int(counts.sum())) + np.repeat(firsts - offsets, counts)
+        some: Mask = np.logical_or.reduceat(applying[self._files[places]], offsets)
+        return some[inverse]
+
+
+def _first_of_equal(columns: Sequence[pa.Array], hashes: Words, order: Ints) -> Mask:
+    """Which rows, in an order by their hashes, are the first of their key; puts equal ones side by side in ``order``.
+
+    Keys that share a hash with others are few: these are put in order one by one.
+    """
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = hashes[1:] != hashes[:-1]
+    again = np.flatnonzero(~is_new)
+    if not len(again):
+        return is_new
+    differ = again[~_equal_rows(columns, order[again], order[again - 1])]
+    starts = np.flatnonzero(is_new)
+    for run in np.unique(np.searchsorted(starts, differ, side="right") - 1).tolist():
+        start, stop = int(starts[run]), int(starts[run + 1]) if run + 1 < len(starts) else len(order)
+        left = order[start:stop].copy()
+        while len(left):
+            same = _equal_rows(columns, left, np.full(len(left), left[0]))
+            order[start : start + int(same.sum())] = left[same]
+            is_new[start] = True
+            start, left = start + int(same.sum()), left[~same]
+    return is_new
+
+
+def _equal_rows(columns: Sequence[pa.Array], some: Ints, others: Ints) -> Mask:
+    here, there = pa.array(some), pa.array(others)
+    return equal_keys([column.take(here) for column in columns], [column.take(there) for column in columns])
 
 
 def _codes(column: pa.Array, kind: IcebergType) -> Words:

@@ -22,7 +22,7 @@ from icefield.manifest import DataFile
 from icefield.puffin import decode_vector
 from icefield.puffin.reader import read_range
 from icefield.scan.column_projection import ColumnProjection
-from icefield.scan.opening import counted, open_file
+from icefield.scan.opening import deleted_rows, open_file
 from icefield.schema import Schema
 from icefield.storage import FileIO
 from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
@@ -81,8 +81,15 @@ def position_delete_batches(
 ) -> Iterator[tuple[pa.Array, npt.NDArray[np.int64]]]:
     """The rows of a position delete file: paths, which may be a dictionary, and positions.
 
-    ``path``: the data file whose rows are wanted; others may come with them. Raises ``InvalidFile``.
+    A row without a path applies to nothing and is left out. ``path``: the data file whose rows are wanted; others may
+    come with them. Raises ``InvalidFile``.
     """
+    for paths, positions in stored_position_deletes(io, file, path):
+        yield named_positions(file, paths, positions)
+
+
+def stored_position_deletes(io: FileIO, file: DataFile, path: str | None = None) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """The paths and positions of a position delete file as they are stored, nulls among them."""
     abilities = io.file_format(file.file_format).abilities
     with open_file(io, file) as reader:
         projection = ColumnProjection.resolve(
@@ -101,17 +108,22 @@ def position_delete_batches(
             batch_rows=_BATCH_ROWS,
             dictionaries=projection.held_dictionaries if FormatAbility.DICTIONARIES in abilities else frozenset(),
         )
-        for batch in counted(file, reader, request):
-            made = projection.apply(batch)
-            paths, positions = made.columns
-            if paths.null_count or positions.null_count:
-                raise InvalidFile(
-                    f"{file.file_path} deletes a row without a path or a position", location=file.file_path
-                )
-            values = positions.to_numpy()
-            if len(values) and values.min() < 0:
-                raise InvalidFile(f"{file.file_path} deletes a row at {values.min()}", location=file.file_path)
-            yield paths, values
+        for batch in deleted_rows(io, file, reader, request):
+            paths, positions = projection.apply(batch).columns
+            yield paths, positions
+
+
+def named_positions(file: DataFile, paths: pa.Array, positions: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The rows that have a path. Raises ``InvalidFile`` for a position that is none."""
+    if paths.null_count:
+        named = paths.is_valid()
+        paths, positions = paths.filter(named), positions.filter(named)
+    if positions.null_count:
+        raise InvalidFile(f"{file.file_path} deletes a row without a position", location=file.file_path)
+    values = positions.to_numpy()
+    if len(values) and values.min() < 0:
+        raise InvalidFile(f"{file.file_path} deletes a row at {values.min()}", location=file.file_path)
+    return paths, values
 
 
 def _by_path(paths: Any, positions: npt.NDArray[np.int64]) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:

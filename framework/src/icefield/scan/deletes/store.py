@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from icefield.base import reset_after_fork
 from icefield.manifest import DataFile, DataFileContent
 from icefield.scan.deletes.equality import EqualityDeletes, KeyLookup, key_ids
 from icefield.scan.deletes.kept import Kept
@@ -35,7 +36,15 @@ _MOST_SHARED: Final = 2
 """Scans of which a process keeps the deletes: an executor's process reads chunks of one after another."""
 
 _SHARED: dict[str, DeleteStore] = {}
-_SHARING: Final = Lock()
+_SHARING = Lock()
+
+
+def _share_nothing() -> None:
+    global _SHARED, _SHARING
+    _SHARED, _SHARING = {}, Lock()
+
+
+reset_after_fork(_share_nothing)
 
 Passes = Callable[[], Iterator[KeyLookup]]
 
@@ -104,6 +113,10 @@ class DeleteStore:
         self._context = context
         self._most = most
         self._positions: Kept[Any] = Kept(most)
+        self._begin()
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
         self._lock = Lock()
         self._equality: dict[tuple[int, ...], EqualityDeletes] = {}
 

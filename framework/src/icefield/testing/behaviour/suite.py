@@ -21,10 +21,11 @@ from icefield.testing.behaviour.files import FileChecks
 from icefield.testing.behaviour.names import NameChecks
 from icefield.testing.behaviour.namespaces import NamespaceChecks
 from icefield.testing.behaviour.races import RaceChecks
+from icefield.testing.behaviour.returns import ReturnChecks
 from icefield.testing.behaviour.travel import TravelChecks
 
 
 class TableBehaviourSuite(
-    NamespaceChecks, CreationChecks, NameChecks, ChangeChecks, FileChecks, RaceChecks, TravelChecks
+    NamespaceChecks, CreationChecks, NameChecks, ChangeChecks, ReturnChecks, FileChecks, RaceChecks, TravelChecks
 ):
     """Checks of ``icefield.Catalog`` over one backend, one commit strategy and one storage."""

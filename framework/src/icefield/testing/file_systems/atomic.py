@@ -9,14 +9,15 @@ from collections.abc import Callable
 import pytest
 
 from icefield.abc import FileSystem, FileSystemAbility, PutMode
-from icefield.errors import FileExists, FileMissing, UnsupportedFeature
+from icefield.errors import FileExists, FileMissing, IcefieldError, NotDurable, UnsupportedFeature
 from icefield.testing.file_systems import dying
 from icefield.testing.file_systems.base import ROUNDS, FileSystemChecks, race
-from icefield.testing.file_systems.steps import between_steps
+from icefield.testing.file_systems.steps import between_steps, failing_when_done
 from icefield.testing.processes import ended, ran
 
 BODY = b"0123456789abcdef" * 16_384
 OLD = b"as it was before"
+_MOST_CALLS = 60
 
 
 class AtomicChecks(FileSystemChecks):
@@ -119,6 +120,36 @@ class AtomicChecks(FileSystemChecks):
         self.raw_put(f"{root}/old", BODY)
         self._watch(file_system, f"{root}/f", {None, BODY}, lambda at: file_system.rename(f"{root}/old", at))
         assert self.raw_get(f"{root}/old") is None
+
+    def test_a_step_that_was_done_and_failed_is_not_called_a_failure(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, the file was published, the system call then reported an error, as on a network disk whose
+        reply was lost, and the error that is raised says that nothing happened: look whether the file is there under
+        both names, or raise a ``StorageError`` that is ``retryable``."""
+        calls: dict[str, Callable[[str], object]] = {}
+        if FileSystemAbility.ATOMIC_CREATE in file_system.abilities:
+            calls["put(CREATE)"] = lambda at: file_system.put(at, BODY, PutMode.CREATE)
+        if FileSystemAbility.ATOMIC_RENAME in file_system.abilities:
+            calls["rename"] = lambda at: file_system.rename(f"{at}-old", at)
+        for name, call in calls.items():
+            for number in range(_MOST_CALLS):
+                location = f"{root}/{name.partition('(')[0]}-{number}/f"
+                if name == "rename":
+                    self.raw_put(f"{location}-old", BODY)
+                error: Exception | None = None
+                with failing_when_done(number) as made:
+                    try:
+                        call(location)
+                    except Exception as found:
+                        error = found
+                story = f"{name}, EIO after {', '.join(made[: number + 1])}: {error!r}"
+                if error is None:
+                    assert self.raw_get(location) == BODY, f"said to be done, and is not: {story}"
+                else:
+                    assert isinstance(error, IcefieldError), f"not one of Icefield's errors: {story}"
+                    left_open = error.retryable or isinstance(error, NotDurable)
+                    assert left_open or self.raw_get(location) is None, f"published, and called a failure: {story}"
+                if len(made) <= number:
+                    break
 
     def test_a_process_that_dies_while_it_writes_leaves_no_part(self, file_system: FileSystem, root: str) -> None:
         """If this fails, a part of the file is under its final name when the writer dies: ``put(CREATE)`` must leave

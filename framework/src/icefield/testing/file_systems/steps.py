@@ -1,9 +1,10 @@
-"""Looking at the store between the steps of a call: what another process would see, or a crash would leave."""
+"""Looking at the store between the steps of a call, and letting one of its system calls fail when it is done."""
 
 # See docs/decisions/0038.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
@@ -17,6 +18,10 @@ from icefield.abc import FileSystem
 _CONTRACTS: Final = "icefield.abc."
 # Calls of compiled functions after which a store may have changed, by their modules.
 _REACHING_OUT: Final = frozenset({"posix", "nt", "io", "_io", "_socket", "_ssl"})
+_OF_THE_SYSTEM: Final = frozenset({"posix", "nt", "_socket", "_ssl"})
+_SYSTEM_CALLS: Final = frozenset(
+    {"link", "rename", "replace", "unlink", "mkdir", "open", "write", "close", "fsync", "fdatasync", "stat", "send"}
+)
 
 
 @contextmanager
@@ -76,6 +81,32 @@ def _sources(file_system: FileSystem) -> tuple[str, ...]:
 
 
 def _reaches_out(function: Any) -> bool:
+    return _module(function) in _REACHING_OUT
+
+
+def _module(function: Any) -> str:
     owner = getattr(function, "__self__", None)
-    module = getattr(function, "__module__", None) or type(owner).__module__
-    return module in _REACHING_OUT
+    module: str = getattr(function, "__module__", None) or type(owner).__module__
+    return module
+
+
+@contextmanager
+def failing_when_done(number: int) -> Iterator[list[str]]:
+    """Let the system call with that number, of this thread, raise EIO when it is done; the names of those made.
+
+    So does a network disk whose reply was lost.
+    """
+    made: list[str] = []
+
+    def profile(_frame: FrameType, event: str, argument: Any) -> None:
+        if event == "c_return" and argument.__name__ in _SYSTEM_CALLS and _module(argument) in _OF_THE_SYSTEM:
+            made.append(argument.__name__)
+            if len(made) == number + 1:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        yield made
+    finally:
+        sys.setprofile(before)

@@ -184,6 +184,13 @@ class WritingChecks(FormatChecks):
         assert file_format.extension
         assert not file_format.extension.startswith(".")
 
+    def test_its_files_begin_with_its_magic(self, file_format: FileFormat) -> None:
+        """If this fails, files without a suffix are not recognised, or those of other formats are taken for its own."""
+        assert isinstance(file_format.magic, bytes)
+        for rows in (0, 10):
+            location, _ = self.write(file_format, *flat_table(rows))
+            assert MemoryFileSystem.files[location][0].startswith(file_format.magic)
+
     def test_a_closed_reader_has_closed_its_input(self, file_format: FileFormat) -> None:
         """If this fails, each file that is read costs an open connection."""
         schema, table = flat_table(10)

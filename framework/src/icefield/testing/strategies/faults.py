@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
+from typing import Final
 
 import pytest
 
-from icefield.abc import Committed, Conflict, FileSystem
-from icefield.errors import CommitStateUnknown, IcefieldError
+from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem
+from icefield.errors import CommitStateUnknown, IcefieldError, NoSuchTable, StorageError
 from icefield.testing.faults import Fault, FaultyFileSystem
 from icefield.testing.service_faults import RequestFault, RequestFaults
 from icefield.testing.strategies.base import StrategyChecks
 
 _STEPS = 40
+
+_ERRORS: Final[dict[str, Callable[[], BaseException]]] = {
+    "storage error": lambda: StorageError("said to have failed"),
+    "os error": lambda: OSError(errno.EIO, "Input/output error"),
+    "memory error": MemoryError,
+    "interrupt": KeyboardInterrupt,
+}
 
 
 class FaultChecks(StrategyChecks):
@@ -31,6 +40,63 @@ class FaultChecks(StrategyChecks):
             outcome = self.outcome(self.strategy(faulty, place), pointer, proposal)
             self.check_outcome(file_system, place, outcome, faulty.calls)
             if len(faulty.calls) <= step:
+                break
+
+    @pytest.mark.parametrize("error", _ERRORS)
+    def test_a_step_that_was_done_and_failed_is_not_called_a_failure(
+        self, file_system: FileSystem, location: str, error: str
+    ) -> None:
+        """If this fails, the commit is made, and an error after its atomic step says that it is not, so that a job that
+        repeats it doubles its rows: read back after any error of that step, or raise ``CommitStateUnknown``."""
+        for step in range(_STEPS):
+            place = f"{location}/done-{error.replace(' ', '-')}-{step}"
+            pointer = self.create(file_system, place)
+            faulty = FaultyFileSystem(file_system, _raises_at(step, _ERRORS[error]()))
+            proposal = self.changed(file_system, pointer, "mine", "1")
+            outcome: object
+            try:
+                outcome = self.strategy(faulty, place).commit(pointer, proposal)
+            except (KeyboardInterrupt, Exception) as raised:
+                outcome = raised
+            current = self.pointer(self.strategy(file_system, place))
+            assert current is not None, f"the table is gone: {faulty.calls}"
+            happened = "mine" in self.read(file_system, current).properties
+            story = f"{outcome!r} after {faulty.calls}"
+            if isinstance(outcome, Committed):
+                assert happened, f"said to be committed and is not: {story}"
+            elif not isinstance(outcome, CommitStateUnknown | KeyboardInterrupt):
+                assert not happened, f"made, and called a failure: {story}"
+            if len(faulty.calls) <= step:
+                break
+
+    @pytest.mark.parametrize("verdict", ["lose-request", "lose-reply"])
+    def test_a_drop_that_meets_a_fault_says_what_is_so(
+        self, file_system: FileSystem, location: str, service: RequestFaults | None, verdict: str
+    ) -> None:
+        """If this fails, ``drop`` returns and the table is there, or fails and the table is gone: after a lost reply
+        look for the table, or raise ``CommitStateUnknown``."""
+        for step in range(_STEPS):
+            place = f"{location}/drop-{verdict}-{step}"
+            self.create(file_system, place)
+            if service is None:
+                faulty = FaultyFileSystem(file_system, _at(step, verdict))
+                outcome = self._dropped(self.strategy(faulty, place))
+                made = len(faulty.calls)
+            else:
+                strategy = self.strategy_through(service, file_system, place)
+                self.pointer(strategy)
+                service.arm(_only(step, verdict))
+                outcome = self._dropped(strategy)
+                made = service.count
+                service.disarm()
+            found = self.pointer(self.strategy(file_system, place))
+            story = f"{outcome!r}, {verdict} at step {step} of {made}"
+            if outcome is None or isinstance(outcome, NoSuchTable):
+                assert found is None, f"said to be dropped, and the table is there: {story}"
+            elif not isinstance(outcome, CommitStateUnknown):
+                assert isinstance(outcome, IcefieldError), f"not one of Icefield's errors: {story}"
+                assert found is not None, f"said to have failed, and the table is gone: {story}"
+            if made <= step:
                 break
 
     def test_a_connection_that_stays_down_deletes_nothing_published(
@@ -143,6 +209,13 @@ class FaultChecks(StrategyChecks):
                 break
         return made
 
+    def _dropped(self, strategy: CommitStrategy) -> Exception | None:
+        try:
+            strategy.drop()
+        except Exception as error:
+            return error
+        return None
+
     def _needs_service(self, service: RequestFaults | None) -> RequestFaults:
         """Skip a check of lost replies where the strategy asks nothing but its file system."""
         if service is None:
@@ -152,6 +225,10 @@ class FaultChecks(StrategyChecks):
 
 def _at(step: int, verdict: str) -> Fault:
     return lambda number, _name, _location: verdict if number == step else None
+
+
+def _raises_at(step: int, error: BaseException) -> Fault:
+    return lambda number, _name, _location: error if number == step else None
 
 
 def _from(step: int, verdict: str) -> Fault:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
+from icefield.base import lazy
 from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
@@ -24,17 +24,17 @@ class HeadDeletes:
     def __init__(self, head: Head) -> None:
         self._head = head
 
-    @cached_property
+    @lazy
     def scan(self) -> ScanContext:
         """What all rows of the head are read with."""
         return TableScan(metadata=self._head.metadata, io=self._head.io).context
 
-    @cached_property
+    @lazy
     def store(self) -> DeleteStore:
         """What was read of delete files."""
         return DeleteStore(self.scan)
 
-    @cached_property
+    @lazy
     def _index(self) -> DeleteIndex | None:
         head = self._head
         manifests = [manifest for _, manifest in head.live(ManifestContent.DELETES)]

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument
-from icefield.expressions import AlwaysFalse, BooleanExpression, BoundPredicate, Op, conjunction
+from icefield.expressions import AlwaysFalse, BooleanExpression, BoundPredicate, Op, conjunction, disjunction
 from icefield.schema import Schema
+from icefield.types import NestedField
 from icefield.types.arrow.nested import times_as_numbers
 from icefield.types.arrow.pieces import one_array
 from icefield.types.values import distinct, from_arrow_scalar
@@ -25,11 +26,14 @@ _FEWEST_BITS, _MOST_BITS = 16, 25
 
 
 class Keys:
-    """The keys of given rows, to be met by the rows of batches. A null in a key equals nothing."""
+    """The keys of given rows, to be met by the rows of batches. A null in a key equals nothing.
+
+    Floats are equal as in Spark's joins: NaN equals NaN, and -0.0 equals 0.0.
+    """
 
     def __init__(self, rows: pa.Table, names: Sequence[str]) -> None:
         self.names = list(names)
-        self.table = rows.select(self.names)
+        self.table = _settled(rows.select(self.names))
         self._index = _NumberIndex.of(self.table)
         self._indexed = self._with_row_numbers(self.table, "given")
 
@@ -52,20 +56,15 @@ class Keys:
         parts: list[BooleanExpression] = []
         for name in self.names:
             field, column = schema.find_field((name,)), self.table[name]
-            bounds = pc.min_max(column) if _is_ordered(column.type) else None
             if column.null_count == len(column):
                 return AlwaysFalse()
-            if bounds is None:
-                continue
-            for op, end in ((Op.GT_EQ, "min"), (Op.LT_EQ, "max")):
-                value = from_arrow_scalar(field.field_type, bounds[end])
-                if value == value:  # NaN bounds nothing
-                    parts.append(BoundPredicate(op, field, (field.name,), value))
+            if _is_ordered(column.type):
+                parts.append(_between_ends(field, column))
         return conjunction(parts)
 
     def join(self, batch: pa.RecordBatch) -> tuple[Ints, Ints]:
         """The pairs of rows of the batch and given rows that have the same key, in the order of the batch's rows."""
-        table = pa.Table.from_batches([batch.select(self.names)]).replace_schema_metadata(None)
+        table = _settled(pa.Table.from_batches([batch.select(self.names)]).replace_schema_metadata(None))
         if self._index is None or table.schema.types != self.table.schema.types:
             return self._joined(table, self._indexed)
         here, given = self._index.candidates(table)
@@ -171,6 +170,34 @@ def _unequal(one: pa.Array, other: pa.Array) -> Ints:
         unequal = pc.and_not(unequal, both)
     nulls = pc.xor(one.is_null(), other.is_null())
     return np.asarray(pc.or_(pc.fill_null(unequal, False), nulls))
+
+
+def _settled(table: pa.Table) -> pa.Table:
+    """Keys whose floats are equal where their bits are: with one NaN and one zero."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            column = table.column(place)
+            nan, zero = pa.scalar(float("nan"), field.type), pa.scalar(0.0, field.type)
+            # -0.0 and 0.0 add up to 0.0; no other number changes.
+            settled = pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
+            table = table.set_column(place, field, settled)
+    return table
+
+
+def _between_ends(field: NestedField, column: pa.ChunkedArray) -> BooleanExpression:
+    """The rows between the least and the greatest of some values, not all of which are null."""
+    path, parts = (field.name,), list[BooleanExpression]()
+    if pa.types.is_floating(column.type):
+        is_nan = pc.fill_null(pc.is_nan(column), False)
+        if pc.any(is_nan).as_py():
+            parts.append(BoundPredicate(Op.IS_NAN, field, path))
+            column = column.filter(pc.invert(is_nan))
+    if column.null_count < len(column):
+        ends = pc.min_max(column)
+        least, greatest = (from_arrow_scalar(field.field_type, ends[end]) for end in ("min", "max"))
+        low = BoundPredicate(Op.GT_EQ, field, path, least)
+        parts.append(conjunction([low, BoundPredicate(Op.LT_EQ, field, path, greatest)]))
+    return disjunction(parts)
 
 
 def _string(scalar: pa.Scalar) -> Any:

@@ -5,6 +5,8 @@ For formats whose library cannot read a part of a nested column. Nothing is copi
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import pyarrow as pa
 
 from icefield.errors import InvalidArgument
@@ -15,10 +17,28 @@ def prune_batch(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
 
     Raises ``InvalidArgument`` when the batch has no such column or one of another kind.
     """
-    arrays = [prune_array(_child(batch.schema, batch.columns, field), field.type, field.name) for field in columns]
+    found = arrays_named(batch.schema, batch.columns, columns)
+    arrays = [prune_array(array, field.type, field.name) for array, field in zip(found, columns, strict=True)]
     if not arrays:
         return batch.select([])  # which keeps the number of rows
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+def arrays_named(held: Iterable[pa.Field], arrays: Sequence[pa.Array], wanted: Iterable[pa.Field]) -> list[pa.Array]:
+    """The array of each wanted field, found by its name among the held fields and their arrays.
+
+    Raises ``InvalidArgument`` for a wanted name that no held field has, or more than one.
+    """
+    by_name: dict[str, list[pa.Array]] = {}
+    for field, array in zip(held, arrays, strict=True):
+        by_name.setdefault(field.name, []).append(array)
+    chosen = []
+    for field in wanted:
+        found = by_name.get(field.name, [])
+        if len(found) != 1:
+            raise InvalidArgument(f"{len(found)} columns are named '{field.name}'; exactly one is needed")
+        chosen.append(found[0])
+    return chosen
 
 
 def prune_array(array: pa.Array, wanted: pa.DataType, name: str = "") -> pa.Array:
@@ -46,7 +66,8 @@ def _prune_struct(array: pa.StructArray, wanted: pa.StructType, name: str) -> pa
     have = [array.type.field(i) for i in range(array.type.num_fields)]
     # field() respects the slice of the parent, and leaves its nulls to the validity that is handed on.
     children = [array.field(i) for i in range(len(have))]
-    made = [prune_array(_child(have, children, field), field.type, f"{name}.{field.name}") for field in fields]
+    found = arrays_named(have, children, fields)
+    made = [prune_array(child, field.type, f"{name}.{field.name}") for child, field in zip(found, fields, strict=True)]
     if not made:
         return pa.Array.from_buffers(wanted, len(array), [_validity(array)], array.null_count)
     mask = array.is_null() if array.null_count else None
@@ -61,10 +82,3 @@ def _rebuilt(array: pa.Array, wanted: pa.DataType, children: list[pa.Array]) -> 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
     return array.is_valid().buffers()[1] if array.null_count else None
-
-
-def _child(fields: pa.Schema | list[pa.Field], arrays: list[pa.Array], wanted: pa.Field) -> pa.Array:
-    found = [array for field, array in zip(fields, arrays, strict=True) if field.name == wanted.name]
-    if len(found) != 1:
-        raise InvalidArgument(f"{len(found)} columns are named '{wanted.name}'; exactly one is needed")
-    return found[0]

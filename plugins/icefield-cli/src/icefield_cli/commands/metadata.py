@@ -17,4 +17,5 @@ def run(context: Context, table: str) -> None:
     """Run the command."""
     found = context.table(table)  # whose metadata has been read and checked, bounds and all
     data = found.io.read_metadata(found.metadata_location)
-    output.print_record(json.loads(inflated(data, found.metadata_location)), json=True)
+    # Without --output it is the file, which programs may read as metadata; with it, it is like any JSON of a command.
+    output.print_record(json.loads(inflated(data, found.metadata_location)), json=True, ids=context.json)

@@ -34,5 +34,5 @@ def run(context: Context, table: str, snapshot: int | None, before: int | None, 
             change.rollback_to_snapshot(snapshot)
         change.commit()
     now = context.table(table).current_snapshot()
-    ids = {"before": old and old.snapshot_id, "snapshot_id": now and now.snapshot_id}
+    ids = {"before": old and str(old.snapshot_id), "snapshot_id": now and now.snapshot_id}
     context.say(f"{table} is at snapshot {ids['snapshot_id']}; it was at {ids['before']}", **ids)

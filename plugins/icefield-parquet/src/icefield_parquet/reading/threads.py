@@ -5,7 +5,6 @@ Threads that end leave memory behind which the next ones do not find; these stay
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -13,6 +12,7 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
+from icefield.toolkit import reset_after_fork
 
 _MOST: Final = 8
 
@@ -47,6 +47,4 @@ def divided(work: Callable[..., _Result], tasks: Iterable[tuple[Any, ...]]) -> l
         wait(started)
 
 
-if hasattr(os, "register_at_fork"):
-    # Threads are not there in a child: it makes its own.
-    os.register_at_fork(after_in_child=threads.cache_clear)
+reset_after_fork(threads.cache_clear)

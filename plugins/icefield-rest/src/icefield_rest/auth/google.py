@@ -10,6 +10,7 @@ import google.auth
 from google.auth.exceptions import GoogleAuthError
 from google.auth.transport.requests import Request
 from icefield.errors import AccessDenied
+from icefield.toolkit import reset_after_fork
 
 from icefield_rest.auth.authenticator import Authenticator, Unsigned
 
@@ -27,8 +28,12 @@ class Google(Authenticator):
         given = (scope.strip() for scope in properties.get("gcp.auth.scopes", _SCOPE).split(","))
         self._scopes = [scope for scope in given if scope]
         self._project = properties.get("gcp.auth.quota-project")
-        self._lock = threading.Lock()
         self._found: Any = None
+        self._unlock()
+        reset_after_fork(self._unlock)
+
+    def _unlock(self) -> None:
+        self._lock = threading.Lock()
 
     def headers(self, request: Unsigned) -> Mapping[str, str]:
         made: dict[str, str] = {}

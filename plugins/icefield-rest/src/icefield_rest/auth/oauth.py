@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 from icefield.errors import AccessDenied, InvalidArgument, StorageError
-from icefield.toolkit import decodable, is_true, whole_number
+from icefield.toolkit import decodable, is_true, reset_after_fork, whole_number
 
 from icefield_rest.auth.authenticator import Authenticator, Unsigned
 from icefield_rest.auth.basic import basic
@@ -86,13 +86,17 @@ class OAuth(Authenticator):
         self._exchanges = is_true(properties, "token-exchange-enabled", True)
         self._renews = is_true(properties, "token-refresh-enabled", True)
         self._basic = is_true(properties, "rest.auth.oauth2.basic-client", False)
-        self._lock = threading.Lock()
+        self._unlock()
         self._held: Held | None = None
         if properties.get("token"):
             stated = whole_number(properties, "token-expires-in-ms", 3_600_000, 1) / 1_000
             self._held = held_of(properties["token"], None, default=stated)
         elif self._client is None and self._subject is None:
             raise InvalidArgument(f"catalog '{name}' with rest.auth.type=oauth2 needs 'token' or 'credential'")
+        reset_after_fork(self._unlock)
+
+    def _unlock(self) -> None:
+        self._lock = threading.Lock()
 
     def headers(self, request: Unsigned) -> Mapping[str, str]:
         return _bearer(self.token())

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -25,6 +25,8 @@ Values = Mapping[str, str | None]
 """What names of folders say of a file: strings by the names of columns."""
 
 _FORMATS = ("parquet", "orc", "avro")
+_SHORT = {"parquet": ("parq", "pq")}
+"""Other suffixes of a format; Impala writes ``.parq``."""
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -34,11 +36,13 @@ class _Files:
 
     place: str
     found: Mapping[str, Values]
+    file_format: str | None = None
+    """The format of all of them, where that was stated."""
 
     def where(self, wanted: Mapping[str, str]) -> _Files:
         """Those in partitions with certain values."""
         fits = {each for each, values in self.found.items() if wanted.items() <= values.items()}
-        return _Files(self.place, {each: values for each, values in self.found.items() if each in fits})
+        return replace(self, found={each: values for each, values in self.found.items() if each in fits})
 
     def stated(self, context: Context, schema: Schema) -> dict[str, dict[str, Any]]:
         """What their folders say of columns of a table, as values of these."""
@@ -64,6 +68,7 @@ def add_files(context: Context, table: Table, given: Mapping[str, Any]) -> Seque
         files.found,
         check_duplicate_files=given.get("check_duplicate_files", True),
         partition_values=files.stated(context, table.schema()),
+        file_format=files.file_format,
     )
     snapshot = table.current_snapshot()
     partitions = 0 if snapshot is None else int(snapshot.summary.get("changed-partition-count", 0))
@@ -124,9 +129,15 @@ def _files_in(context: Context, kind: str, folder: str) -> _Files:
     for each in context.catalog.io.list_files(root):
         *folders, name = each.location.partition(f"{root}/")[2].split("/")
         hidden = any(part.startswith((".", "_")) and "=" not in part for part in (*folders, name))
-        if name.lower().endswith(f".{kind}") and not hidden:
+        if not hidden and _may_be(kind, name):
             found[each.location] = _values(folders)
-    return _Files(folder, found)
+    return _Files(folder, found, kind)
+
+
+def _may_be(kind: str, name: str) -> bool:
+    """Whether a file in a folder of a format is of it: by its suffix, or since it has none, as those of Hive."""
+    _, dot, suffix = name.lower().rpartition(".")
+    return suffix == kind or not dot or suffix in _SHORT.get(kind, ())
 
 
 def _files_of_spark(session: SparkSession, parts: tuple[str, ...]) -> _Files:

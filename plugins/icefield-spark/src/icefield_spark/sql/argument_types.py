@@ -7,7 +7,6 @@ resolved first, by a query of it alone over tables without rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from icefield.errors import InvalidArgument
 from pyspark.errors import PySparkException
@@ -15,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 from sqlglot import exp
 
+from icefield_spark.running import run_sql
 from icefield_spark.sql.calls import VERSION, calls_in
 
 _EMPTY = "icefield_empty_{}"
@@ -76,12 +76,10 @@ class ArgumentTypes:
 
     def _schema_of(self, query: str) -> DataType:
         string = query.replace("{", "{{").replace("}", "}}")
-        given: dict[str, Any] = {name: frame for name, frame in self._frames.items() if f"`{name}`" in string}
-        if not given:
-            return self._spark.sql(query).schema.fields[-1].dataType
+        given = {name: frame for name, frame in self._frames.items() if f"`{name}`" in string}
         for name in given:
             string = string.replace(f"`{name}`", f"{{{name}}}")
-        return self._spark.sql(string, **given).schema.fields[-1].dataType
+        return run_sql(self._spark, string if given else query, given).schema.fields[-1].dataType
 
 
 def _typed_alike(name: str, arguments: Sequence[exp.Expr]) -> exp.Expr:

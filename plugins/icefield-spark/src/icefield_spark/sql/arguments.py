@@ -10,6 +10,7 @@ from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.sql import SparkSession
 from sqlglot.tokenizer_core import TokenType
 
+from icefield_spark.running import run_sql
 from icefield_spark.sql.parsing import Cursor
 
 STRING: Final = "string"
@@ -97,7 +98,7 @@ def _values(spark: SparkSession, given: Mapping[str, str], known: Mapping[str, P
         kind = known[name].kind
         made = f"CAST(({value}) AS {kind})"
         columns.append(f"{f'unix_millis({made})' if kind == TIME else made} AS {name}")
-    found = spark.sql(f"SELECT {', '.join(columns)}").collect()[0].asDict()
+    found = run_sql(spark, f"SELECT {', '.join(columns)}").collect()[0].asDict()
     for name, value in found.items():
         if known[name].unsupported and value not in (None, False):
             raise UnsupportedFeature(f"the argument '{name}' is not supported: {known[name].unsupported}")

@@ -7,23 +7,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from icefield import Schema
-from icefield.errors import InvalidArgument
+from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 
 from icefield_spark.assignment import fits_strictly, stored_as
-from icefield_spark.quoting import quoted
+from icefield_spark.jvm import is_connected
+from icefield_spark.quoting import constant, quoted, spelt_type
 from icefield_spark.row_changes import optional_columns
 from icefield_spark.sql.columns import fold_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import default_of
-from icefield_spark.sql.parsing import Cursor
+from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.qualified import Relation, names_table
 from icefield_spark.sql.queries import setting
 from icefield_spark.sql.scopes import Fold
 
 Path = tuple[str, ...]
 """A column, or a field in one."""
+
+_BY_CHANCE = frozenset(
+    {"rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id"}
+    | {"spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length"}
+)
+"""Functions of Spark's that may give another value each time: through Spark Connect no plan tells of them."""
 
 
 def assignments(
@@ -87,6 +94,8 @@ def stored(
     query = f"{context.before}SELECT {', '.join(listed) or '1'} FROM {tables}{where}"
     frame = context.queries.frame(query, frames=frames)
     given = frame.schema
+    if condition:
+        _check_determined(context, frame, condition)
     if not values:
         return {}
     kinds = [_kind(columns, path) for path in values]
@@ -104,6 +113,26 @@ def stored(
     }
 
 
+def _check_determined(context: Context, frame: DataFrame, condition: str) -> None:
+    """Raise ``UnsupportedFeature`` where Spark says that a condition may hold of a row once and not the next time.
+
+    A clause of MERGE asks it for each column that it sets.
+    """
+    if is_connected(context.spark):
+        words = {token.text.lower() for token in Statement(condition).tokens}
+        is_determined = not words & _BY_CHANCE
+    else:
+        plan = frame._jdf.queryExecution().analyzed()
+        while plan.nodeName() != "Filter":
+            plan = plan.plan() if plan.nodeName() == "WithCTE" else plan.children().apply(0)
+        is_determined = plan.condition().deterministic()
+    if not is_determined:
+        raise UnsupportedFeature(
+            f"a condition of MERGE gives the same answer each time that it is asked: {condition:.200} may not; compute "
+            "it as a column of the source"
+        )
+
+
 def _kind(columns: spark.DataType, path: Sequence[str]) -> spark.DataType:
     for name in path:
         assert isinstance(columns, spark.StructType)
@@ -115,10 +144,10 @@ def _cast(value: str, given: spark.DataType, kind: spark.DataType, checks: bool)
     """A value in the type of its column. ``checks``: whether a cast fails for what does not fit."""
     if given == kind or isinstance(kind, spark.StructType | spark.ArrayType | spark.MapType):
         return f"({value})"
-    name = kind.simpleString()
+    name = spelt_type(kind)
     if checks or fits_strictly(given, kind):
         return f"CAST(({value}) AS {name})"
-    wrong = f"raise_error('a value does not fit into the type {name} of its column')"
+    wrong = f"raise_error({constant(f'a value does not fit into the type {name} of its column')})"
     return f"coalesce(try_cast(({value}) AS {name}), IF(({value}) IS NULL, NULL, {wrong}))"
 
 
@@ -138,7 +167,7 @@ def _value(kind: spark.DataType, old: str, path: Path, given: Mapping[Path, str]
     if not any(other[: len(path)] == path for other in given) or not isinstance(kind, spark.StructType):
         return old
     fields = [
-        f"'{each.name}', {_value(each.dataType, f'{old}.{quoted(each.name)}', (*path, each.name), given)}"
+        f"{constant(each.name)}, {_value(each.dataType, f'{old}.{quoted(each.name)}', (*path, each.name), given)}"
         for each in kind.fields
     ]
     return f"named_struct({', '.join(fields)})"

@@ -42,6 +42,26 @@ def column_of(context: Context, schema: Schema, name: str) -> str:
     return found[0]
 
 
+def spelling_of(context: Context, schema: Schema, name: str) -> str:
+    """The schema's own spelling of a column or nested field; the name as it is where it is none."""
+    if is_case_sensitive(context) or not schema.has_field(name, False) or schema.has_field(name):
+        return name
+    return str(schema.find_column_name(schema.find_field(name, False).field_id))
+
+
+def check_distinct(context: Context, names: Iterable[str]) -> None:
+    """Raise ``InvalidArgument`` for two columns that the session takes for one."""
+    fold, known = fold_of(context), dict[str, str]()
+    for name in names:
+        other = known.setdefault(fold(name), name)
+        if other is not name and other != name:
+            raise InvalidArgument(
+                f"columns '{other}' and '{name}' differ by case alone: rename one, or set spark.sql.caseSensitive to "
+                "true",
+                column=name,
+            )
+
+
 def partition_of(cursor: Cursor) -> dict[str, str | None]:
     """Take ``PARTITION (a = 1, b)``: values by column, None for a column without one."""
     given: dict[str, str | None] = {}

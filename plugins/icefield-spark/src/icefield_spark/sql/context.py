@@ -10,6 +10,7 @@ from icefield import Catalog, Table, View
 from icefield.writing import WriteContext
 from pyspark.sql import DataFrame, SparkSession
 
+from icefield_spark.running import run_sql
 from icefield_spark.sql.parsing import Cursor
 from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.sources import Names
@@ -41,7 +42,7 @@ class Context:
         """What Spark makes of the whole statement; queries in one that writes may read the catalog's tables."""
         statement = cursor.statement
         reads = any(statement.is_word(0, word) for word in ("CREATE", "INSERT", "MERGE", "UPDATE", "DELETE", "WITH"))
-        return self.queries.frame(statement.string) if reads else self.spark.sql(statement.string)
+        return self.queries.frame(statement.string) if reads else run_sql(self.spark, statement.string)
 
     def table(self, parts: tuple[str, ...]) -> Table | None:
         """The catalog's table of a name; None for what is Spark's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace as replace_fields
 from typing import Any
 
-from icefield import Catalog
+from icefield import Catalog, Schema
 from icefield.abc import CatalogAbility
 from icefield.errors import (
     InvalidArgument,
@@ -21,7 +21,14 @@ from pyspark.sql.types import StructType
 
 from icefield_spark.executors import for_executors
 from icefield_spark.sql import terms, views
-from icefield_spark.sql.columns import check_partition, column_of, equal_to, partition_of
+from icefield_spark.sql.columns import (
+    check_distinct,
+    check_partition,
+    column_of,
+    equal_to,
+    partition_of,
+    spelling_of,
+)
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import with_defaults
 from icefield_spark.sql.parsing import Cursor
@@ -109,14 +116,18 @@ def _create_table(context: Context, cursor: Cursor, how: str, *, external: bool 
     if cursor.is_over:
         if columns is None:
             raise InvalidArgument("a table needs columns: CREATE TABLE t (id bigint, ...), or AS SELECT")
+        check_distinct(context, columns.names)
         made = with_defaults(context.spark, from_spark_schema(columns), defaults)
+        partitions = _spelt(context, made, partitions)
         with begin(name, made, partition_spec=partitions, **options):
             return context.nothing()
     cursor.takes("AS")
     if columns is not None:
         raise InvalidArgument("a table that is created AS SELECT has the columns of the query; leave out the others")
     frame = context.queries.frame(cursor.rest())
+    check_distinct(context, frame.schema.names)
     made = from_spark_schema(frame.schema, optional=True)
+    partitions = _spelt(context, made, partitions)
     with begin(name, made, partition_spec=partitions, **options) as transaction:
         written = WriteContext.from_metadata(transaction.shape, transaction.context.io)
         task = for_executors(replace_fields(written, workers=1, buffer_bytes=BUFFER_BYTES))
@@ -253,6 +264,15 @@ def _partitioning(cursor: Cursor) -> tuple[StructType | None, list[tuple[str, ..
     if defaults:
         raise InvalidArgument("a column in PARTITIONED BY has no DEFAULT; name it among the columns")
     return columns, [(name, "identity") for name in columns.names]
+
+
+def _spelt(context: Context, schema: Schema, fields: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Terms of a partition spec with columns as the schema spells them, and fields named after them."""
+    made = []
+    for column, transform, *names in fields:
+        own = spelling_of(context, schema, column)
+        made.append((own, transform, *(own + name[len(column) :] for name in names)))
+    return made
 
 
 def _partition_field(item: Cursor) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
-from icefield_spark.sql.parsing import literal
+from icefield_spark.quoting import constant, spelt_type
+from icefield_spark.running import run_sql
 from icefield_spark.types import to_spark_type
 
 _AT_ONCE = 500
@@ -25,7 +26,7 @@ _AT_ONCE = 500
 def value_of(session: SparkSession, expression: str, kind: spark.DataType) -> Any:
     """What a constant expression of Spark's is, in a type. Raises ``InvalidArgument`` where it is none."""
     try:
-        made = session.sql(f"SELECT CAST(({expression}) AS {kind.simpleString()})").collect()[0][0]
+        made = run_sql(session, f"SELECT CAST(({expression}) AS {spelt_type(kind)})").collect()[0][0]
     except PySparkException as error:
         message = str(error).strip().splitlines()[0]
         raise InvalidArgument(f"{expression:.200} is no constant of type {kind.simpleString()}: {message}") from error
@@ -37,10 +38,10 @@ def values_of(session: SparkSession, strings: Sequence[str | None], kinds: Seque
     made: list[Any] = []
     for start in range(0, len(strings), _AT_ONCE):
         pieces = [
-            f"try_cast({'NULL' if string is None else literal(string)} AS {kind.simpleString()})"
+            f"try_cast({'NULL' if string is None else constant(string)} AS {spelt_type(kind)})"
             for string, kind in zip(strings[start : start + _AT_ONCE], kinds[start : start + _AT_ONCE], strict=True)
         ]
-        made += session.sql(f"SELECT {', '.join(pieces)}").collect()[0]
+        made += run_sql(session, f"SELECT {', '.join(pieces)}").collect()[0]
     return [_in_utc(value, kind) for value, kind in zip(made, kinds, strict=True)]
 
 
@@ -74,7 +75,7 @@ def default_of(schema: Schema, path: tuple[str, ...], value: str) -> str:
 def constant_of(field: NestedField) -> str:
     """The default that writers give a column, as Spark's expression of its type; a null where it has none."""
     kind, value = field.field_type, field.write_default
-    name = to_spark_type(kind).simpleString()
+    name = spelt_type(to_spark_type(kind))
     if value is None:
         return f"CAST(NULL AS {name})"
     match kind:
@@ -83,7 +84,7 @@ def constant_of(field: NestedField) -> str:
         case iceberg.FloatType() | iceberg.DoubleType():
             return f"CAST('{value!r}' AS {name})"
         case iceberg.StringType():
-            return literal(value)
+            return constant(value)
         case iceberg.DateType():
             return f"date_from_unix_date({value})"
         case iceberg.TimestamptzType():

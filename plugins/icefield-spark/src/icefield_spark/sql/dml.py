@@ -29,7 +29,7 @@ from icefield_spark.sql.assigning import assignments, by_column, stored
 from icefield_spark.sql.columns import fold_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor
-from icefield_spark.sql.qualified import Qualifiers, Relation, take_name
+from icefield_spark.sql.qualified import Qualifiers, Relation, has_query, take_name
 from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.sources import METADATA_COLUMNS, Names, Source
 from icefield_spark.types import to_spark_schema
@@ -53,14 +53,19 @@ def target_of(context: Context, parts: tuple[str, ...], kind: str) -> Target | N
 
 
 def queries_on(
-    context: Context, target: Target, *, found: Mapping[str, Positions] | None = None, keys: KeyFilter | None = None
+    context: Context,
+    target: Target,
+    *,
+    found: Mapping[str, Positions] | None = None,
+    where: BooleanExpression | None = None,
+    keys: KeyFilter | None = None,
 ) -> Queries:
     """Queries in which ``TARGET`` is the table at the head of its branch, with the column ``ROW``.
 
-    ``found``: the rows of it that there are; ``keys``: what they have in a column.
+    ``found``: the rows of it that there are; ``where``: what they match; ``keys``: what they have in a column.
     """
     ref = None if target.branch == "main" else target.branch
-    source = Source((TARGET,), target.table, ref=ref, plan=target.plan, found=found, keys=keys)
+    source = Source((TARGET,), target.table, ref=ref, plan=target.plan, found=found, where=where, keys=keys)
     return Queries(context.spark, Names(context.spark, context.catalog, context.names.namespace, {TARGET: source}))
 
 
@@ -114,12 +119,17 @@ def update(context: Context, cursor: Cursor) -> DataFrame:
     frames = {TARGET: without_rows(context, target, schema, given.values())}
     assigned = by_column(columns, stored(context, columns, given, table, frames), alias)
     queries = queries_on(context, target)
-    found = places_in(target, queries.frame(context.before + condition.places()))
-    if not found:
-        return context.nothing()
     values = [f"{assigned.get(name, quoted(alias, name))} AS {quoted(name)}" for name in columns.names]
     listed = ", ".join([f"{UPDATE} AS {OPERATION}", *place_of(alias, target), *values])
-    changed = queries_on(context, target, found=found).frame(f"{context.before}SELECT {listed} FROM {table}")
+    query = f"{context.before}SELECT {listed} FROM {table}"
+    if has_query(condition.string) and any(map(has_query, given.values())):
+        # Both may ask one live source, which is to answer once: no second job after one that finds the rows.
+        changed = queries.frame(f"{query} WHERE {condition.string}")
+    else:
+        found = places_in(target, queries.frame(context.before + condition.places()))
+        if not found:
+            return context.nothing()
+        changed = queries_on(context, target, found=found).frame(query)
     commit_changes(context.spark, target, changed, concern=condition.concern(queries))
     return context.nothing()
 

@@ -34,8 +34,8 @@ def frame_of(
     selected = [*(columns if columns is not None else ("*",)), POSITION]
     if source.found is not None:
         return frame_at(spark, source.scan(None, selected), asked, source.plan, source.found)
-    if source.keys is not None:
-        where = conjunction([source.keys.bounds] if where is None else [where, source.keys.bounds])
+    if source.where is not None:
+        where = source.where if where is None else conjunction([where, source.where])
     return numbered_frame(spark, source.scan(where, selected), asked, source.plan, source.keys, only)
 
 

@@ -18,8 +18,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
 from icefield_spark.failures import cause_alone
+from icefield_spark.quoting import constant, spelt_type
 from icefield_spark.sql.calls import UNITS, VERSION
-from icefield_spark.sql.parsing import literal
 from icefield_spark.transforms import computed
 
 # From Spark 4.1 on.
@@ -61,7 +61,7 @@ def expression_of(
     if len(given) != wanted:
         raise InvalidArgument(f"system.{name} takes {wanted} argument{'s' * (wanted != 1)}, not {len(given)}")
     if name == VERSION:
-        return literal(icefield.__version__)
+        return constant(icefield.__version__)
     kinds = kinds_of()
     value, kind = given[-1], kinds[-1]
     source = _source(kind)
@@ -77,8 +77,8 @@ def expression_of(
     elif name == "truncate" and isinstance(kind, _SMALL):
         found = _narrowed(found, kind)
     # Spark has settled the type when it optimizes; were it another one, the result would be of another function.
-    wrong = literal(f"the argument of system.{name} is no {kind.simpleString()} here: cast it")
-    return f"if(typeof({value}) = {literal(kind.simpleString())}, {found}, raise_error({wrong}))"
+    wrong = constant(f"the argument of system.{name} is no {kind.simpleString()} here: cast it")
+    return f"if(typeof({value}) = {constant(kind.simpleString())}, {found}, raise_error({wrong}))"
 
 
 def _source(kind: spark.DataType) -> iceberg.IcebergType | None:
@@ -91,7 +91,7 @@ def _narrowed(number: str, kind: spark.DataType) -> str:
     """A number that may be less than the least one of a type, where it goes on at the greatest."""
     bits = 8 if isinstance(kind, spark.ByteType) else 16
     least, size = -(1 << bits - 1), 1 << bits
-    return f"CAST(if({number} < {least}, {number} + {size}, {number}) AS {kind.simpleString()})"
+    return f"CAST(if({number} < {least}, {number} + {size}, {number}) AS {spelt_type(kind)})"
 
 
 def _in_arrow(session: SparkSession, name: str, kind: spark.DataType) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import types as iceberg
-from icefield.expressions import AlwaysFalse, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual, conjunction
+from icefield.expressions import AlwaysFalse, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual
 from icefield.toolkit import to_arrow_type
 from icefield.types import IcebergType, NestedField
 from pyspark.sql import DataFrame
@@ -50,38 +50,47 @@ class Side:
     columns: Sequence[str]
 
 
-def source_keys(
-    target: Target, source: DataFrame, on: str, table: Side, given: Side, fold: Callable[[str], str]
-) -> KeyFilter | None:
-    """What rows of the table hold that meet a row of the source; None where the condition does not say.
+@dataclass(frozen=True)
+class KeyColumns:
+    """Columns of the table and of the source that are equal where rows meet."""
 
-    Rows that are left out meet none, so that the join gives the same without them.
-    """
+    pairs: Sequence[tuple[NestedField, str]]
+
+    def read(self, source: DataFrame) -> tuple[KeyFilter | None, list[BooleanExpression]]:
+        """What rows of the table hold that meet a row of the source, and what files of such rows match.
+
+        No filter of keys where they are too many. Rows that are left out meet none, so that the join gives the same
+        without them.
+        """
+        kinds = [each.field_type for each, _ in self.pairs]
+        chosen = source.select(
+            *(
+                f.col(quoted(other)).cast(to_spark_type(kind)).alias(f"c{at}")
+                for at, (kind, (_, other)) in enumerate(zip(kinds, self.pairs, strict=True))
+            )
+        )
+        with as_raised():
+            rows = chosen.mapInArrow(Distinct(), KEYS).collect()
+        found = [pa.ipc.open_stream(bytes(row.keys)).read_all() for row in rows]
+        columns = [_united([each.column(at) for each in found], kind) for at, kind in enumerate(kinds)]
+        every = [(each, column) for (each, _), column in zip(self.pairs, columns, strict=True) if column is not None]
+        if len(every) < len(columns):
+            return None, []
+        best, values = max(every, key=lambda each: len(each[1]))
+        return KeyFilter(best.name, values), [each for named, column in every for each in _bounds(named, column)]
+
+
+def key_columns(
+    target: Target, source: DataFrame, on: str, table: Side, given: Side, fold: Callable[[str], str]
+) -> KeyColumns | None:
+    """The columns that the condition of a merge compares; None where it does not say."""
     fields = {each.name: each for each in target.table.schema().fields}
     pairs = [
         (fields[mine], other)
         for mine, other in _equalities(on, table, given, fold)
         if _is_comparable(fields[mine].field_type, source.schema[other].dataType)
     ]
-    if not pairs:
-        return None
-    kinds = [each.field_type for each, _ in pairs]
-    chosen = source.select(
-        *(
-            f.col(quoted(other)).cast(to_spark_type(kind)).alias(f"c{at}")
-            for at, (kind, (_, other)) in enumerate(zip(kinds, pairs, strict=True))
-        )
-    )
-    with as_raised():
-        rows = chosen.mapInArrow(Distinct(), KEYS).collect()
-    found = [pa.ipc.open_stream(bytes(row.keys)).read_all() for row in rows]
-    columns = [_united([each.column(at) for each in found], kind) for at, kind in enumerate(kinds)]
-    if any(column is None for column in columns):
-        return None
-    every = [(each, column) for (each, _), column in zip(pairs, columns, strict=True) if column is not None]
-    bounds = conjunction([each for named, column in every for each in _bounds(named, column)])
-    best, values = max(every, key=lambda each: len(each[1]))
-    return KeyFilter(best.name, values, bounds)
+    return KeyColumns(pairs) if pairs else None
 
 
 def _united(columns: Sequence[pa.ChunkedArray], kind: IcebergType) -> pa.Array | None:

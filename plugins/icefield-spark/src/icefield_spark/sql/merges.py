@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 
 from icefield import Schema
 from icefield.errors import InvalidArgument
+from icefield.expressions import BooleanExpression, conjunction
 from icefield.metadata import MAIN_BRANCH
 from pyspark.sql import DataFrame
 
+from icefield_spark.keys import KeyFilter
 from icefield_spark.merging import add_columns
+from icefield_spark.pinning import pinned
 from icefield_spark.places import ROW
-from icefield_spark.quoting import quoted
+from icefield_spark.quoting import quoted, spelt_type
 from icefield_spark.row_changes import (
     DELETE,
     INSERT,
@@ -30,7 +33,7 @@ from icefield_spark.sql.columns import fold_of, is_case_sensitive
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import constant_of, default_of
 from icefield_spark.sql.dml import TARGET, queries_on, relation_of, target_of, without_rows
-from icefield_spark.sql.merge_keys import Side, source_keys
+from icefield_spark.sql.merge_keys import Side, key_columns
 from icefield_spark.sql.parsing import Cursor
 from icefield_spark.sql.qualified import Qualifiers, Relation, take_name
 
@@ -114,33 +117,49 @@ def merge(context: Context, cursor: Cursor) -> DataFrame:
         sides, clauses = _evolved(context, cursor, sides, source)
     else:
         clauses = _clauses(context, cursor, sides, source)
-    source = source.persist()  # what it gives must be the same each time
-    try:
-        _run(context, sides, source, on, clauses)
-    finally:
-        source.unpersist()
+    if any(each.of == _LEFT for each in clauses):
+        _run(context, sides, source, on, clauses, None, None)
+        return context.nothing()
+    # Rows of the table that cannot meet any of the source have no part in the join.
+    filters = queries_on(context, target).filters_of(f"SELECT 1 FROM {TARGET} AS {quoted(sides.alias)} WHERE {on}")
+    table, other = Side(sides.alias, columns_of(target).names), Side(sides.source_alias, sides.source_columns)
+    compared = key_columns(target, source, on, table, other, fold_of(context))
+    if compared is None:
+        _run(context, sides, source, on, clauses, filters, None)
+        return context.nothing()
+    with pinned(source) as held:
+        if held is None:  # only the join may read it then
+            _run(context, sides, source, on, clauses, filters, None)
+            return context.nothing()
+        keys, bounds = compared.read(held)
+        _run(context, sides, held, on, clauses, [*filters, *bounds], keys)
     return context.nothing()
 
 
-def _run(context: Context, sides: _Sides, source: DataFrame, on: str, clauses: list[_Clause]) -> None:
+def _run(
+    context: Context,
+    sides: _Sides,
+    source: DataFrame,
+    on: str,
+    clauses: list[_Clause],
+    filters: Sequence[BooleanExpression] | None,
+    keys: KeyFilter | None,
+) -> None:
+    """Join and commit. ``filters`` and ``keys``: what rows of the table match that are read."""
     target = sides.target
-    keys = None
-    if not any(each.of == _LEFT for each in clauses):
-        table = Side(sides.alias, columns_of(target).names)
-        given = Side(sides.source_alias, sides.source_columns)
-        keys = source_keys(target, source, on, table, given, fold_of(context))
+    where = conjunction(filters) if filters else None
     columns = ", ".join(_columns(sides, clauses))
     inner = f"SELECT {columns} FROM {_joined(sides, on, _kind(clauses))}"
     matters = f"{OPERATION} >= {KEEP} AND ({OPERATION} > {KEEP} OR {_THERE})"
     query = f"{context.before}SELECT * FROM ({inner}) AS changes WHERE {matters}"
-    frame = queries_on(context, target, keys=keys).frame(query, frames={_SOURCE: source})
+    frame = queries_on(context, target, where=where, keys=keys).frame(query, frames={_SOURCE: source})
     matched = [each for each in clauses if each.of == _MATCHED]
     one_delete = len(matched) == 1 and matched[0].operation == DELETE and not matched[0].condition
     commit_changes(
         context.spark,
         target,
         frame.drop(_THERE),
-        concern=None if keys is None else keys.bounds,
+        concern=where,
         one_source_row=bool(matched) and not one_delete,
     )
 
@@ -230,7 +249,7 @@ def _columns(sides: _Sides, clauses: list[_Clause]) -> list[str]:
         ]
         value = f"CASE {' '.join(cases)} END"
         if all(clause.operation == DELETE for clause in clauses):
-            value = f"CAST(NULL AS {each.dataType.simpleString()})"
+            value = f"CAST(NULL AS {spelt_type(each.dataType)})"
         found.append(f"{value} AS {quoted(each.name)}")
     found.append(f"coalesce({_is_matched(sides)}, false) AS {_THERE}")
     return found
@@ -248,6 +267,8 @@ def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, Relation]:
         name: tuple[str, ...] = (alias,)
     else:
         parts = cursor.names("the source of the merge")
+        if cursor.sees("("):
+            cursor.enclosed()  # a function that gives a table
         query = cursor.statement.between(start, cursor.at)
         name, alias = take_name(context.names, cursor, parts, "ON")
     source = context.queries.frame(f"{context.before}SELECT * FROM {query}")

@@ -15,6 +15,20 @@ from sqlglot.tokenizer_core import TokenType
 _OPENING = {"(": ")", "[": "]"}
 _CLOSING = frozenset(_OPENING.values())
 _MOST_CHARACTERS = 1 << 20
+_STRINGS = frozenset({TokenType.STRING, TokenType.RAW_STRING})
+_LITERAL = frozenset(
+    {
+        *_STRINGS,
+        TokenType.IDENTIFIER,
+        TokenType.HEX_STRING,
+        TokenType.BIT_STRING,
+        TokenType.BYTE_STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.UNICODE_STRING,
+        TokenType.HEREDOC_STRING,
+    }
+)
+"""Tokens in quotes: whatever is in them is neither a word nor a sign."""
 
 
 class Token(NamedTuple):
@@ -57,7 +71,7 @@ class Statement:
         if at + len(words) > len(self.tokens):
             return False
         return all(
-            token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) and token.text.upper() == word
+            token.token_type not in _LITERAL and token.text.upper() == word
             for token, word in zip(self.tokens[at : at + len(words)], words, strict=True)
         )
 
@@ -133,7 +147,7 @@ class Cursor:
 
     def string(self, what: str = "a string") -> str:
         """Take a string literal."""
-        if self.is_over or self.statement.tokens[self.at].token_type is not TokenType.STRING:
+        if self.is_over or self.statement.tokens[self.at].token_type not in _STRINGS:
             raise self.unexpected(what)
         self.at += 1
         return self.statement.tokens[self.at - 1].text
@@ -165,7 +179,7 @@ class Cursor:
         depth = 0
         for place in range(at, self.end):
             kind = self.statement.tokens[place]
-            if kind.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+            if kind.token_type in _LITERAL:
                 continue
             if kind.text in _OPENING:
                 depth += 1
@@ -186,7 +200,7 @@ class Cursor:
             elif self.sees("END") and cases:
                 cases -= 1
             token = self.statement.tokens[self.at]
-            plain = token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
+            plain = token.token_type not in _LITERAL
             self.at = self.closing(self.at) + 1 if plain and token.text in _OPENING else self.at + 1
         return self.statement.between(start, self.at)
 
@@ -209,15 +223,10 @@ class Cursor:
         return found
 
 
-def literal(value: str) -> str:
-    """A string as Spark reads it."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def _pieces(token: Read, string: str) -> Iterator[Token]:
     """A token of sqlglot's, which takes some pairs of words for one."""
     whole = string[token.start : token.end + 1]
-    if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) or len(whole.split()) < 2:
+    if token.token_type in _LITERAL or len(whole.split()) < 2:
         yield Token(token.token_type, token.text, token.start, token.end)
         return
     for word in re.finditer(r"\S+", whole):
@@ -227,7 +236,7 @@ def _pieces(token: Read, string: str) -> Iterator[Token]:
 def _is_name(token: Token) -> bool:
     if token.token_type is TokenType.IDENTIFIER:
         return True
-    plain = token.token_type not in (TokenType.STRING, TokenType.NUMBER)
+    plain = token.token_type not in _LITERAL and token.token_type is not TokenType.NUMBER
     return plain and bool(token.text) and token.text.replace("_", "a").isalnum()
 
 

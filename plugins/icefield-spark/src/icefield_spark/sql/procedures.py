@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from icefield_spark.sql.adding_files import add_files, name_of, snapshot
 from icefield_spark.sql.arguments import BOOLEAN, LONG, LONGS, MAP, STRING, STRINGS, TIME, Parameter, options, taken
 from icefield_spark.sql.changelog import create_changelog_view
-from icefield_spark.sql.columns import filter_of
+from icefield_spark.sql.columns import filter_of, spelling_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.terms import term
@@ -195,9 +195,12 @@ def _rewrite(context: Context, table: Table, given: dict[str, Any]) -> Rows:
     if order is not None:
         columns = _zorder(order)
         if columns:
-            strategy, chosen["zorder_columns"] = "zorder", columns
+            strategy, chosen["zorder_columns"] = (
+                "zorder",
+                [spelling_of(context, table.schema(), each) for each in columns],
+            )
         else:
-            chosen["sort_order"] = [item.rest() for item in Cursor(Statement(order)).items()]
+            chosen["sort_order"] = [_spelt(context, table, item) for item in Cursor(Statement(order)).items()]
     if "branch" in given:
         chosen["branch"] = given["branch"]
     made = maintenance_of(context.spark, table).rewrite_data_files(
@@ -212,6 +215,17 @@ def _rewrite(context: Context, table: Table, given: dict[str, Any]) -> Rows:
             made.removed_delete_files,
         ]
     ]
+
+
+def _spelt(context: Context, table: Table, item: Cursor) -> str:
+    """A term of a sort order, with its column as the table spells it."""
+    column, _ = term(Cursor(item.statement, item.at, item.end))
+    own, written = spelling_of(context, table.schema(), column), item.rest()
+    if own == column:
+        return written
+    # The last mention of the column: before it stands at most the name of its transform.
+    before, found, after = written.rpartition(column)
+    return f"{before}{own}{after}" if found else written
 
 
 def _where(context: Context, table: Table, given: dict[str, Any]) -> BooleanExpression | str | None:

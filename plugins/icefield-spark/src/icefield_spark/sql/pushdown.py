@@ -6,9 +6,10 @@ never fewer: what compares other than Iceberg does is left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from math import isfinite
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -70,6 +71,13 @@ _SUFFIXED = {exp.DataType.Type.BIGINT: 63, exp.DataType.Type.SMALLINT: 15, exp.D
 """The types of whole numbers with a suffix, with their bits."""
 _MOST_VALUES = 1000
 _UNDERSTOOD = frozenset({"this", "expression", "expressions", "low", "high", "table"})
+
+# Literals have at most 38 digits, and so has a scale. The context of the caller rounds at 28.
+_EXACT_NUMBERS = Context(prec=100)
+_DECIMAL = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?)?")
+"""The forms that Python and Spark read alike: Python takes weeks, commas, underscores and the digits of all scripts."""
 
 # From here on calendars and zones of Java and Python agree.
 _FIRST_YEAR = 1900
@@ -306,7 +314,7 @@ class Pushdown:
             bound = 1 << _WHOLE[type(kind)]
             return int(number) if number == int(number) and -bound <= number < bound else None
         if isinstance(kind, iceberg.DecimalType):
-            scaled = number.scaleb(kind.scale)
+            scaled = _EXACT_NUMBERS.scaleb(number, kind.scale)
             return number if scaled == int(scaled) and abs(scaled) < 10**kind.precision else None
         if isinstance(kind, _FLOATS) and number == int(number) and 0 < abs(number) < 1 << 24:
             return float(number)  # a whole number that both types hold exactly
@@ -314,13 +322,13 @@ class Pushdown:
 
     def _time(self, node: exp.Expression, *, with_zone: bool) -> Any:
         text = _text(node, (_INSTANTS if with_zone else _WALL_CLOCKS))
-        if text is None:
+        if text is None or not _TIME.fullmatch(text):
             return None
         try:
             wall = datetime.fromisoformat(text)
         except ValueError:
             return None
-        if wall.year < _FIRST_YEAR or wall.year > 2037 or wall.tzinfo is not None or len(text) not in (10, 19, 26):
+        if wall.year < _FIRST_YEAR or wall.year > 2037:
             return None
         if not with_zone:
             return wall
@@ -338,8 +346,9 @@ def _number(node: exp.Expression) -> Decimal | None:
         found = _number(node.this)
         return None if found is None else -found
     if isinstance(node, exp.TryCast) and node.to.this in _SUFFIXED:
-        found = _number(node.this)  # 1L
-        return found if found is not None and abs(found) < 1 << _SUFFIXED[node.to.this] else None
+        found = _number(node.this)  # 1L, which looks like a cast here; a cast of 1.5 changes it
+        is_held = found is not None and found == int(found) and abs(found) < 1 << _SUFFIXED[node.to.this]
+        return found if is_held else None
     if isinstance(node, exp.TryCast) and node.to.this == exp.DataType.Type.DECIMAL:
         return _decimal(node)  # 1.50BD
     if not isinstance(node, exp.Literal) or node.is_string or "e" in node.this.lower() or len(node.this) > 38:
@@ -359,8 +368,10 @@ def _whole(node: exp.Expression) -> int | None:
 def _decimal(node: exp.TryCast) -> Decimal | None:
     """The number of a string that is cast to a decimal type which holds it as it is, with as many places."""
     text, sizes = _text(node.this, set()), [each.name for each in node.to.expressions]
+    if text is None or not _DECIMAL.fullmatch(text):
+        return None
     try:
-        found = Decimal(text or "")
+        found = Decimal(text)
         precision, scale = map(int, sizes)
     except (InvalidOperation, ValueError):
         return None
@@ -383,7 +394,7 @@ def _double(node: exp.Expression) -> float | None:
 
 def _date(node: exp.Expression) -> date | None:
     text = _text(node, {exp.DataType.Type.DATE})
-    if text is None or len(text) != 10:
+    if text is None or not _DATE.fullmatch(text):
         return None
     try:
         found = date.fromisoformat(text)

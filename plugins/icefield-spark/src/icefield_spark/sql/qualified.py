@@ -159,6 +159,11 @@ def _expression(string: str) -> exp.Select:
     return tree
 
 
+def has_query(string: str) -> bool:
+    """Whether a condition or value asks other tables."""
+    return next(_expression(string).expressions[0].find_all(exp.Query), None) is not None
+
+
 def _is_outermost(tree: exp.Expr, node: exp.Expr) -> bool:
     """Whether what stands in an expression stands in no query of it."""
     around: object = node.find_ancestor(*_INNER)

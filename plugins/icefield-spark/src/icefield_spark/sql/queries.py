@@ -8,28 +8,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from icefield import Schema, View
-from icefield.errors import InvalidArgument, NoSuchTable
+from icefield.errors import InvalidArgument, NoSuchTable, UnsupportedFeature
 from icefield.expressions import BooleanExpression, conjunction
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from icefield_spark.quoting import quoted, spelt
+from icefield_spark.quoting import constant, quoted, spelt
+from icefield_spark.running import run_sql
 from icefield_spark.sql.argument_types import ArgumentTypes
 from icefield_spark.sql.calls import calls_in
 from icefield_spark.sql.frames import empty_frame, frame_about, frame_of
 from icefield_spark.sql.functions import expression_of
 from icefield_spark.sql.identifiers import with_names
 from icefield_spark.sql.naming import is_common, qualifiers
-from icefield_spark.sql.parsing import Cursor, Statement, literal
+from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.roles import check_role
 from icefield_spark.sql.scopes import Scope, expansions, needed_columns
+from icefield_spark.sql.session_text import read_as
 from icefield_spark.sql.sources import METADATA_COLUMNS, NamedView, Names, Source
 from icefield_spark.sql.temporal import AsOf, as_of_clauses, without
 from icefield_spark.sql.transform_filters import keeps
+from icefield_spark.sql.view_plans import check_text, view_frame
 from icefield_spark.sql.view_rows import DIALECT, as_stated, check_query
 
 _ROWS = "rows_of_{}"
@@ -72,10 +74,8 @@ class Query:
 
     def run(self, spark: SparkSession, prefix: str = "") -> DataFrame:
         """The frame of its rows."""
-        if not self.frames:
-            return spark.sql(prefix + self.string.format())
-        given: dict[str, Any] = dict(self.frames)
-        return spark.sql(prefix + self.string, **given)
+        string = self.string if self.frames else self.string.format()
+        return run_sql(spark, prefix + string, self.frames)
 
 
 class Queries:
@@ -86,6 +86,7 @@ class Queries:
         self._names = names
         self._case_sensitive = setting(spark, "spark.sql.caseSensitive") == "true"
         self._zone = setting(spark, "spark.sql.session.timeZone")
+        self._has_patterns = setting(spark, "spark.sql.parser.quotedRegexColumnNames") == "true"
 
     def frame(self, string: str, prefix: str = "", *, frames: Mapping[str, DataFrame] | None = None) -> DataFrame:
         """The rows of a query. ``prefix`` comes before it for Spark: ``EXPLAIN``. ``frames``: tables by name."""
@@ -121,11 +122,12 @@ class Queries:
 
         Raises ``InvalidArgument``, ``UnsupportedFeature``, and ``NoSuchTable`` for a name that is not there.
         """
-        return Queries(self.spark, self._names.within(name, namespace, catalog))._inner(string).run(self.spark)
+        return Queries(self.spark, self._names.within(name, namespace, catalog))._inner(string)
 
-    def _inner(self, string: str) -> Query:
+    def _inner(self, string: str) -> DataFrame:
         name = ".".join(self._names.inside[-1])
-        statement = Statement(with_names(string))
+        check_text(string, name)
+        statement = Statement(with_names(read_as(self.spark, string)))
         clauses = as_of_clauses(statement)
         try:
             tree = parse_one(without(statement.string, clauses), read="spark")
@@ -134,8 +136,7 @@ class Queries:
             raise InvalidArgument(f"the query of view {name} cannot be understood: {message}") from error
         check_query(tree, name)
         query = self._bound(statement, tree, clauses, {})
-        # In parentheses Spark takes a query alone, whatever else it would read in the string.
-        return Query(f"SELECT * FROM (\n{query.string}\n)", query.frames)
+        return view_frame(self.spark, query.string, query.frames, name)
 
     def count(self, string: str) -> DataFrame | None:
         """The frame of a query that counts the rows of a whole table, where metadata tells; else None."""
@@ -156,13 +157,17 @@ class Queries:
             return None
         rows = sum(files.column("record_count").to_pylist())
         name = tree.expressions[0].alias or "count(1)"
-        return self.spark.sql(f"SELECT * FROM VALUES ({rows}L) AS counted({quoted(name)})")
+        return run_sql(self.spark, f"SELECT * FROM VALUES ({rows}L) AS counted({quoted(name)})")
 
     def filter_of(self, string: str) -> BooleanExpression | None:
         """What every row of the first table of a query matches that has a part in its result; None for all rows."""
-        scope = self._scope_of(string)
-        filters = [] if scope is None else scope.filters()
+        filters = self.filters_of(string)
         return conjunction(filters) if filters else None
+
+    def filters_of(self, string: str) -> list[BooleanExpression]:
+        """The parts of ``filter_of``, all of which must hold."""
+        scope = self._scope_of(string)
+        return [] if scope is None else scope.filters()
 
     def exact_filter_of(self, string: str) -> BooleanExpression | None:
         """The filter that the condition of a query on one table is; None where it is none."""
@@ -199,6 +204,11 @@ class Queries:
                 self._names.check_about(tuple(part.name for part in table.parts))
             if self._names.inside:
                 self._qualify(edits, table)
+        if found and self._has_patterns:
+            raise UnsupportedFeature(
+                "spark.sql.parser.quotedRegexColumnNames is true, which makes patterns of names: set it to false for "
+                "statements on tables of Icefield"
+            )
         used = {_last(table) for table, _ in found}
         if len(used) < len(found):
             raise InvalidArgument("two tables of the statement have one place in it; write it without '|>'")
@@ -238,7 +248,7 @@ class Queries:
         if isinstance(clause.literal, int):
             return source.at(None, clause.literal * 1000)
         value = f"SELECT unix_millis(CAST(({clause.value}) AS TIMESTAMP))"
-        time_ms = self.spark.sql(value).collect()[0][0]
+        time_ms = run_sql(self.spark, value).collect()[0][0]
         if time_ms is None:
             raise InvalidArgument(f"there is no time {clause.value}")
         return source.at(None, time_ms)
@@ -313,7 +323,7 @@ class Queries:
                 raise InvalidArgument(f"the place of {node.sql('spark')} in the statement was not found")
             end, _ = _arguments_of(statement, start)
             value = names.catalog_name if isinstance(node, exp.CurrentCatalog) else spelt(*names.namespace)
-            made = literal(value)
+            made = constant(value)
             if isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
                 made = f"{made} AS {quoted(statement.string[start : end + 1])}"
             edits.put(start, end, _plain(made))

@@ -16,6 +16,14 @@ from icefield_spark.sql.transform_filters import Buckets
 
 Fold = Callable[[str], str]
 
+_HIDDEN = frozenset({"SEMI", "ANTI"})
+
+
+def renames(table: exp.Table) -> bool:
+    """Whether an alias gives the columns of a table other names: ``AS q(a, b)``."""
+    alias = table.args.get("alias")
+    return alias is not None and bool(alias.args.get("columns"))
+
 
 class Scope:
     """The SELECT in whose FROM a table stands."""
@@ -52,8 +60,10 @@ class Scope:
     def _of_where(self) -> Iterator[exp.Expression]:
         """The conditions of the query, where they are about the rows of the table."""
         select = self._select
-        if select is None or self._table.args.get("pivots") or self._table.args.get("sample"):
+        if select is None or not self._is_plain:
             return iter(())
+        if self._join is not None and self._join.kind in _HIDDEN:
+            return iter(())  # what such a join looks at is not visible in WHERE, where its names are another's
         where = select.args.get("where")
         return conjuncts(where.this if where is not None else None)
 
@@ -61,9 +71,12 @@ class Scope:
         """The conditions of the join, where a row of the table that they do not hold of has no part in the result."""
         if self._join is None or self._join.side not in ("", "LEFT"):
             return iter(())
-        if self._table.args.get("pivots") or self._table.args.get("sample"):
-            return iter(())
-        return conjuncts(self._join.args.get("on"))
+        return conjuncts(self._join.args.get("on")) if self._is_plain else iter(())
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the rows and names of the table are those of the query."""
+        return not (self._table.args.get("pivots") or self._table.args.get("sample") or renames(self._table))
 
     def exact_filter(self) -> BooleanExpression | None:
         """The filter that lets through the rows of a query's condition and no others, where there is one."""
@@ -108,7 +121,8 @@ def needed_columns(tree: exp.Expr, table: exp.Table, source: Source, schema: Sch
     others = {fold(each.alias_or_name) for each in tree.find_all(exp.Table, exp.Subquery)} - {own, ""} - columns
     spelt = {fold(each.name) for each in tree.find_all(exp.Identifier) if not _is_of(each, others, fold)}
     metadata = [name for name in METADATA_COLUMNS if name in spelt and not schema.has_field(name)]
-    if any("." in field.name for field in schema.fields) or _takes_all(tree, table, source, fold):
+    renamed = renames(table) or any("." in field.name for field in schema.fields)
+    if renamed or _takes_all(tree, table, source, fold):
         if metadata:
             if expansions(table, source, schema, fold) is None:
                 name = ".".join(source.name)
@@ -127,7 +141,7 @@ def expansions(table: exp.Table, source: Source, schema: Schema, fold: Fold) -> 
     None where a star stands for more than them, or for fewer.
     """
     select, _ = _place_of(table)
-    if select is None or table.args.get("pivots") or any(select.find_all(exp.Pivot)):
+    if select is None or renames(table) or table.args.get("pivots") or any(select.find_all(exp.Pivot)):
         return None
     alone = not select.args.get("joins") and not select.args.get("laterals")
     name = table.alias or source.name[-1]

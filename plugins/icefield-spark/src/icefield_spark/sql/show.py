@@ -6,16 +6,17 @@ import fnmatch
 
 from icefield import Table
 from icefield.errors import UnsupportedFeature
+from icefield.metadata import is_memory
 from icefield.partitioning import PartitionField, SortField
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 from sqlglot.tokenizer_core import TokenType
 
-from icefield_spark.quoting import quoted, spelt
+from icefield_spark.quoting import literal, quoted, spelt
 from icefield_spark.sql import views
 from icefield_spark.sql.columns import column_of
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import Cursor, literal
+from icefield_spark.sql.parsing import Cursor
 from icefield_spark.transforms import parted
 from icefield_spark.types import to_spark_schema
 
@@ -146,7 +147,8 @@ def _created(context: Context, table: Table) -> DataFrame:
     if fields:
         lines.append(f"PARTITIONED BY ({', '.join(transform_sql(table, field) for field in fields)})")
     lines.append(f"LOCATION {literal(table.location())}")
-    shown = {**table.properties, "format-version": str(table.format_version)}
+    own = {key: value for key, value in table.properties.items() if not is_memory(key)}
+    shown = {**own, "format-version": str(table.format_version)}
     listed = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in sorted(shown.items()))
     lines.append(f"TBLPROPERTIES (\n  {listed})")
     return context.rows(_CREATED, [["\n".join(lines)]])

@@ -47,6 +47,8 @@ class Source:
     """Where the files of the frames of it are noted, whose rows then come with their places."""
     found: Mapping[str, Positions] | None = None
     """The rows of the plan's files that are read; all, unless given."""
+    where: BooleanExpression | None = None
+    """What every row matches that is read, where it is not all."""
     keys: KeyFilter | None = None
     """What a column must hold for a row to be read."""
 

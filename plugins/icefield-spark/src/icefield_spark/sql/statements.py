@@ -11,15 +11,18 @@ from typing import Any
 from icefield import Catalog
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.writing import WriteContext
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.quoting import quoted
+from icefield_spark.running import run_sql, substituted
 from icefield_spark.sql import alter, ddl, dml, inserts, merges, procedures, show
 from icefield_spark.sql.comments import comment
 from icefield_spark.sql.context import Context, no_rows
 from icefield_spark.sql.identifiers import with_names
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.queries import Queries
+from icefield_spark.sql.session_text import read_as
 from icefield_spark.sql.sources import Names
 from icefield_spark.writing import Outcome
 
@@ -47,31 +50,40 @@ _EXPLAINS = ("EXTENDED", "FORMATTED", "COST", "CODEGEN")
 
 
 class Statements:
-    """Runs statements with one Spark session, on the tables of one catalog."""
+    """Runs statements on the tables of one catalog. The current namespace is the same in every session."""
 
-    def __init__(self, spark: SparkSession, catalog: Catalog, write: Write) -> None:
+    def __init__(self, catalog: Catalog, write: Write) -> None:
         """``write`` runs the job that writes a frame for a transaction."""
-        self._spark = spark
         self._catalog = catalog
         self._write = write
         self._namespace: tuple[str, ...] = ()
 
-    def run(self, string: str) -> DataFrame:
-        """Run one statement: the frame of what it gives."""
-        statement = Statement(with_names(string))
+    def run(self, spark: SparkSession, string: str) -> DataFrame:
+        """Run one statement in a session, whose views it may name: the frame of what it gives."""
+        try:
+            return self._run(spark, substituted(spark, string))
+        except RecursionError:
+            raise _too_deep(string) from None
+        except Py4JJavaError as error:
+            if "StackOverflowError" in str(error.java_exception.toString()):
+                raise _too_deep(string) from None
+            raise
+
+    def _run(self, spark: SparkSession, string: str) -> DataFrame:
+        statement = Statement(with_names(read_as(spark, string)))
         cursor = Cursor(statement)
-        names = Names(self._spark, self._catalog, self._namespace)
-        queries = Queries(self._spark, names)
+        names = Names(spark, self._catalog, self._namespace)
+        queries = Queries(spark, names)
         if cursor.takes("EXPLAIN"):
             kind = cursor.takes_one_of(*_EXPLAINS)
             return queries.frame(cursor.rest(), f"EXPLAIN {kind or ''} ")
         if cursor.takes("USE"):
-            return self._use(cursor, names)
-        context = Context(self._spark, self._catalog, names, queries, self._write)
+            return self._use(spark, cursor)
+        context = Context(spark, self._catalog, names, queries, self._write)
         if cursor.sees("CREATE"):
             view = _view(cursor, names, queries)
             if view is not None:
-                return context.nothing() if view else self._spark.sql(statement.string)
+                return context.nothing() if view else run_sql(spark, statement.string)
         if cursor.sees("WITH"):
             ahead = Cursor(statement)
             before = _common_tables(ahead)
@@ -86,7 +98,7 @@ class Statements:
         counted = queries.count(statement.string)
         return queries.frame(statement.string) if counted is None else counted
 
-    def _use(self, cursor: Cursor, names: Names) -> DataFrame:
+    def _use(self, spark: SparkSession, cursor: Cursor) -> DataFrame:
         """Make a namespace current, of this catalog or of Spark."""
         if not (cursor.takes("NAMESPACE") or cursor.takes("DATABASE")):
             cursor.takes("SCHEMA")
@@ -94,13 +106,17 @@ class Statements:
         cursor.expect_end()
         if parts == (self._catalog.name,):
             self._namespace = ()
-            return no_rows(self._spark)
+            return no_rows(spark)
         local = parts[1:] if parts[0] == self._catalog.name else parts
         if self._catalog.namespace_exists(local):
             self._namespace = local
-            return no_rows(self._spark)
+            return no_rows(spark)
         self._namespace = ()
-        return self._spark.sql(f"USE {quoted(*parts)}")
+        return run_sql(spark, f"USE {quoted(*parts)}")
+
+
+def _too_deep(string: str) -> InvalidArgument:
+    return InvalidArgument(f"the statement, or a view in it, is nested too deeply: {string:.100}")
 
 
 def _common_tables(cursor: Cursor) -> str:
@@ -132,7 +148,7 @@ def _cache(context: Context, cursor: Cursor) -> DataFrame:
         query = context.queries.bind(cursor.rest())
         if query.frames:
             query.run(context.spark).createTempView(quoted(name[-1]))
-            return context.spark.sql(f"CACHE {lazily} TABLE {quoted(name[-1])} {options}")
+            return run_sql(context.spark, f"CACHE {lazily} TABLE {quoted(name[-1])} {options}")
     return context.queries.frame(cursor.statement.string)
 
 

@@ -4,21 +4,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from icefield import View
-from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.errors import InvalidArgument
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as functions
 from pyspark.sql import types as spark
 from sqlglot import exp
 
 from icefield_spark.types import to_spark_schema
+from icefield_spark.writing import CASE_SENSITIVE
 
 DIALECT: Final = "spark"
 
-# Other engines and people write views: what runs programs is not for them to give.
-_RUN_PROGRAMS: Final = frozenset({"REFLECT", "JAVA_METHOD", "TRY_REFLECT"})
+QUERY_COLUMNS: Final = "spark.query-column-names"
+"""The property of a view that states the names of its query's columns, as Iceberg's Java runtime writes it."""
+
 _WIDER: Final = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType, spark.FloatType, spark.DoubleType)
 _DIGITS: Final[dict[type[spark.DataType], int]] = {
     spark.ByteType: 3,
@@ -29,19 +32,18 @@ _DIGITS: Final[dict[type[spark.DataType], int]] = {
 
 
 def check_query(tree: exp.Expr, name: str) -> None:
-    """Raise ``InvalidArgument`` for what is no query, ``UnsupportedFeature`` for one that runs programs."""
+    """Raise ``InvalidArgument`` for what is no query."""
     if not isinstance(tree, exp.Query | exp.Values):
         raise InvalidArgument(f"view {name} is not a query")
-    called = {each.name.upper() for each in tree.find_all(exp.Anonymous)} & _RUN_PROGRAMS
-    if called or tree.find(exp.QueryTransform) is not None:
-        raise UnsupportedFeature(f"view {name} runs a program by {', '.join(sorted(called)) or 'TRANSFORM'}")
 
 
 def as_stated(frame: DataFrame, view: View) -> DataFrame:
-    """The columns of a view's query by their places, with the names, types and comments that the view states.
+    """The columns of a view's query, with the names, types and comments that the view states.
 
-    Columns that the query has more of, since a table was given some, are left out. Raises ``InvalidArgument`` where it
-    has fewer, or one whose values another type may not hold.
+    They are found by the names that they had when the view was made, as Spark finds those of its own views: the tables
+    of the query may have their columns in another order now, and more of them. A view of an engine that does not state
+    these names has its columns by their places. Raises ``InvalidArgument`` where a column is not there, where it is not
+    clear which one is meant, and where the values of one do not fit the type that the view states.
     """
     stated, given = to_spark_schema(view.schema()).fields, frame.schema.fields
     name = ".".join(view.name)
@@ -49,12 +51,45 @@ def as_stated(frame: DataFrame, view: View) -> DataFrame:
         raise InvalidArgument(
             f"view {name} states {len(stated)} columns, and its query has {len(given)} now: replace the view"
         )
+    fold = str if frame.sparkSession.conf.get(CASE_SENSITIVE, "false") == "true" else str.lower
+    names = [fold(field.name) for field in given]
+    own = [fold(field.name) for field in stated]
+    places = _places(name, names, own, view.properties.get(QUERY_COLUMNS), fold)
     numbered = frame.toDF(*(f"c{number}" for number in range(len(given))))
     columns = [
-        _column(functions.col(f"c{number}"), mine, wanted, name)
-        for number, (mine, wanted) in enumerate(zip(given, stated, strict=False))
+        _column(functions.col(f"c{place}"), given[place], wanted, name)
+        for place, wanted in zip(places, stated, strict=True)
     ]
     return numbered.select(*columns)
+
+
+def _places(
+    view: str, names: Sequence[str], own: Sequence[str], made_from: str | None, fold: Callable[[str], str]
+) -> Sequence[int]:
+    """Which of a query's columns are a view's, by the names of both. ``made_from``: those the query had once."""
+    in_place = range(len(own))
+    then = [fold(each) for each in (made_from or "").split(",")]
+    if fold(made_from or "") == ",".join(names[: len(own)]):  # a name may hold a comma
+        then = list(names[: len(own)])
+    if made_from is not None and len(then) == len(own):
+        if all(names.count(each) == then.count(each) for each in then):
+            # Of several columns of one name each keeps its turn.
+            turns = [then[:at].count(each) for at, each in enumerate(then)]
+            every = {each: [at for at, other in enumerate(names) if other == each] for each in then}
+            return [every[each][turn] for each, turn in zip(then, turns, strict=True)]
+        if list(names[: len(own)]) == list(own):  # another engine replaced the view and left the old names
+            return in_place
+        missing = next(each for each in then if names.count(each) != then.count(each))
+        raise InvalidArgument(
+            f"view {view} was made from {then.count(missing)} column(s) '{missing}' of its query, which has "
+            f"{names.count(missing)} now: replace the view"
+        )
+    if list(names[: len(own)]) != list(own) and all(names.count(each) == 1 for each in own):
+        raise InvalidArgument(
+            f"view {view} states the columns {', '.join(own)}, and its query gives {', '.join(names)} now, in another "
+            "order; whether they are meant by name or by place is not known: replace the view"
+        )
+    return in_place
 
 
 def _column(column: Column, given: spark.StructField, stated: spark.StructField, name: str) -> Column:

@@ -9,19 +9,18 @@ from icefield.errors import InvalidArgument, NoSuchView, UnsupportedFeature, Vie
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from icefield_spark.quoting import quoted, spelt
+from icefield_spark.quoting import literal, quoted, spelt
 from icefield_spark.sql import terms
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import Cursor, literal
-from icefield_spark.sql.view_rows import DIALECT
+from icefield_spark.sql.parsing import Cursor
+from icefield_spark.sql.view_rows import DIALECT, QUERY_COLUMNS
 from icefield_spark.types import from_spark_schema, to_spark_schema
 
 Described = tuple[str, str, str | None]
 
 # What Iceberg's Java runtime keeps among the properties of a view, under its names.
-_QUERY_COLUMNS = "spark.query-column-names"
 _MADE_BY, _CHANGED_BY, _COMMENT = "create_engine_version", "engine_version", "comment"
-_KEPT = frozenset({_QUERY_COLUMNS, _MADE_BY, _CHANGED_BY, _COMMENT})
+_KEPT = frozenset({QUERY_COLUMNS, _MADE_BY, _CHANGED_BY, _COMMENT})
 
 
 def create(context: Context, cursor: Cursor, *, replaces: bool) -> DataFrame:
@@ -48,7 +47,7 @@ def create(context: Context, cursor: Cursor, *, replaces: bool) -> DataFrame:
         return context.nothing()
     rows = context.queries.rows_of_view(name, query, namespace).schema
     engine = f"Spark {context.spark.version}"
-    given = {_QUERY_COLUMNS: ",".join(rows.names), _CHANGED_BY: engine, **given}
+    given = {QUERY_COLUMNS: ",".join(rows.names), _CHANGED_BY: engine, **given}
     schema = from_spark_schema(_named(rows, columns), optional=True)
     sql = {DIALECT: query}
     if replaces and catalog.view_exists(name):
@@ -123,7 +122,7 @@ def described(context: Context, view: View, extended: bool) -> list[Described]:
     if not extended:
         return rows
     place = quoted(view.metadata.current_version().default_catalog or context.catalog.name, *view.default_namespace)
-    columns = ", ".join(filter(None, view.properties.get(_QUERY_COLUMNS, "").split(",")))
+    columns = ", ".join(filter(None, view.properties.get(QUERY_COLUMNS, "").split(",")))
     properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in own_properties(view))
     return [
         *rows,

@@ -2,7 +2,8 @@
 
 The snapshot of an epoch names the query and the epoch in its summary, as with Iceberg's Java runtime. Whether an epoch
 is there is looked up by the very commit that would add it, on each base that it tries, so that of two attempts at one
-epoch, by drivers that know nothing of each other, one finds that of the other.
+epoch, by drivers that know nothing of each other, one finds that of the other. A table remembers the last epochs of its
+queries when their snapshots have expired.
 """
 
 # See docs/decisions/0103.
@@ -16,14 +17,12 @@ from typing import Final
 
 from icefield import Table
 from icefield.errors import IcefieldError, ValidationFailed
-from icefield.metadata import Snapshot, TableMetadata
+from icefield.metadata import STREAM_EPOCH_ID, STREAM_QUERY_ID, TableMetadata, last_epoch
 from icefield.transaction import Action, ActionContext, Changes
 
-QUERY_ID: Final = "spark.sql.streaming.queryId"
-EPOCH_ID: Final = "spark.sql.streaming.epochId"
 RUN_ID: Final = "icefield.streaming.run-id"
 WRITE_ID: Final = "icefield.write-id"
-"""Keys of a summary. The first two are those of Iceberg's Java runtime."""
+"""Keys of a summary, beside those that name the query and the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +41,7 @@ class Epoch:
     def properties(self) -> dict[str, str]:
         """What the summary of its snapshot says."""
         run = {RUN_ID: self.run} if self.run else {}
-        return {QUERY_ID: self.query, EPOCH_ID: str(self.number), **run}
-
-
-def last_epoch(metadata: TableMetadata, branch: str, query: str) -> tuple[int, Snapshot] | None:
-    """The last epoch of a query that a branch holds, and its snapshot."""
-    head = metadata.snapshot_by_name(branch)
-    for snapshot in metadata.ancestors(None if head is None else head.snapshot_id):
-        if snapshot.summary.get(QUERY_ID) == query:
-            number = snapshot.summary.get(EPOCH_ID, "")
-            if number.isdecimal():
-                return int(number), snapshot
-    return None
+        return {STREAM_QUERY_ID: self.query, STREAM_EPOCH_ID: str(self.number), **run}
 
 
 def is_written(table: Table, query_id: str, epoch_id: int, branch: str = "main") -> bool:
@@ -91,11 +79,10 @@ class WriteOnce(Action):
         if found is None or found[0] < self._epoch.number:
             return Changes()
         number, snapshot = found
-        if snapshot.summary.get(WRITE_ID) == self._write_id:
-            context.written.forget()  # they are the very files that the table has
+        if snapshot is None or snapshot.summary.get(WRITE_ID) == self._write_id:
+            context.written.forget()  # they are the very files that the table has, or may be
         raise EpochWritten(
-            f"epoch {self._epoch.number} of query {self._epoch.query} is in the table: snapshot {snapshot.snapshot_id} "
-            f"is that of epoch {number}"
+            f"epoch {self._epoch.number} of query {self._epoch.query} is in the table, whose last one is {number}"
         )
 
 
@@ -131,7 +118,9 @@ def _write_ids(metadata: TableMetadata, epoch: Epoch) -> set[str] | None:
             continue
         oldest = leaf
         for oldest in metadata.ancestors(leaf.snapshot_id):
-            number = oldest.summary.get(EPOCH_ID, "") if oldest.summary.get(QUERY_ID) == epoch.query else ""
+            number = (
+                oldest.summary.get(STREAM_EPOCH_ID, "") if oldest.summary.get(STREAM_QUERY_ID) == epoch.query else ""
+            )
             if number.isdecimal() and int(number) <= epoch.number:
                 if int(number) == epoch.number:
                     found.add(oldest.summary.get(WRITE_ID))

@@ -17,6 +17,7 @@ import pyspark.sql.datasource as api
 from icefield import Schema, Table
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.expressions import AlwaysTrue
+from icefield.metadata import last_epoch
 from icefield.toolkit import is_true, whole_number
 from icefield.transaction import EqualityDelta
 from icefield.writing import DataFile, DeleteContext, write_batches
@@ -27,7 +28,7 @@ from icefield_spark.executors import for_executors
 from icefield_spark.failures import cause_alone
 from icefield_spark.options import STREAM_READ, refuse_options
 from icefield_spark.source import Source
-from icefield_spark.streaming.epochs import RUN_ID, WRITE_ID, Epoch, EpochWritten, WriteOnce, last_epoch, sweep_epoch
+from icefield_spark.streaming.epochs import RUN_ID, WRITE_ID, Epoch, EpochWritten, WriteOnce, sweep_epoch
 from icefield_spark.streaming.messages import SMALL_TASK_BYTES, StreamTask, Written, from_streams
 from icefield_spark.sweeping import sweep
 from icefield_spark.writing import APPLICATION, ENGINE, check_fits, spark_write_context
@@ -81,7 +82,8 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
             if table.metadata.table_uuid != self._uuid:
                 raise InvalidArgument(f"table '{'.'.join(table.name())}' was replaced while it was written to")
             before = last_epoch(table.metadata, self._source.branch, epoch.query)
-            is_first = before is None or not epoch.run or before[1].summary.get(RUN_ID) != epoch.run
+            run = None if before is None or before[1] is None else before[1].summary.get(RUN_ID)
+            is_first = not epoch.run or run != epoch.run
             try:
                 files = self._append(table, epoch, found)
                 if any(message.is_contested for message in found):  # an attempt that lost may have left files

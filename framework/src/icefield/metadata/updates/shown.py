@@ -1,0 +1,105 @@
+"""What the metadata of a table shows of updates: whether a service that was asked for them has made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from icefield.metadata.properties import FORMAT_VERSION
+from icefield.metadata.table_metadata import TableMetadata
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.encryption import AddEncryptionKey, RemoveEncryptionKey
+from icefield.metadata.updates.partitioning import AddPartitionSpec, RemovePartitionSpecs, SetDefaultSpec
+from icefield.metadata.updates.refs import RemoveSnapshotRef, SetSnapshotRef
+from icefield.metadata.updates.schemas import AddSchema, RemoveSchemas, SetCurrentSchema
+from icefield.metadata.updates.snapshots import AddSnapshot, RemoveSnapshots
+from icefield.metadata.updates.sorting import AddSortOrder, SetDefaultSortOrder
+from icefield.metadata.updates.statistics import (
+    RemovePartitionStatistics,
+    RemoveStatistics,
+    SetPartitionStatistics,
+    SetStatistics,
+)
+from icefield.metadata.updates.table import RemoveProperties, SetProperties, UpgradeFormatVersion
+
+
+def not_shown(updates: Iterable[TableUpdate], expected: TableMetadata, found: TableMetadata) -> dict[str, TableUpdate]:
+    """The updates that metadata shows nothing of, each under words for what is not there.
+
+    ``expected`` is the metadata that all of them together were to make: a later one may have undone an earlier one.
+    Only what the updates are about is compared; a service may add what it likes. It numbers schemas, specs and orders,
+    and chooses the location, itself.
+    """
+    missing: dict[str, TableUpdate] = {}
+    for update in updates:
+        wanted, there = _aspects(update, expected), _aspects(update, found)
+        missing |= {what: update for what, value in wanted.items() if there[what] != value}
+    return missing
+
+
+def _aspects(update: TableUpdate, table: TableMetadata) -> dict[str, object]:
+    """The parts of metadata that an update is about, under words for each; in a form without the ids of a service."""
+    match update:
+        case AddSnapshot(snapshot=added):
+            return {f"snapshot {added.snapshot_id}": table.snapshot_by_id(added.snapshot_id) is not None}
+        case RemoveSnapshots(snapshot_ids=ids):
+            return {f"the removal of snapshot {each}": table.snapshot_by_id(each) is None for each in sorted(ids)}
+        case SetSnapshotRef(name=name):
+            return {f"branch or tag '{name}'": table.refs.get(name)}
+        case RemoveSnapshotRef(name=name):
+            return {f"the removal of branch or tag '{name}'": table.refs.get(name)}
+        case SetProperties(updates=values):
+            return {_property(each): _value(each, table) for each in sorted(values)}
+        case RemoveProperties(removals=names):
+            return {f"the removal of property '{each}'": each in table.properties for each in sorted(names)}
+        case UpgradeFormatVersion(format_version=version):
+            return {f"format version {version}": table.format_version}
+    return _shape(update, table) or _attached(update, table)
+
+
+def _property(name: str) -> str:
+    return "the format version" if name == FORMAT_VERSION.name else f"property '{name}'"
+
+
+def _value(name: str, table: TableMetadata) -> object:
+    return table.format_version if name == FORMAT_VERSION.name else table.properties.get(name)
+
+
+def _shape(update: TableUpdate, table: TableMetadata) -> dict[str, object]:
+    match update:
+        case AddSchema():
+            return {"the added schema": update.known_to(table) is not None}
+        case SetCurrentSchema():
+            return {"the current schema": table.schema()}
+        case AddPartitionSpec():
+            return {"the added partition spec": update.known_to(table) is not None}
+        case SetDefaultSpec():
+            return {"the default partition spec": [field.definition for field in table.spec().fields]}
+        case AddSortOrder():
+            return {"the added sort order": update.known_to(table) is not None}
+        case SetDefaultSortOrder():
+            return {"the default sort order": table.sort_order().fields}
+        case RemoveSchemas(schema_ids=ids):
+            return {f"the removal of schema {each}": each in table.schemas.positions for each in sorted(ids)}
+        case RemovePartitionSpecs(spec_ids=ids):
+            return {f"the removal of spec {each}": each in table.partition_specs.positions for each in sorted(ids)}
+    return {}
+
+
+def _attached(update: TableUpdate, table: TableMetadata) -> dict[str, object]:
+    match update:
+        case SetStatistics(statistics=file):
+            found = table.statistics.find(file.snapshot_id)
+            return {f"statistics of snapshot {file.snapshot_id}": found and found.statistics_path}
+        case SetPartitionStatistics(partition_statistics=partitions):
+            kept = table.partition_statistics.find(partitions.snapshot_id)
+            return {f"partition statistics of snapshot {partitions.snapshot_id}": kept and kept.statistics_path}
+        case RemoveStatistics(snapshot_id=snapshot_id):
+            return {f"the removal of statistics of {snapshot_id}": table.statistics.find(snapshot_id) is None}
+        case RemovePartitionStatistics(snapshot_id=snapshot_id):
+            gone = table.partition_statistics.find(snapshot_id) is None
+            return {f"the removal of partition statistics of {snapshot_id}": gone}
+        case AddEncryptionKey(encryption_key=key):
+            return {f"encryption key '{key.key_id}'": table.encryption_keys.find(key.key_id) is not None}
+        case RemoveEncryptionKey(key_id=key_id):
+            return {f"the removal of encryption key '{key_id}'": table.encryption_keys.find(key_id) is None}
+    return {}

@@ -1,0 +1,35 @@
+"""How many bytes of requests a process holds at once, and how many of them for one client."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from icefield_rest_server.answers import Refused
+
+
+class Budget:
+    """Bytes of bodies under way. It is used on the event loop alone, so that it needs no lock.
+
+    One client holds half of them at most, so that the others are served; a single body always has room.
+    """
+
+    def __init__(self, most: int, largest: int) -> None:
+        self._most = max(most, largest)
+        self._share = max(most // 2, largest)
+        self._held: Counter[str] = Counter()
+        self._total = 0
+
+    def take(self, who: str, size: int) -> None:
+        """Count bytes that came from a client. Raises ``Refused`` where there are too many."""
+        if self._total + size > self._most or self._held[who] + size > self._share:
+            message = "the server has too many bytes of requests under way; nothing was done"
+            raise Refused(503, "ServiceUnavailableException", message, {"Retry-After": "2"})
+        self._total += size
+        self._held[who] += size
+
+    def give_back(self, who: str, size: int) -> None:
+        """These bytes are no longer held."""
+        self._total -= size
+        self._held[who] -= size
+        if self._held[who] <= 0:
+            del self._held[who]

@@ -1,0 +1,43 @@
+"""Which names an authoriser is asked about for a request: those of its path, and those of its body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from icefield_rest_server.calls import Call
+from icefield_rest_server.routes import allowed_as
+from icefield_rest_server.state import State
+
+Name = tuple[str, ...]
+
+_MAKES = ("createTable", "createView", "registerTable", "registerView")
+_RENAMES = ("renameTable", "renameView")
+
+
+def check_allowed(state: State, call: Call, names: Iterable[Name]) -> None:
+    """Raise ``Refused`` where somebody may not do a request's operation with one of some names."""
+    operation = allowed_as(call.operation)
+    for name in names:
+        state.check_allowed(call.principal, operation, name, call.operation)
+
+
+def named_in(call: Call) -> set[Name]:
+    """What a body names, which the path does not: tables and views, and the namespaces that something new is in."""
+    if not isinstance(call.body, dict):
+        return set()
+    given: list[Any] = [call.body.get("source"), call.body.get("destination")]
+    changes = call.body.get("table-changes")
+    if isinstance(changes, list):
+        given += [change.get("identifier") for change in changes if isinstance(change, dict)]
+    found: set[Name] = set()
+    for each in given:
+        if isinstance(each, dict) and isinstance(each.get("namespace"), list):
+            found.add(tuple(str(level) for level in (*each["namespace"], each.get("name"))))
+            if call.operation in _RENAMES and each == given[1]:
+                found.add(tuple(str(level) for level in each["namespace"]))
+    if call.operation in _MAKES and "namespace" in call.parts:
+        found.add((*call.namespace, str(call.body.get("name"))))
+    if call.operation == "createNamespace":
+        found.update((call.target, call.target[:-1]))
+    return found

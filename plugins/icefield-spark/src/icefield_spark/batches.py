@@ -1,0 +1,29 @@
+"""The session of a micro-batch: a clone of the one that its stream was started from, with views of its own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from icefield_spark.jvm import is_connected, jvm_class
+
+_QUERY: Final = "sql.streaming.queryId"
+"""A property of the thread that runs the batches of a query, and with them functions of ``foreachBatch``."""
+
+
+def session_here(attached: SparkSession) -> SparkSession:
+    """The session of the batch that this thread runs; outside of ``foreachBatch`` the one that is given.
+
+    The query is asked, not which session is active: ``createDataFrame`` of another session makes that one active. A
+    thread that the function starts runs no batch: name the session there by ``attach(batch.sparkSession, catalog)``.
+    Through Spark Connect the functions run elsewhere, and attach to the session that they find there.
+    """
+    if is_connected(attached):
+        return attached
+    query = attached.sparkContext.getLocalProperty(_QUERY)
+    if query is None:
+        return attached
+    running = attached._jsparkSession.sharedState().activeStreamingQueries()
+    found = running.get(jvm_class(attached, "java.util.UUID").fromString(query))
+    return attached if found is None else SparkSession(attached.sparkContext, found.sparkSessionForStream())

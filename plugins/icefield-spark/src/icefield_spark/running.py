@@ -1,0 +1,106 @@
+"""SQL for Spark, which runs as it was checked: nothing is put in place of ``${...}`` once the text is made.
+
+Spark exchanges ``${...}`` in each text that it is given, those of names and values of a table as well. A text that
+holds it goes to Spark as a plan, which a parser without this exchange made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+from uuid import uuid4
+
+from icefield.errors import UnsupportedFeature
+from pyspark.sql import DataFrame, SparkSession
+
+from icefield_spark.jvm import is_connected, jvm_class
+
+REFERENCE: Final = "${"
+"""The beginning of what Spark exchanges."""
+
+_SUBSTITUTES: Final = "spark.sql.variable.substitute"
+_PARSER: Final = "org.apache.spark.sql.catalyst.parser.CatalystSqlParser$"
+
+
+def run_sql(spark: SparkSession, text: str, frames: Mapping[str, DataFrame] | None = None) -> DataFrame:
+    """Run a text. ``frames``: those that it names as ``{name}``; with them, other braces of the text are doubled.
+
+    Raises ``UnsupportedFeature`` for a text with ``${`` that is no query, and for every one through Spark Connect.
+    """
+    if REFERENCE not in text or not substitutes(spark):
+        with named(frames or {}) as names:
+            return spark.sql(text.format(**names) if frames else text)
+    if is_connected(spark):
+        raise UnsupportedFeature(
+            f"Spark would put something else in place of '{REFERENCE}...}}' in this statement: set {_SUBSTITUTES} to "
+            "false"
+        )
+    with named(frames or {}) as names:
+        return frame_of_plan(spark, parsed_plan(spark, text.format(**names) if frames else text))
+
+
+def substitutes(spark: SparkSession) -> bool:
+    """Whether a session exchanges ``${...}``."""
+    return str(spark.conf.get(_SUBSTITUTES, "true")).lower() == "true"
+
+
+def substituted(spark: SparkSession, text: str) -> str:
+    """A text as the session has it, with its variables in place of ``${...}``. Raises ``UnsupportedFeature``."""
+    if REFERENCE not in text or not substitutes(spark):
+        return text
+    if is_connected(spark):
+        raise UnsupportedFeature(
+            f"through Spark Connect the value of '{REFERENCE}...}}' is not at hand: set {_SUBSTITUTES} to false"
+        )
+    _activate(spark)
+    return str(jvm_class(spark, "org.apache.spark.sql.internal.VariableSubstitution")().substitute(text))
+
+
+@contextmanager
+def named(frames: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
+    """Names that a text can have for frames, within the block."""
+    names = {name: f"icefield_{uuid4().hex}" for name in frames}
+    made: list[tuple[DataFrame, str]] = []
+    try:
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(names[name])
+            made.append((frame, names[name]))
+        yield names
+    finally:
+        for frame, name in made:
+            _drop(frame.sparkSession, name)
+
+
+def _drop(spark: SparkSession, name: str) -> None:
+    """Drop a view. ``catalog.dropTempView`` also forgets what somebody cached of the same plan."""
+    if is_connected(spark):
+        spark.catalog.dropTempView(name)
+    else:
+        spark._jsparkSession.sessionState().catalog().dropTempView(name)
+
+
+def parsed_plan(spark: SparkSession, text: str) -> Any:
+    """The plan that Spark's parser makes of a query, as the session's settings have it, and with ``${...}`` as it is.
+
+    Raises ``UnsupportedFeature`` for what is no query, and what Spark raises.
+    """
+    _activate(spark)
+    plan = getattr(jvm_class(spark, _PARSER), "MODULE$").parsePlan(text)
+    if plan is None:
+        raise UnsupportedFeature(f"a statement with '{REFERENCE}' in it must be a query: {text:.200}")
+    return plan
+
+
+def frame_of_plan(spark: SparkSession, plan: Any) -> DataFrame:
+    """The frame of a plan, once Spark has resolved it."""
+    java = spark._jsparkSession
+    # In Spark 3.5 the class of a session is in another package.
+    package = str(java.getClass().getPackageName())
+    return DataFrame(jvm_class(spark, f"{package}.Dataset").ofRows(java, plan), spark)
+
+
+def _activate(spark: SparkSession) -> None:
+    """Have Spark's parser look at the settings of this session: it asks for the active one of the thread."""
+    java = spark._jsparkSession
+    jvm_class(spark, str(java.getClass().getName())).setActiveSession(java)

@@ -1,0 +1,186 @@
+"""The plan that Spark's parser makes of a view's query: which nodes, relations and functions may be in it.
+
+Other engines and people write views, and their text runs in the driver of whoever reads them. So the plan is checked
+that Spark then resolves and runs, not a text that is read again. What is on no list is refused, so that nothing new in
+a version of Spark is let through unseen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from pyspark.sql import DataFrame, SparkSession
+
+from icefield_spark.jvm import is_connected, is_object, jvm_class
+from icefield_spark.running import REFERENCE, frame_of_plan, named, parsed_plan
+from icefield_spark.sql.view_functions import FUNCTIONS
+
+_CATALYST: Final = "org.apache.spark.sql.catalyst."
+_VALUES: Final = (
+    "org.apache.spark.sql.types.",
+    "org.apache.spark.unsafe.types.",
+    "java.lang.",
+    "java.math.",
+    "java.util.UUID",
+)
+_MOST_NODES: Final = 20_000
+_OWN_FUNCTION: Final = re.compile(r"icefield_(bucket|truncate_\d+_\d+)")
+_MOST_DEEP: Final = 400
+
+_RELATIONS: Final = frozenset({"UnresolvedRelation", "UnresolvedTableValuedFunction"})
+_NODE_NAMES: Final = """
+Add Aggregate AggregateExpression Alias AliasIdentifier And Any_ AnyValue Ascending$ AttributeReference
+BaseGroupingSets Between BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CaseWhen Cast Collate Complete$ Concat
+CreateArray CreateMap CreateNamedStruct CreateStruct Cross$ CTERelationRef Cube CurrentDate CurrentRow$ CurrentTime
+CurrentTimestamp CurrentUser Descending$ Distinct Divide EqualNullSafe EqualTo Except Exists Expand ExprId Extract
+Filter First FullOuter$ FunctionIdentifier Generate GenericInternalRow GetStructField GlobalLimit GreaterThan
+GreaterThanOrEqual GroupingSets If ILike In Inner$ InSubquery IntegralDivide Intersect IsNotNull IsNotUnknown IsNull
+IsUnknown Join JoinHint LambdaFunction Last LateralJoin LateralSubquery LeftAnti$ LeftOuter$ LeftSemi$ LessThan
+LessThanOrEqual Like LikeAll LikeAny LimitAll ListQuery Literal LocalLimit LocalRelation LocalTimestamp Mode
+MultiAlias Multiply NamedArgumentExpression NamePlaceholder$ NaturalJoin Not NotLikeAll NotLikeAny NullsFirst$
+NullsLast$ NumericEvalContext Offset OneRowRelation Or Overlay Percentile PercentileCont PercentileDisc
+PipeExpression PipeOperator Pivot Project RangeFrame$ Remainder RepartitionByExpression RightOuter$ RLike Rollup
+RowFrame$ Sample SampleMethod$Bernoulli$ SampleMethod$System$ ScalarSubquery SemiStructuredExtract ShiftLeft
+ShiftRight ShiftRightUnsigned Sort SortOrder SpecifiedWindowFrame StringLocate StringTrim StringTrimBoth
+StringTrimLeft StringTrimRight SubqueryAlias Substring Subtract TimestampAdd TimestampAddInterval TimestampDiff
+TryEval UnaryMinus UnaryPositive UnboundedFollowing$ UnboundedPreceding$ Union UnionLoop Unpivot UnpivotExpr
+UnresolvedAlias UnresolvedAttribute UnresolvedCollation UnresolvedExtractValue UnresolvedFunction
+UnresolvedGenerator UnresolvedHaving UnresolvedHint UnresolvedInlineTable UnresolvedNamedLambdaVariable
+UnresolvedOrdinal UnresolvedQualify UnresolvedRegex UnresolvedStar UnresolvedStarExcept
+UnresolvedStarExceptOrReplace UnresolvedSubqueryColumnAliases UnresolvedTVFAliases UnresolvedWindowExpression
+UnresolvedWith UnspecifiedFrame$ UsingJoin WindowExpression WindowSpecDefinition WindowSpecReference
+WithWindowDefinition
+"""
+_NODES: Final = frozenset(_NODE_NAMES.split())
+"""Classes of plans and expressions that the parser makes of a query, none of which reads or runs anything."""
+
+
+def view_frame(spark: SparkSession, string: str, frames: Mapping[str, DataFrame], name: str) -> DataFrame:
+    """The frame of a view's query. ``string``: its text, in which ``{name}`` stands for each frame.
+
+    Raises ``UnsupportedFeature`` for what no view may do, and whatever Spark raises.
+    """
+    if is_connected(spark):
+        raise UnsupportedFeature(
+            f"view {name} cannot be read through Spark Connect, where its query cannot be checked: use a session of "
+            "Spark itself"
+        )
+    with named(frames) as names:
+        plan = parsed_plan(spark, string.format(**names))
+        _Checked(name, frozenset(names.values())).look(plan, frozenset(), 0)
+        frame = frame_of_plan(spark, plan)
+    kinds = jvm_class(spark, f"{_CATALYST}trees.TreePattern")
+    if frame._jdf.queryExecution().analyzed().containsPattern(kinds.VARIABLE_REFERENCE()):
+        raise UnsupportedFeature(f"view {name} reads a variable of the session, which is not for a view to know")
+    return frame
+
+
+def check_text(string: str, name: str) -> None:
+    """Raise ``UnsupportedFeature`` for a view's text in which Spark would exchange something."""
+    if REFERENCE in string:
+        raise UnsupportedFeature(
+            f"view {name} holds '{REFERENCE}', in place of which Spark puts settings and the environment of whoever "
+            "reads it: write its query without"
+        )
+
+
+class _Checked:
+    """The walk over a plan and all that is in it."""
+
+    def __init__(self, name: str, frames: Collection[str]) -> None:
+        self._name = name
+        self._frames = frames
+        self._nodes = 0
+
+    def look(self, node: Any, known: frozenset[str], depth: int) -> None:
+        """Check a node and what it is made of. ``known``: the common table expressions that are visible there."""
+        if not is_object(node):
+            return
+        kind = str(node.getClass().getName())
+        self._nodes += 1
+        if self._nodes > _MOST_NODES or depth > _MOST_DEEP:
+            raise InvalidArgument(f"view {self._name} has a query that is too long or nested too deeply")
+        if kind.startswith("scala."):
+            for each in _parts(node, kind):
+                self.look(each, known, depth + 1)
+            return
+        if not kind.startswith(_CATALYST):
+            if kind.startswith(_VALUES) or kind in (
+                "java.util.UUID",
+                "org.apache.spark.sql.util.CaseInsensitiveStringMap",
+            ):
+                return
+            raise self._refused(kind)
+        short = kind.rpartition(".")[2]
+        if short in _RELATIONS or short in ("UnresolvedFunction", "UnresolvedGenerator"):
+            getattr(self, f"_{short}")(node, known)
+        elif short not in _NODES:
+            raise self._refused(kind)
+        if short in ("GenericInternalRow", "UnresolvedRelation"):
+            return
+        if short == "UnresolvedWith":
+            known = self._with(node, known, depth)
+            self.look(node.child(), known, depth + 1)
+            return
+        for at in range(node.productArity()):
+            self.look(node.productElement(at), known, depth + 1)
+
+    def _with(self, node: Any, known: frozenset[str], depth: int) -> frozenset[str]:
+        """Check the common table expressions of a WITH: those that are visible after them."""
+        recursive = bool(node.allowRecursion()) if hasattr(node, "allowRecursion") else False
+        for relation in _items(node.cteRelations()):
+            own = known | {str(relation._1()).lower()}
+            self.look(relation._2(), own if recursive else known, depth + 1)
+            known = own
+        return known
+
+    def _UnresolvedRelation(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
+        parts = [str(each) for each in _items(node.multipartIdentifier())]
+        plain = node.options().isEmpty() and not node.isStreaming()
+        is_known = parts[0] in self._frames or parts[0].lower() in known
+        # Of two parts Spark makes the path of a file, of one a temporary view.
+        if not plain or not (is_known if len(parts) == 1 else len(parts) > 2):
+            raise UnsupportedFeature(f"view {self._name} reads {'.'.join(parts)!r}, which is no table of the catalog")
+
+    def _UnresolvedTableValuedFunction(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
+        self._called([str(each) for each in _items(node.name())])
+
+    def _UnresolvedFunction(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
+        self._called([str(each) for each in _items(node.nameParts())])
+
+    def _UnresolvedGenerator(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
+        name = node.name()
+        before = [each.get() for each in (name.catalog(), name.database()) if each.isDefined()]
+        self._called([*map(str, before), str(name.funcName())])
+
+    def _called(self, parts: list[str]) -> None:
+        if [each.lower() for each in parts[:-1]] not in ([], ["builtin"], ["system", "builtin"]):
+            raise UnsupportedFeature(f"view {self._name} calls {'.'.join(parts)!r}, which is none of Spark's functions")
+        if parts[-1].lower() not in FUNCTIONS and not _OWN_FUNCTION.fullmatch(parts[-1]):
+            raise UnsupportedFeature(
+                f"view {self._name} calls {parts[-1]!r}: the functions of a view are those of Spark that compute from "
+                "their arguments alone"
+            )
+
+    def _refused(self, kind: str) -> UnsupportedFeature:
+        what = kind.rpartition(".")[2].rstrip("$")
+        if what == "ScriptTransformation":
+            return UnsupportedFeature(f"view {self._name} runs a program by TRANSFORM")
+        return UnsupportedFeature(f"view {self._name} has a query with {what} in it, which no view may have")
+
+
+def _parts(node: Any, kind: str) -> Iterator[Any]:
+    """What is in a collection, an option or a pair of Scala's."""
+    if kind.startswith("scala.collection."):
+        yield from _items(node.toSeq())
+    elif kind == "scala.Some" or kind.startswith("scala.Tuple"):
+        yield from (node.productElement(at) for at in range(node.productArity()))
+    elif kind.startswith("scala.util.") or kind not in ("scala.None$", "scala.Enumeration$Val"):
+        raise UnsupportedFeature(f"a query of a view cannot be looked through: it has a {kind}")
+
+
+def _items(found: Any) -> list[Any]:
+    return [found.apply(at) for at in range(found.size())]
