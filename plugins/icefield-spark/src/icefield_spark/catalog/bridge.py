@@ -7,9 +7,9 @@ import logging
 from typing import Any, ClassVar
 
 from icefield.errors import IcefieldError
+from pyspark.errors import PySparkException
 
 from icefield_spark.failures import original
-from pyspark.errors import PySparkException
 
 _log = logging.getLogger(__name__)
 

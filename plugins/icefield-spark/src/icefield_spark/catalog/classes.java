@@ -409,6 +409,7 @@ class IcefieldWrite implements WriteBuilder, SupportsOverwriteV2, SupportsDynami
     BiFunction write = (BiFunction) Python.call(python, "write", asked.toString());
     Python.call(write, "rows", rows);
   }
+  public BatchWrite toBatch() { throw IcefieldStrategy.missing(); }
 }
 
 /** A DELETE, UPDATE or MERGE: Spark says which rows change how, and Python writes and commits the changes. */
@@ -448,10 +449,31 @@ class OperationWrite implements DeltaWriteBuilder, DeltaWrite, V1Write, Insertab
   public String description() { return "icefield"; }
   public InsertableRelation toInsertableRelation() { return this; }
   public void insert(org.apache.spark.sql.Dataset rows, boolean overwrite) { Python.call(python, "rows", rows); }
+
+  /** Writers in executors: Spark asks for them in a session that has not the strategy. */
+  public DeltaBatchWrite toBatch() { throw IcefieldStrategy.missing(); }
 }
 
 /** Plans what Spark would hand to writers of its own in executors: these writes are given a frame of the rows. */
 class IcefieldStrategy extends SparkStrategy {
+  static RuntimeException missing() {
+    return new UnsupportedOperationException(
+        "this session is not attached to the catalog and cannot change its rows: attach(spark, catalog, name=...) it");
+  }
+
+  static void addTo(/*SESSION*/ session) {
+    synchronized (session.experimental()) {
+      scala.collection./*IMMUTABLE*/Seq known = session.experimental().extraStrategies();
+      ArrayList all = new ArrayList();
+      for (int at = 0; at < known.size(); at++) {
+        if (known.apply(at) instanceof IcefieldStrategy) return;
+        all.add(known.apply(at));
+      }
+      all.add(new IcefieldStrategy());
+      session.experimental().extraStrategies_$eq(org.apache.spark.api.python.PythonUtils.toSeq(all));
+    }
+  }
+
   public scala.collection./*IMMUTABLE*/Seq apply(LogicalPlan plan) {
     ArrayList made = new ArrayList();
     if (plan instanceof WriteDelta) planned(plan, "originalTable", OperationWrite.class, made);
@@ -495,14 +517,19 @@ class Refresh extends scala.runtime.AbstractFunction0 implements java.io.Seriali
 /** A catalog of Icefield's under the name that a session gave it. */
 public class IcefieldCatalog implements TableCatalog, SupportsNamespaces {
   private String name;
-  private BiFunction python;
+  private volatile BiFunction python;
 
   public void initialize(String name, CaseInsensitiveStringMap options) {
     this.name = name;
-    this.python = (BiFunction) Python.CATALOGS.get(options.get("key"));
-    if (python == null)
-      throw new IllegalStateException("catalog " + name + " was attached by a Python process that is gone; attach it again");
-    python = (BiFunction) Python.call(python, "attached", /*SESSION*/.active());
+    attach(/*SESSION*/.active(), options.get("key"));
+  }
+
+  /** Begin to answer for a session, in place of what was attached before. */
+  public void attach(/*SESSION*/ session, String key) {
+    BiFunction attachment = (BiFunction) Python.CATALOGS.get(key);
+    if (attachment == null) throw new IllegalStateException("catalog " + name + " is not attached; attach it again");
+    python = (BiFunction) Python.call(attachment, "attached", session);
+    IcefieldStrategy.addTo(session);
   }
 
   public String name() { return name; }

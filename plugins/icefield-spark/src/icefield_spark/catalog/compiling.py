@@ -6,7 +6,8 @@ runs, and go to driver and executors in a temporary jar, by ``ADD JAR``.
 
 from __future__ import annotations
 
-import re
+import atexit
+import shutil
 import tempfile
 import zipfile
 from importlib import resources
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from icefield.errors import UnsupportedFeature
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from icefield_spark.jvm import jvm_class
 
 CATALOG = "icefield.spark.IcefieldCatalog"
+HOLDER = "icefield.spark.Python"
+"""The class that holds what answers for catalogs."""
 
 
 def compiled_class(spark: SparkSession, name: str) -> Any:
@@ -33,32 +36,39 @@ def compiled_class(spark: SparkSession, name: str) -> Any:
     except Py4JJavaError as error:
         if "ClassNotFoundException" not in str(error.java_exception):
             raise
-    _add(spark, _compile(spark))
+    try:
+        _add(spark, compiled(spark))
+    except (Py4JError, TypeError) as error:  # a class of Spark's that is not there is none that can be called
+        raise UnsupportedFeature(
+            f"the classes of a catalog cannot be added to Spark {spark.version}: {_reason(error)}; leave name out"
+        ) from error
     return loader.loadClass(name)
 
 
-def _compile(spark: SparkSession) -> dict[str, bytes]:
+def compiled(spark: SparkSession) -> dict[str, bytes]:
+    """The code of the classes, by their names."""
     compiler = jvm_class(spark, "org.codehaus.janino.SimpleCompiler")()
     thread = jvm_class(spark, "java.lang.Thread").currentThread()
     compiler.setSourceVersion(8)
     compiler.setTargetVersion(8)
     compiler.setParentClassLoader(thread.getContextClassLoader())
-    try:
-        compiler.cook(_source(spark))
-    except Py4JJavaError as error:
-        reason = str(error.java_exception)
-        raise UnsupportedFeature(
-            f"the catalog's classes cannot be compiled against Spark {spark.version}: {reason:.300}"
-        ) from error
+    compiler.cook(_source(spark))
     return {name: bytes(code) for name, code in compiler.getBytecodes().items()}
 
 
 def _add(spark: SparkSession, classes: dict[str, bytes]) -> None:
-    path = Path(tempfile.mkdtemp(prefix="icefield-")) / "icefield-spark-catalog.jar"
+    folder = Path(tempfile.mkdtemp(prefix="icefield-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / "icefield-spark-catalog.jar"
     with zipfile.ZipFile(path, "w") as jar:
         for name, code in classes.items():
             jar.writestr(f"{name.replace('.', '/')}.class", code)
     spark._jsparkSession.sessionState().resourceLoader().addJar(str(path))
+
+
+def _reason(error: Exception) -> str:
+    said = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    return (said.splitlines() or [type(error).__name__])[0][:300]
 
 
 def _source(spark: SparkSession) -> str:

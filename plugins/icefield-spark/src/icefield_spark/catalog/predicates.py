@@ -25,6 +25,7 @@ _COMPARISONS: dict[str, Any] = {
     ">": kernel.GreaterThan,
     ">=": kernel.GreaterThanOrEqual,
 }
+_OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _EPOCH = datetime(1970, 1, 1)
 _CONVERSIONS: dict[str, Any] = {
@@ -39,16 +40,16 @@ _CONVERSIONS: dict[str, Any] = {
 }
 
 
-_CONSTANTS: dict[Any, BooleanExpression] = {"ALWAYS_TRUE": kernel.AlwaysTrue(), "ALWAYS_FALSE": kernel.AlwaysFalse()}
-_OF_COLUMNS = frozenset({"<=>", "IN", "IS_NULL", "IS_NOT_NULL", "STARTS_WITH"})
+_CONSTANTS = {"ALWAYS_TRUE": True, "ALWAYS_FALSE": False}
+_NULLS = {"IS_NULL": True, "IS_NOT_NULL": False}
+_OF_COLUMNS = frozenset({"<=>", "IN", "STARTS_WITH", *_NULLS})
 _COMPARED_WITH_NAN: dict[str, Any] = {
     "=": kernel.IsNaN,
     ">=": kernel.IsNaN,
     "<>": lambda column: kernel.And(kernel.NotNaN(column), kernel.NotNull(column)),
     "<": lambda column: kernel.And(kernel.NotNaN(column), kernel.NotNull(column)),
     "<=": kernel.NotNull,
-    # No value is greater: true of no row, and neither is the negation true of a null.
-    ">": lambda column: kernel.And(kernel.IsNaN(column), kernel.NotNaN(column)),
+    ">": lambda column: kernel.AlwaysFalse(),
 }
 
 
@@ -90,38 +91,41 @@ class Filters:
         except Inexact:
             return kernel.AlwaysTrue()
 
-    def _exact(self, predicate: Described) -> BooleanExpression:
+    def _exact(self, predicate: Described, truth: bool = True) -> BooleanExpression:
+        """The filter that holds of the rows for which a predicate is true, or false: of neither where it is unknown."""
         name, arguments = predicate.get("function"), predicate.get("arguments", ())
         if "column" in predicate:
-            return kernel.EqualTo(_column(predicate), True)
+            return kernel.EqualTo(self._column(predicate), truth)
         if name in _CONSTANTS:
-            return _CONSTANTS[name]
-        if name == "AND":
-            return conjunction([self._exact(each) for each in arguments])
-        if name == "OR":
-            return kernel.Or(*map(self._exact, arguments))
+            return kernel.AlwaysTrue() if _CONSTANTS[name] is truth else kernel.AlwaysFalse()
+        if name in ("AND", "OR"):
+            join = kernel.And if (name == "AND") is truth else kernel.Or
+            return join(*(self._exact(each, truth) for each in arguments))
         if name == "NOT":
-            return kernel.Not(self._exact(arguments[0]))
+            return self._exact(arguments[0], not truth)
         if name in _COMPARISONS:
             left, right = arguments
             if "column" in right:
                 left, right, name = right, left, _MIRRORED[name]
-            return self._compared(_column(left), name, _value(right))
+            return self._compared(self._column(left), name if truth else _OPPOSITES[name], _value(right))
         if name not in _OF_COLUMNS:
             raise Inexact(name)
-        column, values = _column(arguments[0]), arguments[1:]
-        if name == "IS_NULL":
-            return kernel.IsNull(column)
-        if name == "IS_NOT_NULL":
-            return kernel.NotNull(column)
+        column, values = self._column(arguments[0]), arguments[1:]
+        if name in _NULLS:
+            return kernel.IsNull(column) if _NULLS[name] is truth else kernel.NotNull(column)
         if name == "STARTS_WITH":
-            return kernel.StartsWith(column, _value(values[0]))
+            return (kernel.StartsWith if truth else kernel.NotStartsWith)(column, _value(values[0]))
         if name == "IN":
-            return self._among(column, [_value(each) for each in values])
-        if values[0].get("value", ...) is None:
-            return kernel.IsNull(column)
-        # A null is another value, so that the negation holds of it.
-        return kernel.And(self._compared(column, "=", _value(values[0])), kernel.NotNull(column))
+            return self._among(column, [_value(each) for each in values], truth)
+        if values[0].get("value", ...) is None:  # the function is <=>
+            return kernel.IsNull(column) if truth else kernel.NotNull(column)
+        found = self._compared(column, "=" if truth else "<>", _value(values[0]))
+        return found if truth else kernel.Or(found, kernel.IsNull(column))
+
+    def _column(self, expression: Described) -> tuple[str, ...]:
+        if "column" not in expression or not self._schema.has_field(tuple(expression["column"])):
+            raise Inexact("no column")
+        return tuple(expression["column"])
 
     def _is_float(self, column: tuple[str, ...]) -> bool:
         return isinstance(self._schema.find_field(column).field_type, FloatType | DoubleType)
@@ -134,16 +138,16 @@ class Filters:
         found = _COMPARISONS[name](column, value)
         return kernel.Or(found, kernel.IsNaN(column)) if name in (">", ">=", "<>") else found
 
-    def _among(self, column: tuple[str, ...], values: list[Any]) -> BooleanExpression:
-        if not self._is_float(column) or not any(map(isnan, values)):
-            return kernel.In(column, values)
-        return kernel.Or(kernel.In(column, [each for each in values if not isnan(each)]), kernel.IsNaN(column))
-
-
-def _column(expression: Described) -> tuple[str, ...]:
-    if "column" not in expression:
-        raise Inexact("no column")
-    return tuple(expression["column"])
+    def _among(self, column: tuple[str, ...], values: list[Any], truth: bool) -> BooleanExpression:
+        if not self._is_float(column):
+            return kernel.In(column, values) if truth else kernel.NotIn(column, values)
+        numbers = [each for each in values if not isnan(each)]
+        has_nan = len(numbers) < len(values)
+        if truth:
+            found = kernel.In(column, numbers)
+            return kernel.Or(found, kernel.IsNaN(column)) if has_nan else found
+        outside = kernel.And(kernel.NotIn(column, numbers), kernel.NotNull(column))
+        return kernel.And(outside, kernel.NotNaN(column)) if has_nan else kernel.Or(outside, kernel.IsNaN(column))
 
 
 def _value(expression: Described) -> Any:

@@ -3,74 +3,84 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from icefield import Catalog
-from icefield.errors import InvalidArgument, NoSuchTable
+from icefield import Catalog, Table
+from icefield.errors import (
+    InvalidArgument,
+    NoSuchNamespace,
+    NoSuchTable,
+    NotSupportedByCatalog,
+    UnsupportedFeature,
+)
+from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
+from icefield_spark.catalog.about import TableAbout
 from icefield_spark.catalog.altering import alter
 from icefield_spark.catalog.bridge import Remote, reply
-from icefield_spark.catalog.compiling import CATALOG, compiled_class
-from icefield_spark.catalog.scans import Version
+from icefield_spark.catalog.compiling import CATALOG, HOLDER, compiled_class
+from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.tables import SparkTable
+from icefield_spark.jvm import is_connected
+from icefield_spark.sql.sources import Source, selected
 from icefield_spark.types import from_spark_schema
 
 if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession
 
+Opened = Callable[[SparkSession], "IcefieldSession"]
+
 _OF_SPARK = frozenset({"provider", "owner", "external", "is_managed_location", "table_type"})
 _PLURALS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TAKEN = frozenset({"spark_catalog", "system", "global_temp", "session", "builtin"})
 
 
-def install(spark: SparkSession, catalog: Catalog, name: str) -> None:
+def install(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) -> None:
     """Make the tables of a catalog tables of a session, as ``name.namespace.table``.
 
-    Clones of the session know them, too. Raises ``UnsupportedFeature`` where the Java classes of the catalog cannot be
-    added to the session's JVM.
+    Clones of the session know them, too. ``opened`` gives the session of the catalog for one of Spark's. A catalog that
+    was attached under the name before is replaced. Raises ``InvalidArgument`` for a name that cannot be used, and
+    ``UnsupportedFeature`` where the Java classes of the catalog cannot be added to the session's JVM.
     """
-    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[attr-defined]
-    compiled_class(spark, CATALOG)
-    key = uuid4().hex
-    holder = compiled_class(spark, "icefield.spark.Python").getField("CATALOGS").get(None)
-    holder.put(key, Attachment(spark, catalog, name))
+    if is_connected(spark):
+        raise UnsupportedFeature(
+            "through Spark Connect no catalog can be added to a session, whose JVM is elsewhere: leave name out, and "
+            "use ice.sql and ice.table"
+        )
+    if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
+        raise InvalidArgument(f"a catalog cannot be attached as '{name}': take a word of letters, digits and _")
     setting = f"spark.sql.catalog.{name}"
+    configured = spark.conf.get(setting, None)
+    if configured not in (None, CATALOG):
+        raise InvalidArgument(f"the session has another catalog '{name}' ({configured}): take another name")
+    ensure_callback_server_started(spark.sparkContext._gateway)
+    holder = compiled_class(spark, HOLDER).getField("CATALOGS").get(None)
+    key = uuid4().hex
+    holder.put(key, Attachment(spark.sparkContext, name, opened))
     spark.conf.set(setting, CATALOG)
     spark.conf.set(f"{setting}.key", key)
-    spark._jsparkSession.sessionState().catalogManager().catalog(name)
-    methods = spark._jsparkSession.experimental()
-    strategies = methods.extraStrategies()
-    found = [strategies.apply(at).getClass().getSimpleName() for at in range(strategies.size())]
-    if "IcefieldStrategy" not in found:
-        strategy = compiled_class(spark, "icefield.spark.IcefieldStrategy")
-        made = strategy.getDeclaredConstructors()[0]
-        made.setAccessible(True)
-        empty = spark.sparkContext._gateway.new_array(spark._jvm.java.lang.Object, 0)  # type: ignore[attr-defined]
-        jvm_list = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
-        for at in range(strategies.size()):
-            jvm_list.add(strategies.apply(at))
-        jvm_list.add(made.newInstance(empty))
-        getattr(methods, "extraStrategies_$eq")(spark._jvm.PythonUtils.toSeq(jvm_list))  # type: ignore[union-attr]
+    # It may have been made for an earlier catalog, or while another session was the active one.
+    spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, key)
 
 
 class Attachment(Remote):
-    """A catalog that sessions share under one name."""
+    """A catalog that a session and its clones share under one name."""
 
-    def __init__(self, spark: SparkSession, catalog: Catalog, name: str) -> None:
-        self._context = spark.sparkContext
-        self._catalog = catalog
+    def __init__(self, context: SparkContext, name: str, opened: Opened) -> None:
+        self._context = context
         self._name = name
+        self._opened = opened
 
     def on_attached(self, session: Any) -> SessionCatalog:
         """The catalog of one session: Spark makes one for each clone."""
-        from icefield_spark.session import IcefieldSession
-
-        spark = SparkSession(self._context, session)
-        return SessionCatalog(IcefieldSession(spark, self._catalog), self._name)
+        return SessionCatalog(self._opened(SparkSession(self._context, session)), self._name)
 
 
 class SessionCatalog(Remote):
@@ -83,29 +93,31 @@ class SessionCatalog(Remote):
 
     # Tables.
 
-    def on_load(self, asked: str) -> SparkTable:
-        """A table, at a version where one is asked for."""
+    def on_load(self, asked: str) -> SparkTable | TableAbout:
+        """A table, at a version where one is asked for, or a table about it."""
         given = json.loads(asked)
-        version = Version()
-        table, suffix = self._found(tuple(given["name"]))
-        if suffix is not None:
-            version = suffix
-        elif "version" in given:
-            text = given["version"]
-            version = Version(snapshot_id=int(text)) if text.isdigit() else Version(ref=text)
+        source = self._found(tuple(given["name"]))
+        if "version" in given:
+            source = source.at(given["version"], None)
         elif "micros" in given:
-            millis = int(given["micros"]) // 1000
-            version = Version(table.snapshot_as_of_timestamp(millis).snapshot_id)
-        return SparkTable(self._ice, self._name, table, version)
+            source = source.at(None, int(given["micros"]) // 1000)
+        if source.about is not None:
+            return TableAbout(self._ice.spark, self._name, source)
+        return self._shown(source.table, Version(source.snapshot_id, source.ref))
 
-    def _found(self, name: tuple[str, ...]) -> tuple[Any, Version | None]:
+    def _found(self, name: tuple[str, ...]) -> Source:
         try:
-            return self._catalog.load_table(name), None
-        except NoSuchTable:
-            suffix = _version_named(name[-1]) if len(name) > 1 else None
-            if suffix is None:
+            return Source(name, self._catalog.load_table(name))
+        except (NoSuchTable, NoSuchNamespace, NotSupportedByCatalog, InvalidArgument):
+            if len(name) < 3:
                 raise
-        return self._catalog.load_table(name[:-1]), suffix
+            found = selected(name, self._catalog.load_table(name[:-1]), name[-1])
+            if found is None:
+                raise
+            return found
+
+    def _shown(self, table: Table, version: Version = CURRENT) -> SparkTable:
+        return SparkTable(self._ice, self._name, table, version)
 
     def on_tables(self, namespace: str) -> str:
         """The names of the tables of a namespace."""
@@ -122,16 +134,21 @@ class SessionCatalog(Remote):
         properties = {name: value for name, value in given["properties"].items() if name not in _OF_SPARK}
         location = properties.pop("location", None)
         table = self._catalog.create_table(
-            tuple(given["name"]), schema, location, [_partition_field(each) for each in given["partitions"]], None, properties
+            tuple(given["name"]),
+            schema,
+            location,
+            [_partition_field(each) for each in given["partitions"]],
+            None,
+            properties,
         )
-        return SparkTable(self._ice, self._name, table, Version())
+        return self._shown(table)
 
     def on_alter(self, asked: str) -> SparkTable:
         """Change the columns and properties of a table, in one commit."""
         given = json.loads(asked)
         table = self._catalog.load_table(tuple(given["name"]))
         alter(table, given["changes"])
-        return SparkTable(self._ice, self._name, table, Version())
+        return self._shown(table)
 
     def on_drop(self, asked: str) -> str:
         """Drop a table; whether there was one."""
@@ -182,17 +199,6 @@ class SessionCatalog(Remote):
         self._catalog.drop_namespace(name)
 
 
-def _version_named(name: str) -> Version | None:
-    """The version that the last part of a name states: ``branch_x``, ``tag_x``, ``snapshot_id_1``."""
-    for prefix in ("branch_", "tag_"):
-        if name.startswith(prefix):
-            return Version(ref=name.removeprefix(prefix))
-    number = name.removeprefix("snapshot_id_")
-    if number != name and number.isdigit():
-        return Version(snapshot_id=int(number))
-    return None
-
-
 def _partition_field(described: Any) -> Any:
     name, arguments = described["transform"], described["arguments"]
     columns = [each["column"] for each in arguments if "column" in each]
@@ -205,5 +211,3 @@ def _partition_field(described: Any) -> Any:
     if name in ("bucket", "truncate"):
         return (column, f"{name}[{numbers[0]}]")
     return (column, _PLURALS.get(name, name))
-
-

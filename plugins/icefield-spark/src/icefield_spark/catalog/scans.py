@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from icefield import Table
@@ -12,6 +12,7 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, conjunction
 from icefield.metadata import MAIN_BRANCH
 from icefield.scan import FileScanTask, TableScan
+from icefield.types import METADATA_COLUMNS
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
@@ -38,7 +39,9 @@ class Version:
 
     @property
     def branch(self) -> str:
-        """The branch to write to."""
+        """The branch to write to. Raises ``InvalidArgument`` for a snapshot, which stays as it is."""
+        if not self.is_writable:
+            raise InvalidArgument(f"snapshot {self.snapshot_id} of the table cannot be written: name a branch")
         return self.ref or MAIN_BRANCH
 
     def scan(self, table: Table) -> TableScan:
@@ -49,17 +52,26 @@ class Version:
 
     def pinned(self, spark: SparkSession, table: Table) -> Version:
         """The version with the branch that the session reads where none is named."""
-        return Version(None, branch_read(spark, table)) if self == Version() else self
+        return Version(None, branch_read(spark, table)) if self == CURRENT else self
 
-    def with_options(self, options: Mapping[str, str], spark: SparkSession, table: Table) -> Version:
+    def with_options(self, options: Mapping[str, str], table: Table) -> Version:
         """The version that the options of a read or write name; itself where they name none."""
-        given = {name.lower(): value for name, value in options.items()}
-        if "snapshot-id" in given:
-            return Version(snapshot_id=int(given["snapshot-id"]))
-        if "as-of-timestamp" in given:
-            return Version(table.snapshot_as_of_timestamp(int(given["as-of-timestamp"])).snapshot_id)
-        ref = given.get("branch") or given.get("tag")
-        return self if ref is None else Version(ref=ref)
+        given = {name.lower(): value for name, value in options.items() if name.lower() in _NAMING}
+        if not given:
+            return self
+        if len(given) > 1 or self.snapshot_id is not None:
+            raise InvalidArgument(f"a table is read at one version: give one of {', '.join(_NAMING)}")
+        ((name, value),) = given.items()
+        if name in ("branch", "tag"):
+            return Version(ref=value)
+        if not value.isdigit():
+            raise InvalidArgument(f"the option {name} is a number, not '{value}'")
+        number = int(value)
+        return Version(number if name == "snapshot-id" else table.snapshot_as_of_timestamp(number).snapshot_id)
+
+
+CURRENT = Version()
+_NAMING = ("snapshot-id", "as-of-timestamp", "branch", "tag")
 
 
 class Scan(Remote):
@@ -120,7 +132,10 @@ class Scan(Remote):
 
     def _scan(self) -> TableScan:
         scan = self._version.scan(self._table).filter(conjunction([self.row_filter, *self._run_time]))
-        return scan.select(*((name,) if not name.startswith("_") else name for name in self._names()))
+        return scan.select(*self._paths())
+
+    def _paths(self) -> list[str | tuple[str, ...]]:
+        return [name if name in METADATA_COLUMNS else (name,) for name in self._names()]
 
     def _names(self) -> list[str]:
         # A scan reads at least one column; for a count Spark asks for none.

@@ -20,10 +20,11 @@ from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.predicates import Filters
 from icefield_spark.catalog.scans import Scan, Version
 from icefield_spark.places import ROW, place_in_spark
+from icefield_spark.quoting import quoted
 from icefield_spark.row_changes import OPERATION, columns_of, commit_changes
 from icefield_spark.row_level import Target
 from icefield_spark.types import to_spark_schema, to_spark_type
-from icefield_spark.wap import branch_read, place_of_write
+from icefield_spark.wap import place_of_write
 
 if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession
@@ -69,14 +70,19 @@ class SparkTable(Remote):
     def _metadata_column(self, name: str) -> dict[str, Any]:
         field = self._version.scan(self._table).select(name).projection.fields[0]
         kind = to_spark_type(field.field_type)
-        return {"name": name, "type": kind.jsonValue(), "nullable": name not in ("_file", "_pos", "_spec_id"), "comment": METADATA_COLUMNS[name].doc or ""}
+        return {
+            "name": name,
+            "type": kind.jsonValue(),
+            "nullable": name not in ("_file", "_pos", "_spec_id"),
+            "comment": METADATA_COLUMNS[name].doc or "",
+        }
 
     def on_scan(self, asked: str) -> Scan:
         """Plan a scan."""
         return self._scan(json.loads(asked))
 
     def _scan(self, asked: Mapping[str, Any]) -> Scan:
-        version = self._version.with_options(asked["options"], self.spark, self._table)
+        version = self._version.with_options(asked["options"], self._table)
         columns = spark_types.StructType.fromJson(asked["columns"])
         return Scan(self.spark, self._table, version, columns, asked["predicates"])
 
@@ -120,7 +126,7 @@ class Write(Remote):
     def __init__(self, ice: IcefieldSession, table: Table, version: Version, asked: Mapping[str, Any]) -> None:
         self._ice = ice
         self._table = table
-        self._branch = version.with_options(asked["options"], ice.spark, table).branch
+        self._branch = version.with_options(asked["options"], table).branch
         self._mode = asked["mode"]
         self._where: BooleanExpression | None = None
         if self._mode == "overwrite":
@@ -132,7 +138,9 @@ class Write(Remote):
         self._options: dict[str, Any] = {
             "branch": self._branch,
             "snapshot_properties": {
-                name[len(prefix) :]: value for name, value in asked["options"].items() if name.lower().startswith(prefix)
+                name[len(prefix) :]: value
+                for name, value in asked["options"].items()
+                if name.lower().startswith(prefix)
             }
             or None,
             "distribution": options.get("distribution-mode"),
@@ -176,14 +184,10 @@ class Operation(Remote):
             *((f.col(name) if name in held else f.lit(None).cast("long")).alias(name) for name in self._target.lineage),
         ]
         for field in columns_of(self._target).fields:
-            value = f.col(_quoted(field.name)) if field.name in held else f.lit(None).cast(field.dataType)
+            value = f.col(quoted(field.name)) if field.name in held else f.lit(None).cast(field.dataType)
             columns.append(value.alias(field.name))
         concern = self._scans[0].row_filter if self._scans else None
         commit_changes(self._table.spark, self._target, frame.select(*columns), concern=concern)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _partitioning(table: Table) -> list[dict[str, Any]]:
@@ -194,7 +198,10 @@ def _partitioning(table: Table) -> list[dict[str, Any]]:
         name, _, width = text.partition("[")
         if name == "void":
             continue
-        made: dict[str, Any] = {"transform": _SPARKS_NAMES.get(name, name), "column": schema.find_column_name(field.source_id)}
+        made: dict[str, Any] = {
+            "transform": _SPARKS_NAMES.get(name, name),
+            "column": schema.find_column_name(field.source_id),
+        }
         if width:
             made["width"] = int(width.rstrip("]"))
         found.append(made)
