@@ -274,15 +274,20 @@ def test_three_threads_use_the_catalog(prod: Any) -> None:
         ("CREATE TABLE prod.nosuch.t (id INT)", "nosuch"),
         ("CREATE TABLE prod.db.t (id INT)", "already exists"),
         ("DROP NAMESPACE prod.db", "db"),
-        ("INSERT INTO prod.db.strict SELECT cast(NULL AS BIGINT)", "null"),
+        ("INSERT INTO prod.db.strict SELECT cast(NULL AS BIGINT)", "(?i)null"),
         ("ALTER TABLE prod.db.strict ALTER COLUMN id TYPE STRING", "(?i)type"),
+        ("CREATE OR REPLACE TABLE prod.db.t AS SELECT 1 AS id", "would drop it first"),
+        ("CREATE TABLE prod.db.other (id INT) USING csv", "USING csv is not possible"),
     ],
 )
-def test_what_is_wrong_is_said_in_the_words_of_one_sentence(prod: Any, statement: str, said: str) -> None:
+def test_what_is_wrong_is_said_in_the_words_of_one_sentence(
+    prod: Any, catalog: icefield.Catalog, statement: str, said: str
+) -> None:
     create(prod)
     prod.sql("CREATE TABLE prod.db.strict (id BIGINT NOT NULL)")
     with pytest.raises(Exception, match=said) as caught:
         prod.sql(statement).collect()
+    assert catalog.load_table("db.t").scan().count() == 100
     assert "Traceback" not in str(caught.value)
     assert "py4j" not in str(caught.value)
 

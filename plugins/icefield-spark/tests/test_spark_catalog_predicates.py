@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 from icefield import Schema
 from icefield.expressions import bind, row_matches
-from icefield.types import DoubleType, IntegerType, NestedField, StringType
+from icefield.types import DoubleType, IntegerType, NestedField, StringType, TimestampNanoType, UUIDType
 from icefield_spark.catalog.predicates import Filters
 
 SCHEMA = Schema(
-    NestedField(1, "i", IntegerType()), NestedField(2, "d", DoubleType()), NestedField(3, "s", StringType())
+    NestedField(1, "i", IntegerType()),
+    NestedField(2, "d", DoubleType()),
+    NestedField(3, "s", StringType()),
+    NestedField(4, "u", UUIDType()),
+    NestedField(5, "n", TimestampNanoType()),
 )
 TYPES = {"i": "integer", "d": "double", "s": "string"}
 VALUES: dict[str, list[Any]] = {
@@ -156,6 +160,8 @@ def test_trees_of_predicates_are_as_in_spark() -> None:
         call("=", column("i"), column("i")),
         call("ENDS_WITH", column("s"), literal("string", "b")),
         call("=", column("_pos"), literal("long", 1)),
+        call("=", column("u"), literal("string", "00010203-0405-0607-0809-0A0B0C0D0E0F")),
+        call("<", column("n"), literal("long", 1)),
         call("=", column("i"), literal("interval", 1)),
         call("=", column("i"), literal("date", 10**9)),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from icefield import Table
-from icefield.errors import InvalidArgument
+from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.sql import types as spark_types
 
 from icefield_spark.types import from_spark_schema
@@ -16,7 +16,12 @@ Change = Mapping[str, Any]
 
 
 def alter(table: Table, changes: Sequence[Change]) -> None:
-    """Make the changes, all in one commit."""
+    """Make the changes, all in one commit. Raises ``UnsupportedFeature`` for a kind of change that it does not know."""
+    for change in changes:
+        kind = change["kind"]
+        if (kind not in _COLUMN_CHANGES and kind not in _PROPERTY_CHANGES) or "default" in change:
+            shown = "a default value" if "default" in change else kind
+            raise UnsupportedFeature(f"ALTER TABLE with {shown} is not there for Spark's own SQL: use ice.sql")
     with table.transaction() as transaction:
         columns = [each for each in changes if "column" in each]
         if columns:
@@ -71,6 +76,7 @@ def _type_of(change: Change) -> Any:
     return from_spark_schema(schema).fields[0].field_type
 
 
+_PROPERTY_CHANGES = frozenset({"SetProperty", "RemoveProperty"})
 _COLUMN_CHANGES: dict[str, Any] = {
     "AddColumn": _add,
     "DeleteColumn": _delete,

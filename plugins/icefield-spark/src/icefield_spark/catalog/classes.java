@@ -21,6 +21,7 @@ import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
@@ -477,8 +478,17 @@ class IcefieldStrategy extends SparkStrategy {
   public scala.collection./*IMMUTABLE*/Seq apply(LogicalPlan plan) {
     ArrayList made = new ArrayList();
     if (plan instanceof WriteDelta) planned(plan, "originalTable", OperationWrite.class, made);
+    else if (plan.getClass().getSimpleName().startsWith("ReplaceTable")) refuse(plan);
     else if (plan instanceof OverwritePartitionsDynamic) planned(plan, "table", IcefieldWrite.class, made);
     return org.apache.spark.api.python.PythonUtils.toSeq(made);
+  }
+
+  /** Spark would drop the table and then create another, which may fail between the two. */
+  private static void refuse(LogicalPlan plan) {
+    Object of = member(plan, "name");
+    if (of instanceof ResolvedIdentifier && ((ResolvedIdentifier) of).catalog() instanceof IcefieldCatalog)
+      throw new UnsupportedOperationException(
+          "a table is not replaced by Spark's own SQL, which would drop it first: use ice.sql, or INSERT OVERWRITE");
   }
 
   private static void planned(LogicalPlan plan, String table, Class kind, ArrayList made) {
@@ -495,7 +505,7 @@ class IcefieldStrategy extends SparkStrategy {
   }
 
   /** A member of a plan. Its methods differ in what they return, so that Janino cannot choose between them. */
-  private static Object member(LogicalPlan plan, String name) {
+  private static Object member(Object plan, String name) {
     try {
       return plan.getClass().getMethod(name, new Class[0]).invoke(plan, new Object[0]);
     } catch (ReflectiveOperationException error) {

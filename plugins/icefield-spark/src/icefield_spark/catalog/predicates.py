@@ -12,7 +12,19 @@ from typing import Any
 from icefield import Schema
 from icefield import expressions as kernel
 from icefield.expressions import BooleanExpression, conjunction
-from icefield.types import DoubleType, FloatType
+from icefield.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
 
 Described = Mapping[str, Any]
 """An expression as the Java classes describe it: a column, a literal or a function of others."""
@@ -51,6 +63,13 @@ _COMPARED_WITH_NAN: dict[str, Any] = {
     "<=": kernel.NotNull,
     ">": lambda column: kernel.AlwaysFalse(),
 }
+
+
+_COMPARED_ALIKE = (
+    BinaryType, BooleanType, DateType, DecimalType, DoubleType, FloatType, IntegerType, LongType, StringType,
+    TimestampType, TimestamptzType,
+)  # fmt: skip
+"""Types that Spark has too: others are strings, numbers or bytes there, which compare otherwise."""
 
 
 class Inexact(Exception):
@@ -123,9 +142,12 @@ class Filters:
         return found if truth else kernel.Or(found, kernel.IsNull(column))
 
     def _column(self, expression: Described) -> tuple[str, ...]:
-        if "column" not in expression or not self._schema.has_field(tuple(expression["column"])):
+        path = tuple(expression.get("column", ()))
+        if not path or not self._schema.has_field(path):
             raise Inexact("no column")
-        return tuple(expression["column"])
+        if not isinstance(self._schema.find_field(path).field_type, _COMPARED_ALIKE):
+            raise Inexact("a column that Spark has as another type")
+        return path
 
     def _is_float(self, column: tuple[str, ...]) -> bool:
         return isinstance(self._schema.find_field(column).field_type, FloatType | DoubleType)

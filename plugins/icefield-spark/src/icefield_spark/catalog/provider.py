@@ -38,6 +38,7 @@ Opened = Callable[[SparkSession], "IcefieldSession"]
 
 _OF_SPARK = frozenset({"provider", "owner", "external", "is_managed_location", "table_type"})
 _PLURALS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
+_FORMATS = frozenset({"parquet", "orc", "avro"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TAKEN = frozenset({"spark_catalog", "system", "global_temp", "session", "builtin"})
 
@@ -133,6 +134,11 @@ class SessionCatalog(Remote):
         schema = from_spark_schema(spark_types.StructType.fromJson(given["schema"]))
         properties = {name: value for name, value in given["properties"].items() if name not in _OF_SPARK}
         location = properties.pop("location", None)
+        provider = given["properties"].get("provider", "iceberg").lower()
+        if provider in _FORMATS:
+            properties.setdefault("write.format.default", provider)
+        elif provider != "iceberg":
+            raise InvalidArgument(f"tables of the catalog are Iceberg tables: USING {provider} is not possible")
         table = self._catalog.create_table(
             tuple(given["name"]),
             schema,
