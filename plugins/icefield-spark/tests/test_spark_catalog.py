@@ -275,7 +275,7 @@ def test_three_threads_use_the_catalog(prod: Any) -> None:
         ("CREATE TABLE prod.db.t (id INT)", "already exists"),
         ("DROP NAMESPACE prod.db", "db"),
         ("INSERT INTO prod.db.strict SELECT cast(NULL AS BIGINT)", "(?i)null"),
-        ("ALTER TABLE prod.db.strict ALTER COLUMN id TYPE STRING", "(?i)type"),
+        ("ALTER TABLE prod.db.strict ALTER COLUMN id TYPE STRING", "cannot change 'id' from long to string"),
         ("CREATE OR REPLACE TABLE prod.db.t AS SELECT 1 AS id", "would drop it first"),
         ("CREATE TABLE prod.db.other (id INT) USING csv", "USING csv is not possible"),
     ],
@@ -288,8 +288,7 @@ def test_what_is_wrong_is_said_in_the_words_of_one_sentence(
     with pytest.raises(Exception, match=said) as caught:
         prod.sql(statement).collect()
     assert catalog.load_table("db.t").scan().count() == 100
-    assert "Traceback" not in str(caught.value)
-    assert "py4j" not in str(caught.value)
+    assert not re.search(r"Traceback|py4j|\tat ", str(caught.value))
 
 
 @pytest.mark.parametrize("name", ["", "a.b", "a b", "spark_catalog", "x`y"])

@@ -28,8 +28,8 @@ class Remote:
         except IcefieldError as error:
             return _failure(type(error).__name__, error)
         except PySparkException as failure:
-            error = original(failure)
-            return _failure(type(failure if error is None else error).__name__, failure if error is None else error)
+            cause = original(failure) or failure
+            return _failure(type(cause).__name__, cause)
         except Exception as error:
             _log.exception("a call of Spark's failed")
             return _failure("InternalError", error)

@@ -207,6 +207,8 @@ class IcefieldTable implements Table, SupportsRead, SupportsWrite, SupportsMetad
     EnumSet made = EnumSet.of(
         TableCapability.BATCH_READ, TableCapability.V1_BATCH_WRITE, TableCapability.TRUNCATE,
         TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC);
+    // Dynamic overwrite needs it. The plan of one is ours, and no write of ours has writers in executors.
+    made.add(TableCapability.BATCH_WRITE);
     if (!Python.at(described, "writable").asBoolean()) made = EnumSet.of(TableCapability.BATCH_READ);
     return made;
   }
@@ -621,7 +623,13 @@ public class IcefieldCatalog implements TableCatalog, SupportsNamespaces {
     asked.set("name", Python.path(identifier));
     ArrayNode described = asked.putArray("changes");
     for (int at = 0; at < changes.length; at++) described.add(Changes.described(changes[at]));
-    return new IcefieldTable(ask("alter", asked.toString(), identifier));
+    try {
+      return new IcefieldTable(Python.ask(python, "alter", asked.toString()));
+    } catch (Failure failure) {
+      if (failure.kind.equals("NoSuchTable")) throw new NoSuchTableException(identifier);
+      // Spark puts one of its own around an IllegalArgumentException, which PySpark shows with its stack.
+      throw new UnsupportedOperationException(failure.getMessage());
+    }
   }
 
   private boolean drop(Identifier identifier, boolean purge) {

@@ -61,7 +61,7 @@ def install(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) ->
     configured = spark.conf.get(setting, None)
     if configured not in (None, CATALOG):
         raise InvalidArgument(f"the session has another catalog '{name}' ({configured}): take another name")
-    ensure_callback_server_started(spark.sparkContext._gateway)
+    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     holder = compiled_class(spark, HOLDER).getField("CATALOGS").get(None)
     key = uuid4().hex
     holder.put(key, Attachment(spark.sparkContext, name, opened))

@@ -12,7 +12,6 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, conjunction
 from icefield.metadata import MAIN_BRANCH
 from icefield.scan import FileScanTask, TableScan
-from icefield.types import METADATA_COLUMNS
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
@@ -132,10 +131,7 @@ class Scan(Remote):
 
     def _scan(self) -> TableScan:
         scan = self._version.scan(self._table).filter(conjunction([self.row_filter, *self._run_time]))
-        return scan.select(*self._paths())
-
-    def _paths(self) -> list[str | tuple[str, ...]]:
-        return [name if name in METADATA_COLUMNS else (name,) for name in self._names()]
+        return scan.select(*self._names())
 
     def _names(self) -> list[str]:
         # A scan reads at least one column; for a count Spark asks for none.
