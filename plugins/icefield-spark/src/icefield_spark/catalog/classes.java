@@ -275,18 +275,20 @@ class IcefieldScanBuilder implements ScanBuilder, SupportsPushDownV2Filters, Sup
     asked.set("predicates", Described.all(predicates));
     asked.set("options", Python.strings(options.asCaseSensitiveMap()));
     BiFunction made = (BiFunction) Python.call(operation == null ? table.python : operation.python, "scan", asked.toString());
-    return new IcefieldScan(made, columns);
+    return new IcefieldScan(made, columns, operation == null);
   }
 }
 
 class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
   private final BiFunction python;
   private final StructType columns;
+  private final boolean takesRunTimeFilters;
   private JsonNode described;
   private RDD rows;
 
-  IcefieldScan(BiFunction python, StructType columns) {
+  IcefieldScan(BiFunction python, StructType columns, boolean takesRunTimeFilters) {
     this.python = python;
+    this.takesRunTimeFilters = takesRunTimeFilters;
     this.columns = columns;
     this.described = Python.read(Python.call(python, "describe", null));
   }
@@ -296,7 +298,9 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
   public Batch toBatch() { return this; }
   public Statistics estimateStatistics() { return new Counts(Python.at(described, "bytes").asLong(), Python.at(described, "rows").asLong()); }
 
+  /** None for a row-level operation: Spark would compute the source of a MERGE a second time to find their values. */
   public NamedReference[] filterAttributes() {
+    if (!takesRunTimeFilters) return new NamedReference[0];
     String[] names = Python.strings(Python.at(described, "runtime_columns"));
     NamedReference[] made = new NamedReference[names.length];
     for (int at = 0; at < names.length; at++) made[at] = Expressions.column("`" + names[at].replace("`", "``") + "`");
