@@ -67,7 +67,7 @@ def test_tables_are_created_filled_read_altered_and_dropped(prod: Any, catalog: 
         "prod.other.t"
     ).overwritePartitions()
     assert rows(prod, "SELECT id, extra.a FROM prod.other.t ORDER BY id") == [(1, None), (3, None), (4, 1), (5, 1)]
-    prod.sql("INSERT OVERWRITE prod.other.t PARTITION (d = DATE'2024-01-01') SELECT 9, NULL, 'nine'")
+    prod.sql("INSERT OVERWRITE prod.other.t SELECT 9, NULL, 'nine', DATE'2024-01-01'")
     prod.table("prod.other.t").where("id > 3").writeTo("prod.other.copy").using("iceberg").create()
     prod.sql("CREATE TABLE prod.other.made USING iceberg AS SELECT id, name FROM prod.other.t")
     assert rows(prod, "SHOW TABLES IN prod.other") == [("other", name, False) for name in ("copy", "made", "t")]
