@@ -1,4 +1,4 @@
-"""Twice the columns, partitions, snapshots, deletes, branches or edits take about twice the CPU time, never four times.
+"""Twice the columns, partitions, snapshots, deletes, branches, edits or values take about twice the CPU time.
 
 Each shape prepares an input of a size and returns the work that is timed. ``growth`` compares n with 2n.
 """
@@ -14,11 +14,13 @@ import pytest
 from delete_files import commit, data_files, equality_deletes
 from growth import MOST_GROWTH, Work, growth
 from icefield.catalog import Table
+from icefield.expressions import In, bound
 from icefield.manifest import DataFile
 from icefield.scan.deletes.equality import EqualityDeletes
 from icefield.scan.deletes.store import HELD_BYTES
 from icefield.toolkit import conform, prune_batch
 from icefield.transaction.update_schema import UpdateSchema
+from icefield.types.arrow.types import plain_array
 from tables import new_table
 
 pytestmark = pytest.mark.slow
@@ -250,6 +252,49 @@ DELETES = {one_key_in_each_partition: 300, one_key_in_one_partition: 200, readin
 @pytest.mark.parametrize("shape", DELETES, ids=lambda shape: shape.__name__)
 def test_twice_the_delete_files_of_twice_the_files_take_about_twice_the_time(shape) -> None:
     assert growth(shape, DELETES[shape]) <= MOST_GROWTH
+
+
+# Values: files and the values of one IN double together. Each file has two rows, and every value is between them.
+
+
+@cache
+def files_of_two_rows(files: int) -> Table:
+    table = new_table(schema=pa.schema([("id", pa.int64()), ("name", pa.string())]))
+    with table.transaction() as transaction:
+        for _ in range(files):
+            transaction.append(pa.table({"id": [0, 10**9], "name": ["a", "z"]}))
+    return table
+
+
+def reading_among(column: str, value: Callable[[int], object]) -> Callable[[int], Work]:
+    def prepared(size: int) -> Work:
+        scan = files_of_two_rows(size).scan().filter(In(column, [value(number) for number in range(1, 200 * size)]))
+        return lambda: scan.to_arrow()
+
+    return prepared
+
+
+VALUES = {
+    "numbers": reading_among("id", int),
+    "strings": reading_among("name", "k{}".format),
+}
+
+
+@pytest.mark.parametrize("shape", VALUES)
+def test_twice_the_values_for_twice_the_files_take_about_twice_the_time(shape: str) -> None:
+    assert growth(VALUES[shape], 20) <= MOST_GROWTH
+
+
+def test_the_values_of_a_filter_become_arrow_data_once_and_not_for_each_file(monkeypatch) -> None:
+    made: list[int] = []
+
+    def noted(values, kind):
+        made.append(len(values))
+        return plain_array(values, kind)
+
+    monkeypatch.setattr(bound, "plain_array", noted)
+    files_of_two_rows(20).scan().filter(In("name", ["a", "b", "c"])).to_arrow()
+    assert made.count(3) == 1
 
 
 def test_work_whose_time_grows_with_the_square_is_told_apart() -> None:

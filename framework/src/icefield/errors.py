@@ -104,6 +104,14 @@ class LocationRefused(IcefieldError, PermissionError):
     """
 
 
+class LocationInUse(InvalidArgument):
+    """The location that was given for a table is another table's. Carries ``location``."""
+
+
+class LocationWarning(UserWarning):
+    """A location may be another table's: a table was there, and nobody can know whether it still is one."""
+
+
 class NoSuchTable(IcefieldError, LookupError):
     """No table has that identifier. Carries ``table``."""
 

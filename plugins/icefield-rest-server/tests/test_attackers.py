@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -97,6 +99,32 @@ def test_an_issuer_is_not_asked_for_each_key_that_somebody_makes_up(monkeypatch:
     monkeypatch.setattr(issuer.tokens._keys, "_asked_again", -1000.0)
     assert issuer.tokens.principal(issuer.token("2")) is not None
     assert issuer.asked == 3
+
+
+def test_a_valid_token_does_not_wait_while_the_issuer_is_asked_for_an_unknown_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    issuer = Issuer(monkeypatch)
+    valid = issuer.token("1")
+    assert issuer.tokens.principal(valid) is not None
+    asked, answers = threading.Event(), threading.Event()
+
+    def slow() -> Any:
+        asked.set()
+        assert answers.wait(60)
+        return issuer._keys()
+
+    monkeypatch.setattr(issuer.tokens._keys, "fetch_data", slow)
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            stranger = pool.submit(issuer.tokens.principal, issuer.token("unknown"))
+            assert asked.wait(60)
+            found = pool.submit(issuer.tokens.principal, valid).result(timeout=30)  # it ends before the issuer answers
+            assert found is not None
+            assert not stranger.done()
+        finally:
+            answers.set()
+        assert stranger.result(timeout=60) is None
 
 
 def test_without_the_issuers_keys_nobody_is_called_a_stranger(

@@ -14,6 +14,7 @@ from icefield import Catalog, Table, load_catalog
 from icefield.metadata import updates_from_json
 from icefield_rest_server import Settings, app, owned, tables
 from local_client import LocalClient
+from overlaps import move_past_guards
 
 SCHEMA = pa.schema([("id", pa.int64())])
 ROWS = pa.table({"id": [1, 2, 3]}, SCHEMA)
@@ -27,6 +28,7 @@ def may(who: Any, operation: str, target: tuple[str, ...]) -> bool:
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     place = {"uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/warehouse"}
+    place["location.owned-only"] = "false"  # the server's own guard is judged, without the kernel's behind it
     with load_catalog("served", type="sql", **place) as made:
         for namespace in ("db", "theirs"):
             made.create_namespace(namespace)
@@ -85,8 +87,8 @@ def location(victim: str, below: str = "") -> Attack:
 
 
 def move(catalog: Catalog, name: str, place: str) -> None:
-    """Give a table a location that the server takes from no client: past it, as other engines may."""
-    catalog.commit_table(name, updates_from_json([{"action": "set-location", "location": place}]), ())
+    """Give a table a location that the server takes from no client: past it and the kernel, as other engines may."""
+    move_past_guards(catalog, name, place)
 
 
 def namespace_place(catalog: Catalog, client: LocalClient) -> None:
@@ -194,9 +196,10 @@ def test_a_name_that_was_another_tables_does_not_make_its_files_ones_own(catalog
     catalog.rename_table("db.other", "db.moved")
     place = catalog.load_table("db.moved").location()
     there = files_of(catalog, "db.moved")
-    catalog.create_table("db.stranger", SCHEMA, location=place).add_files(
+    catalog.create_table("db.stranger", SCHEMA).add_files(
         [f"file://{path}" for path in there if path.suffix == ".parquet"]
     )
+    move(catalog, "db.stranger", place)
     answer = client.delete("/v1/namespaces/db/tables/stranger", params={"purgeRequested": "true"})
     assert answer.status_code == 204
     assert all(path.exists() for path in there)
@@ -291,8 +294,9 @@ def test_a_namespace_whose_place_is_in_anothers_keeps_its_files(catalog: Catalog
     catalog.create_namespace("around", {"location": catalog.properties["warehouse"]})
     place = catalog.load_table("theirs.t").location()
     there = files_of(catalog, "theirs.t")
-    table = catalog.create_table("around.mine", SCHEMA, location=place)
+    table = catalog.create_table("around.mine", SCHEMA)
     table.add_files([f"file://{path}" for path in there if path.suffix == ".parquet"])
+    move(catalog, "around.mine", place)
     client = LocalClient(app(catalog, Settings(authorizer=lambda who, operation, target: target[:1] == ("around",))))
     answer = client.delete("/v1/namespaces/around/tables/mine", params={"purgeRequested": "true"})
     assert answer.status_code == 204, answer.text

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield import Catalog, load_catalog
-from icefield.metadata import updates_from_json
 from icefield_rest_server import Principal, Settings, StaticTokens, app, places
 from local_client import LocalClient
+from overlaps import move_past_guards
 from rest_bodies import SCHEMA, VIEW_VERSION
 
 ROWS = pa.table({"id": [1, 2, 3]})
@@ -64,8 +64,8 @@ def refused(answer: Any, status: int = 403) -> str:
 
 
 def move(catalog: Catalog, name: str, location: str) -> None:
-    """Give a table a location past the server, as other engines do."""
-    catalog.commit_table(name, updates_from_json([{"action": "set-location", "location": location}]), ())
+    """Give a table a location past the server and the kernel, as other engines do."""
+    move_past_guards(catalog, name, location)
 
 
 @pytest.fixture
@@ -158,13 +158,19 @@ def test_a_place_of_ones_own_is_opened_wherever_it_is_in_that_of_the_namespace(
     assert mine.opened("namespaces/db/tables/view") == [place]
 
 
-def test_the_place_of_a_name_is_not_taken_while_a_renamed_table_is_there(
+def test_a_table_gets_a_place_of_its_own_where_a_renamed_one_has_that_of_its_name(
     mine: Asking, catalog: Catalog, warehouse: str
 ) -> None:
     catalog.create_table("db.mine", ROWS.schema)
     catalog.rename_table("db.mine", "db.moved")
     for staged in (True, False):
-        refused(mine.create("db", "mine", **{"stage-create": staged}))
+        answer = mine.create("db", "mine", **{"stage-create": staged})
+        assert answer.status_code == 200, answer.text
+        location = answer.json()["metadata"]["location"]
+        assert location.startswith(f"{warehouse}/db/mine-")
+        assert answer.json()["storage-credentials"][0]["prefix"] == location
+    assert mine.opened("namespaces/db/tables/mine") == [location]
+    catalog.drop_table("db.mine")
     assert mine.create("db", "mine", location=f"{warehouse}/db/mine-2").status_code == 200
     catalog.drop_table("db.mine")
     catalog.drop_table("db.moved")

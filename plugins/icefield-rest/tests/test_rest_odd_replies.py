@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
@@ -323,6 +324,16 @@ def test_what_is_no_json_is_one_error(between: Between, body: bytes) -> None:
     for end in (CONFIG, TABLES, "/tables/t", "/namespaces/db"):
         replying(between, end, lambda asked, forward: Answered(200, JSON, body), "GET")
         with pytest.raises(StorageError):
+            use(between)
+
+
+@pytest.mark.parametrize("depth", [950, 100_000])
+def test_json_that_is_nested_too_deeply_is_one_error(between: Between, depth: int) -> None:
+    deep = '{"a":' * depth + "1" + "}" * depth
+    for end, key in ((CONFIG, "defaults"), (TABLES, "identifiers"), ("/tables/t", "metadata"), ("/namespaces/db", "a")):
+        body = f'{{"{key}":{deep}}}'.encode()
+        replying(between, end, lambda asked, forward, body=body: Answered(200, JSON, body), "GET")
+        with suppress(IcefieldError):  # a member that is not known may be anything
             use(between)
 
 

@@ -163,8 +163,12 @@ QUERIES = [
     "SELECT r.id AS n FROM range(5) r JOIN goods g ON r.id = g.id",
     "SELECT * FROM goods PIVOT (sum(id) AS s FOR kind IN ('a' AS one, 'b'))",
     "SELECT * FROM (SELECT id, id + 1 AS more FROM goods) UNPIVOT (v FOR n IN (id, more))",
+    "SELECT * FROM (SELECT id, id + 1 AS a, 2 AS b, 3 AS c FROM goods) UNPIVOT INCLUDE NULLS ((v, w) FOR n IN "
+    "((id, a) AS x, (b, c) AS y))",
     "SELECT /*+ BROADCAST(g) */ * FROM goods g LEFT SEMI JOIN goods h ON g.id = h.id LEFT ANTI JOIN goods i ON g.id = "
     "i.id + 100",
+    "SELECT /*+ MERGE(goods, h), REPARTITION(2, id) */ goods.id FROM goods JOIN (SELECT /*+ COALESCE(1) */ id FROM "
+    "db.goods) h ON goods.id = h.id",
     "SELECT stack(2, 1, 2) AS x",
     "SELECT id -- a comment; with 'a quote\n FROM goods /* and another */ WHERE id > 0",
     "VALUES (1, 'a'), (2, 'b')",

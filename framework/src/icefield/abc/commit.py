@@ -13,7 +13,7 @@ A strategy may serve several threads at once. What belongs to one commit is in t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -152,6 +152,15 @@ class CommitStrategy(ABC):
     def credentials(self) -> str | None:
         """Which credentials the strategy's service is asked with, in words that hold no secret; None without one."""
         return None
+
+    def tables_in(self, folder: str) -> Iterable[tuple[str, str]]:
+        """The other tables, and views, whose current metadata file is in a folder, as far as the store knows them.
+
+        Each is a name for people, with the location of its metadata file. More than are in the folder may be given:
+        the caller compares. By default none, where nobody knows. It is asked rarely: when a table is created or
+        registered at a place where another one was, and before files are deleted.
+        """
+        return ()
 
     def purge(self) -> None:  # noqa: B027 -- a metastore keeps nothing of a dropped table
         """Delete what the strategy itself has kept of a dropped table. Called when its other files are gone.

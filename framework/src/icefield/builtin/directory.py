@@ -7,6 +7,7 @@ storage can keep the promise of). The layout is that of Iceberg's Hadoop catalog
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from icefield.abc import (
@@ -22,6 +23,7 @@ from icefield.abc import (
 from icefield.builtin.namespaces import NamespaceFolder, folders_in, is_table
 from icefield.commit import creation_of
 from icefield.errors import (
+    IcefieldError,
     InvalidArgument,
     NamespaceNotEmpty,
     NoSuchNamespace,
@@ -29,7 +31,9 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import decode_metadata
+from icefield.metadata.file_names import METADATA_FOLDER, metadata_folder
 from icefield.storage import FileIO
+from icefield.toolkit.table_folders import note_folder
 from icefield.toolkit.versioned_strategy import VersionedStrategy
 
 Name = TypeVar("Name", NamespaceName, TableName)
@@ -107,6 +111,9 @@ class DirectoryBackend(CatalogBackend):
     def register_table(self, table: TableName, metadata_location: str) -> None:
         self._existing(table[:-1])
         metadata = decode_metadata(self.io.read_metadata(metadata_location), metadata_location)
+        place = metadata_folder(metadata.location, metadata.properties)
+        with suppress(IcefieldError):  # its files may be where nobody may write
+            note_folder(self.io.storage(place), place, f"{self._path(table)}/{METADATA_FOLDER}", metadata.table_uuid)
         if isinstance(self.strategy(table).commit(None, creation_of(metadata)), Conflict):
             raise TableExists(f"table {'.'.join(table)} exists already", table=table)
 

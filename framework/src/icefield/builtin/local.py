@@ -144,7 +144,7 @@ class LocalFileSystem(FileSystem):
             os.mkdir(path)
         except FileExistsError:  # somebody was faster, and may not have flushed it yet
             if not os.path.isdir(path):
-                raise
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
         self._flush_folder(parent)
 
     @contextmanager

@@ -1,6 +1,7 @@
 """Catalogs and tables as users hold them."""
 
-from icefield.catalog.catalog import Catalog, PropertiesUpdateSummary, load_catalog, open_table
+from icefield.catalog.catalog import Catalog, PropertiesUpdateSummary
+from icefield.catalog.opening import load_catalog, open_table
 from icefield.catalog.table import Table
 from icefield.catalog.views import View
 

@@ -16,13 +16,6 @@ import pyarrow as pa
 
 from icefield.abc import CatalogAbility, CatalogBackend, Current, NamespaceName, NewTable, Page, TableName
 from icefield.catalog.changes import ChangesOfCatalog
-from icefield.catalog.config import (
-    catalog_properties,
-    check_names,
-    configured_catalogs,
-    default_catalog_name,
-    is_service,
-)
 from icefield.catalog.identifiers import namespace_name, string_of, table_name
 from icefield.catalog.purge import delete_files_of, delete_versions_of
 from icefield.catalog.table import Table
@@ -33,6 +26,7 @@ from icefield.errors import (
     FileMissing,
     InvalidArgument,
     InvalidMetadata,
+    LocationInUse,
     LocationRefused,
     MissingPlugin,
     NamespaceExists,
@@ -49,11 +43,10 @@ from icefield.metadata.updates import creation_updates
 from icefield.metadata.validation import check_names_differ
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.parse import partition_spec_of, sort_order_of
-from icefield.plugins import Plugins
 from icefield.schema import Schema, as_schema
 from icefield.secrets import has_password
-from icefield.storage import FileIO, given_location, local_path, scheme_of
-from icefield.toolkit.authority import add_named, split_location
+from icefield.storage import FileIO, given_location
+from icefield.storage.neighbours import check_location, free_location, refuse_twins, warn_of_twins
 from icefield.toolkit.from_catalogs import checked_properties
 from icefield.toolkit.versioned_strategy import says_dropped
 from icefield.transaction import Transaction, property_strings
@@ -68,7 +61,6 @@ Location = str | PathLike[str]
 _ANYWHERE = "memory://chosen-by-the-service"
 _DEFAULT = "table-default."
 _OVERRIDE = "table-override."
-_PREFER = "plugins.prefer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,15 +215,23 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         Column ids are given afresh. ``partition_spec``: a ``PartitionSpec``, or a list such as
         ``[("ts", "day"), "bucket[16](id)", "region"]``; ``sort_order``: a ``SortOrder``, or a list such as
         ``["id", "ts desc nulls last"]``. The property ``format-version`` selects the format version (2 by default).
+        Without a ``location`` it is the default one of its name, or one beside that where any file is there already,
+        such as those of a table that was renamed. A ``location`` of another table of this catalog is refused
+        (``LocationInUse``), and one where another table was gives a ``LocationWarning``.
         Raises ``TableExists``, ``NoSuchNamespace``, ``InvalidArgument``, ``InvalidSchema``.
         """
         if self._backend.serves_metadata:
             new = self._new_table(schema, location, partition_spec, sort_order, properties)
             if (made := self._backend.create_table(table_name(identifier), new)) is not None:
                 return Table(*self._served(table_name(identifier), made))
-        return self.create_table_transaction(
-            identifier, schema, location, partition_spec, sort_order, properties
-        ).commit_transaction()
+        given = identifier, schema, location, partition_spec, sort_order, properties
+        try:
+            return self.create_table_transaction(*given).commit_transaction()
+        except LocationInUse:
+            if location is not None:
+                raise
+        # Somebody else has made a table at the default location meanwhile.
+        return self.create_table_transaction(*given).commit_transaction()
 
     def create_table_if_not_exists(
         self,
@@ -267,9 +267,15 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
                 return Transaction(
                     served, None, created=state.metadata, finish=lambda state: Table(served.at(state), state)
                 )
-        default = self._backend.table_location(name)
-        strategy = self._backend.strategy(name, place := default if location is None else given_location(location))
+        place = self._backend.table_location(name)  # which raises where there is no namespace
+        if location is not None:
+            place = given_location(location)
+        strategy = self._backend.strategy(name, place)
         self._check_absent(name, strategy)
+        if location is not None:
+            check_location(self.io, strategy, place)
+        elif (free := free_location(self.io, strategy, place)) != place:
+            strategy = self._backend.strategy(name, place := free)
         given = self._table_properties(property_strings(properties or {}))
         metadata = _first_metadata(schema, place, partition_spec, sort_order, given)
         handle = TableHandle(name, self.io.relative_to(metadata.location), strategy)
@@ -287,7 +293,8 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """A transaction that gives a table other columns and no rows, together with whatever else is staged.
 
         The table keeps its identity, its older snapshots, its branches and its properties, to which ``properties``
-        are added. A column of the whole name of one that was there keeps its id. Raises ``NoSuchTable``.
+        are added. A column of the whole name of one that was there keeps its id. Raises ``NoSuchTable``, and
+        ``LocationInUse`` for the location of another table.
         """
         transaction, columns = self.load_table(identifier).transaction(), as_schema(schema)
         spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
@@ -299,16 +306,19 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """Make a table known whose metadata file is there already.
 
         Raises ``TableExists``, ``InvalidMetadata``, and ``InvalidSchema`` for one that other engines would refuse,
-        since a column has the name of a partition field; ``open_table`` reads it.
+        since a column has the name of a partition field; ``open_table`` reads it. Gives a ``LocationWarning`` where the
+        catalog has the table under another name, or another table in its folder.
         """
         name, location = table_name(identifier), given_location(metadata_location)
         try:  # before anything is registered it must be clear that it can be read
-            found = _metadata_at(self.io, location)
+            found = metadata_at(self.io, location)
         except (LocationRefused, MissingPlugin, StorageError):
             if not self._backend.serves_metadata:  # a service may open what nobody else can
                 raise
         else:
             check_names_differ(found)
+            if not self._backend.serves_metadata:
+                warn_of_twins(self.io, self._backend.strategy(name), found, location)
         self._backend.register_table(name, location)
         return self.load_table(name)
 
@@ -325,12 +335,16 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def drop_table(self, identifier: Identifier, purge: bool = False) -> None:
         """Drop a table; with ``purge``, delete its files too. Raises ``NoSuchTable``.
 
-        Purging keeps data files when the table's property ``gc.enabled`` is false: other tables may share them.
+        Purging keeps data files when the table's property ``gc.enabled`` is false: other tables may share them. It
+        keeps files outside of the table's own folders, and logs how many, unless ``location.owned-only`` is false.
+        Raises ``InvalidArgument`` for a table that the catalog has under a second name; then nothing is done.
         """
         if purge and self._backend.purge_table(table_name(identifier)):
             return
         table = self.load_table(identifier) if purge else None
         strategy = self._backend.strategy(table_name(identifier))
+        if table is not None:
+            refuse_twins(table.io, strategy, table.metadata, table.metadata_location, "purging")
         strategy.drop()
         if table is not None:
             delete_files_of(table.io, table.metadata, table.metadata_location, strategy)
@@ -339,6 +353,14 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def purge_table(self, identifier: Identifier) -> None:
         """Drop a table and delete its files."""
         self.drop_table(identifier, purge=True)
+
+    def free_location(self, identifier: Identifier) -> str:
+        """Where a new table or view of a name would be: see ``create_table``. Raises ``NoSuchNamespace``."""
+        name = table_name(identifier)
+        default = self._backend.table_location(name)
+        if self._backend.serves_metadata:
+            return default
+        return free_location(self.io, self._backend.strategy(name, default), default)
 
     def _namespace(self, namespace: Identifier) -> NamespaceName:
         name = namespace_name(namespace)
@@ -376,67 +398,6 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         return properties
 
 
-def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:
-    """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
-
-    ``type`` selects it (``directory``, ``sql``, ``hive``, ``rest``, ...); without one it is ``hive`` where a ``uri``
-    begins with ``thrift:``, ``rest`` where it begins with ``http:`` or ``https:``, ``sql`` for any other, and
-    ``directory`` where only a ``warehouse`` is given. A ``warehouse`` that is a relative path is made absolute. Raises
-    ``MissingPlugin`` for a type that no installed plugin provides, ``LocationRefused`` for a ``warehouse`` that names
-    another machine's disk.
-    """
-    called = name or default_catalog_name()
-    found = catalog_properties(called, properties)
-    check_names(found)
-    kind = found.get("type") or _likely_type(found)
-    if kind is None:
-        raise InvalidArgument(
-            f"nothing is known of catalog '{called}': give type=... (such as 'directory' or 'sql') with its "
-            "properties, or configure it in icefield.toml"
-            + (f"; configured are: {', '.join(known)}" if (known := configured_catalogs()) else "")
-        )
-    plugins = _plugins(plugins, found)
-    backend = plugins.catalog(kind)
-    if not backend.serves_metadata and found.get("warehouse"):
-        check = local_path if scheme_of(found["warehouse"]) == "file" else split_location
-        check(found["warehouse"])  # refuses what is no place on this machine, before anything is written
-    return Catalog(backend(called, found, FileIO(plugins, found, catalog=called)))
-
-
-def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
-    """The plugins that were given, else those installed, with the preferences that the properties state."""
-    if given is None:
-        given = Plugins.installed({key[len(_PREFER) :]: v for key, v in properties.items() if key.startswith(_PREFER)})
-    given.check_preferences()
-    return given
-
-
-def _likely_type(properties: Mapping[str, str]) -> str | None:
-    """The type of a catalog that does not state its own."""
-    if "uri" in properties:
-        if is_service(properties):
-            return "rest"
-        return "hive" if properties["uri"].startswith("thrift:") else "sql"
-    return "directory" if "warehouse" in properties else None
-
-
-def open_table(
-    metadata_location: Location, properties: Mapping[str, Any] | None = None, *, plugins: Plugins | None = None
-) -> Table:
-    """A table from its metadata file, without a catalog; it can be read and not changed.
-
-    ``properties`` are those of a catalog: ``location.map.<prefix>`` for a table that was moved, the credentials of
-    its store, which go to the host or account that the location names, ... Raises ``FileMissing``,
-    ``InvalidMetadata``, ``NoSuchTable`` for the mark of one that was dropped.
-    """
-    location = given_location(metadata_location)
-    found = property_strings(properties or {})
-    check_names(found)
-    io = FileIO(_plugins(plugins, found), add_named(found, location))
-    state = TableState.at(location, _metadata_at(io, location))
-    return Table(TableHandle((state.metadata.location.rpartition("/")[2] or "table",), io), state)
-
-
 def _first_metadata(
     schema: Schema | pa.Schema,
     location: str,
@@ -450,7 +411,7 @@ def _first_metadata(
     return new_table_metadata(columns, spec, order, location.rstrip("/"), properties)
 
 
-def _metadata_at(io: FileIO, location: str) -> TableMetadata:
+def metadata_at(io: FileIO, location: str) -> TableMetadata:
     """What a metadata file holds that a user named."""
     try:
         data = io.read_metadata(location)

@@ -14,8 +14,17 @@ from icefield.commit import TableHandle, TableState, commit_table, load_table, s
 from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import AssertCreate, TableRequirement, check
-from icefield.metadata.updates import AddSchema, TableUpdate, apply_updates, created_by
+from icefield.metadata.updates import (
+    AddSchema,
+    RemoveProperties,
+    SetLocation,
+    SetProperties,
+    TableUpdate,
+    apply_updates,
+    created_by,
+)
 from icefield.storage import FileIO
+from icefield.storage.neighbours import check_location, check_move
 
 CheckTable = Callable[[TableName, TableMetadata | None, TableMetadata], None]
 """Is given a table's name, its metadata before a change (None: it is created) and after it; raises to refuse that."""
@@ -37,6 +46,11 @@ class TableUpdates:
     def creates(self) -> bool:
         """Whether the table must not exist yet."""
         return any(isinstance(requirement, AssertCreate) for requirement in self.requirements)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it may change where the table's files go."""
+        return any(isinstance(update, SetLocation | SetProperties | RemoveProperties) for update in self.updates)
 
     def applied(self, base: TableMetadata | None) -> TableMetadata:
         """The metadata after the change, whose requirements hold. Raises what ``check`` and ``apply_updates`` raise."""
@@ -82,6 +96,8 @@ class ChangesOfCatalog:
         if change.creates:
             return self._created(change)
         handle, base = self._loaded(change.table)
+        if change.moves:
+            self._check_move(handle, base, change.applied(base.metadata))
 
         def build(metadata: TableMetadata | None) -> Proposal | None:
             assert metadata is not None
@@ -111,13 +127,16 @@ class ChangesOfCatalog:
 
     def _staged(self, change: TableUpdates, known: dict[TableName, TableState]) -> Staged:
         if change.creates:
-            strategy = self._backend.strategy(change.table)
+            created, strategy = change.applied(None), self._backend.strategy(change.table)
             self._check_absent(change.table, strategy)
-            proposal = Proposal(change.applied(None), change.updates, change.requirements)
+            check_location(self._io, strategy, created.location)
+            proposal = Proposal(created, change.updates, change.requirements)
             return Staged(TableHandle(change.table, self._io, strategy), None, proposal)
         handle, base = self._loaded(change.table, known.get(change.table))
-        known[change.table] = base
         metadata = change.applied(base.metadata)
+        if change.moves and change.table not in known:
+            self._check_move(handle, base, metadata)
+        known[change.table] = base
         if metadata is base.metadata:
             return Staged(handle, base, None)
         logged = handle.logged(metadata, base)
@@ -135,11 +154,18 @@ class ChangesOfCatalog:
         if strategy.load() is not None:
             raise TableExists(f"table {string_of(name)} exists already in catalog '{self._backend.name}'", table=name)
 
+    def _check_move(self, handle: TableHandle, base: TableState, changed: TableMetadata) -> None:
+        """See ``check_move``; where a service decides, it does so itself."""
+        if not self._backend.serves_metadata:
+            check_move(handle.io, handle.writable(), base.metadata, changed, base.pointer.location)
+
     def _created(self, change: TableUpdates) -> Table:
         metadata = change.applied(None)
         self._backend.table_location(change.table)  # the namespace is there
         strategy = self._backend.strategy(change.table, metadata.location)
         self._check_absent(change.table, strategy)
+        if not self._backend.serves_metadata:
+            check_location(self._io, strategy, metadata.location)
         handle = TableHandle(change.table, self._io.relative_to(metadata.location), strategy)
         state = commit_table(handle, None, lambda _: Proposal(metadata, change.updates, change.requirements))
         return Table(handle, state)

@@ -35,6 +35,7 @@ _NAMES: Final = (
     "commit",
     "location.allowed-schemes",
     "location.allowed-roots",
+    "location.owned-only",
     "location.credentials-for",
 )
 _PREFIXES: Final = ("location.map", "plugins.prefer", "table-default", "table-override")

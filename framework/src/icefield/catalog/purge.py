@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
 
 import pyarrow as pa
 
@@ -12,12 +14,16 @@ from icefield.errors import IcefieldError
 from icefield.maintenance.deleting import delete_files
 from icefield.maintenance.places import Places, PlaceSet
 from icefield.maintenance.reachable import files, manifests_of
+from icefield.maintenance.table_files import TableFiles
 from icefield.manifest import ManifestFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import version_of
 from icefield.metadata.properties import GC_ENABLED, get_bool
 from icefield.storage import FileIO
+from icefield.storage.file_io import OWNED_ONLY
 from icefield.toolkit.versioned_strategy import VersionedStrategy
+
+_AT_ONCE: Final = 8000
 
 _log = logging.getLogger(__name__)
 
@@ -26,19 +32,39 @@ def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str,
     """Delete the data, the manifests and the metadata of a table that no catalog knows any more.
 
     What the strategy has published as versions it forgets itself: see ``delete_versions_of``.
-    Data files stay when ``gc.enabled`` is false. A file that cannot be read or deleted is logged and passed over: the
-    table is gone already. The metadata goes last, so that what is left can still be found.
+    Data files stay when ``gc.enabled`` is false, and files that are not the table's own stay. A file that cannot be
+    read or deleted is logged and passed over: the table is gone already. The metadata goes last, so that what is left
+    can still be found.
     """
     places = Places(io, metadata.location)
+    owned = TableFiles(io, metadata)
     manifests = manifests_of(io, metadata, metadata.snapshots, places, PlaceSet(), lenient=True)
+    kept = 0
+
+    def delete(locations: Iterable[str]) -> None:
+        nonlocal kept
+        remaining = iter(locations)
+        while some := [*islice(remaining, _AT_ONCE)]:
+            own = owned.of(some)
+            kept += len(some) - len(own)
+            delete_files(io, own)
+
     if get_bool(metadata.properties, GC_ENABLED):
-        delete_files(io, _content(io, places, manifests))
-    delete_files(io, [manifest.manifest_path for manifest in manifests])
-    delete_files(io, [each.manifest_list for each in metadata.snapshots if each.manifest_list is not None])
-    delete_files(io, [entry.statistics_path for entry in metadata.statistics])
-    delete_files(io, [entry.statistics_path for entry in metadata.partition_statistics])
+        delete(_content(io, places, manifests))
+    delete([manifest.manifest_path for manifest in manifests])
+    delete([each.manifest_list for each in metadata.snapshots if each.manifest_list is not None])
+    delete([entry.statistics_path for entry in metadata.statistics])
+    delete([entry.statistics_path for entry in metadata.partition_statistics])
     versions = [*(entry.metadata_file for entry in metadata.metadata_log), metadata_location]
-    delete_files(io, [location for location in versions if not _is_kept(io, location, strategy)])
+    delete([location for location in versions if not _is_kept(io, location, strategy)])
+    if kept:
+        _log.warning(
+            "%d files of '%s' stay that are outside of its own folders: another table may need them (%s=false has "
+            "them deleted)",
+            kept,
+            ".".join(strategy.table),
+            OWNED_ONLY,
+        )
 
 
 def _content(io: FileIO, places: Places, manifests: Sequence[ManifestFile]) -> Iterator[str]:

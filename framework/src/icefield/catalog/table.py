@@ -441,7 +441,15 @@ class Table(ReadableTable):
         def begin() -> Transaction[Table]:
             return Transaction(newest._handle, newest._state, finish=finish)
 
-        return Target(newest.metadata, newest.io, begin, newest.metadata_location, newest._newest, newest.name())
+        return Target(
+            newest.metadata,
+            newest.io,
+            begin,
+            newest.metadata_location,
+            newest._newest,
+            newest.name(),
+            self._handle.strategy,
+        )
 
     def _newest(self) -> tuple[TableMetadata, str]:
         self.refresh()

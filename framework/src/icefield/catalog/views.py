@@ -247,6 +247,7 @@ class ViewsOfCatalog:
 
     _backend: CatalogBackend
     _list_names: Callable[..., list[TableName]]
+    free_location: Callable[[TableName], str]
 
     def list_views(self, namespace: str | Iterable[str]) -> list[TableName]:
         """The views directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
@@ -286,7 +287,7 @@ class ViewsOfCatalog:
             raise NotSupportedByCatalog(f"catalog '{self._backend.name}' keeps no views")
         version = view_version(sql, name[:-1] if default_namespace is None else default_namespace, default_catalog)
         columns, _ = assign_fresh_ids(as_schema(schema).with_schema_id(0))
-        place = (location or self._backend.table_location(name)).rstrip("/")
+        place = (location or self.free_location(name)).rstrip("/")
         metadata = new_view_metadata(columns, version, place, property_strings(properties or {}))
         return View(self._backend, name, create_view(self._backend, name, metadata))
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from icefield.errors import InvalidExpression
 from icefield.expressions.bound import BoundPredicate, map_leaves, not_bound
+from icefield.expressions.bounds import are_few, is_among
 from icefield.expressions.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Or
 from icefield.expressions.operators import Op
 from icefield.types.arrow.types import field_id
@@ -41,9 +42,7 @@ def evaluate(expression: BooleanExpression, data: ArrowRows) -> pa.BooleanArray:
     found = _evaluate(expression, _Columns(data), count)
     if isinstance(found, bool):
         return pa.repeat(pa.scalar(found), count)
-    if isinstance(found, pa.ChunkedArray):
-        found = found.combine_chunks()
-    return pc.fill_null(found, False)
+    return pc.fill_null(_whole(found), False)
 
 
 def _evaluate(expression: BooleanExpression, columns: _Columns, count: int) -> pa.BooleanArray | bool:
@@ -166,6 +165,9 @@ def _test(leaf: BoundPredicate, column: Any) -> Any:
 
 
 def _among(leaf: BoundPredicate, column: Any) -> Any:
+    if leaf.arrow.type == column.type and are_few(column, leaf.arrow):
+        # A set of all values would be made for each batch of rows, as often as there are files.
+        return pa.array(is_among(leaf.arrow, _whole(column)))
     values = _value_set(leaf)
     if values.type != column.type:
         try:
@@ -173,6 +175,10 @@ def _among(leaf: BoundPredicate, column: Any) -> Any:
         except pa.ArrowInvalid:
             column = column.cast(values.type)
     return pc.is_in(column, value_set=values)
+
+
+def _whole(column: Any) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _value_set(leaf: BoundPredicate) -> pa.Array:

@@ -49,7 +49,7 @@ class BoundPredicate(BooleanExpression):
         self._set("op", op)
         self._set("field", field)
         self._set("path", path)
-        self._set("value", tuple(sorted(set(value))) if op.is_set else value)
+        self._set("value", tuple(sorted(set(value))) if op.is_set and value is not None else value)
         self._set("never_null", never_null)
         self._set("_arrow", None)
 
@@ -72,8 +72,14 @@ class BoundPredicate(BooleanExpression):
         return BoundPredicate(op, self.field, self.path, value, self.never_null)
 
     def at(self, path: tuple[str, ...]) -> BoundPredicate:
-        """The same test where the field is found under other names, in data that may have nulls there."""
-        return BoundPredicate(self.op, self.field, path, self.value)
+        """The same test where the field is found under other names, in data that may have nulls there.
+
+        It shares the values, also as Arrow data: a long list is sorted and converted once, not for each file.
+        """
+        moved = BoundPredicate(self.op, self.field, path)
+        moved._set("value", self.value)
+        moved._set("_arrow", None if self.op.is_unary else self.arrow)
+        return moved
 
     def _parts(self) -> tuple[Any, ...]:
         return (self.op, self.field, self.path, self.value, self.never_null)

@@ -6,6 +6,7 @@ may be truncated. All masks say what is *proven*: unknown is false.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from icefield.expressions.operators import Op
 from icefield.types import UUIDType
 
 Mask = npt.NDArray[np.bool_]
+
+_STEPS = 32
+"""About how many values are looked at to find one among many by halving, each in Python."""
 
 
 class Bounds:
@@ -77,10 +81,18 @@ class Bounds:
         return np.asarray(past <= first, np.bool_)
 
     def _lower_is_one_of(self, leaf: BoundPredicate) -> Mask:
-        found = count_smaller(leaf.arrow, self._lower, or_equal=True)
-        return np.asarray(
-            (found > count_smaller(leaf.arrow, self._lower, or_equal=False)) & _valid(self._lower), np.bool_
-        )
+        return is_among(leaf.arrow, self._lower)
+
+
+def is_among(values: pa.Array, probes: pa.Array) -> Mask:
+    """Which probes are one of the sorted ``values``, of their type; false for null and NaN."""
+    found = count_smaller(values, probes, or_equal=True) > count_smaller(values, probes, or_equal=False)
+    return np.asarray(found & _valid(probes), np.bool_)
+
+
+def are_few(probes: pa.Array | pa.ChunkedArray, values: pa.Array) -> bool:
+    """Whether finding each probe among sorted values costs less than looking at every value."""
+    return len(probes) * _STEPS < len(values)
 
 
 def count_smaller(values: pa.Array, probes: pa.Array, *, or_equal: bool) -> npt.NDArray[np.int64]:
@@ -89,6 +101,10 @@ def count_smaller(values: pa.Array, probes: pa.Array, *, or_equal: bool) -> npt.
     if numbers is not None:
         side = "right" if or_equal else "left"
         return np.searchsorted(numbers, _as_numbers(probes), side=side)  # type: ignore[call-overload, no-any-return]
+    if are_few(probes, values) and _sorts_as_python(values.type):
+        search = bisect_right if or_equal else bisect_left
+        found = (0 if probe is None else search(values, probe, key=_python_value) for probe in probes.to_pylist())
+        return np.fromiter(found, np.int64, len(probes))
     # Arrow sorts any type, and stably: whichever comes first in the array comes first among equals.
     together = [values, probes] if or_equal else [probes, values]
     order = pc.sort_indices(pa.concat_arrays(together)).to_numpy()
@@ -97,6 +113,23 @@ def count_smaller(values: pa.Array, probes: pa.Array, *, or_equal: bool) -> npt.
     seen = np.empty(len(order), np.int64)
     seen[order] = np.cumsum(is_value)
     return seen[len(values) :] if or_equal else seen[: len(probes)]
+
+
+def _python_value(scalar: pa.Scalar) -> Any:
+    return scalar.as_py()
+
+
+def _sorts_as_python(kind: pa.DataType) -> bool:
+    # Python compares strings by code point, which is the order of their UTF-8.
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_fixed_size_binary(kind)
+        or types.is_decimal(kind)
+    )
 
 
 def _as_numbers(array: pa.Array) -> npt.NDArray[Any] | None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 import operator
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from icefield.expressions.bound import BoundPredicate, not_bound
 from icefield.expressions.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Or
 from icefield.expressions.operators import Op
+
+
+def _among(value: Any, values: tuple[Any, ...]) -> bool:
+    """Whether a value is one of those of a sorted tuple."""
+    place = bisect_left(values, value)
+    return place < len(values) and bool(values[place] == value)
+
 
 _TESTS: dict[Op, Callable[[Any, Any], bool]] = {
     Op.LT: operator.lt,
@@ -19,8 +27,8 @@ _TESTS: dict[Op, Callable[[Any, Any], bool]] = {
     Op.EQ: operator.eq,
     Op.NOT_EQ: operator.ne,
     # Python compares strings by code point, which is the order of their UTF-8.
-    Op.IN: lambda value, values: value in values,
-    Op.NOT_IN: lambda value, values: value not in values,
+    Op.IN: lambda value, values: _among(value, values),
+    Op.NOT_IN: lambda value, values: not _among(value, values),
     Op.STARTS_WITH: lambda value, start: value.startswith(start),
     Op.NOT_STARTS_WITH: lambda value, start: not value.startswith(start),
 }

@@ -16,6 +16,7 @@ from icefield.catalog.identifiers import namespace_name
 from icefield.errors import BrokenPlugin, IcefieldError, PluginConflict
 from icefield.health.commits import CommitExamination
 from icefield.health.findings import Broken, Finding, Result, Warned, skipped, tried
+from icefield.health.overlaps import CHECK, examine_locations
 from icefield.health.plugins import examine_plugins
 from icefield.health.storage import examine_storage
 from icefield.plugins import Plugins
@@ -58,6 +59,8 @@ def examine_catalog(
     backend = catalog.backend
     answers = tried("connection", lambda: _connection(backend), catalog.properties, "list the namespaces")
     yield answers
+    if answers.result is Result.OK:
+        yield from _locations(catalog)
     place = location or catalog.properties.get("warehouse")
     if not place:
         yield skipped("storage", "the catalog has no property 'warehouse'; name a location to examine")
@@ -83,6 +86,13 @@ def examine_catalog(
     elif writes:
         yield skipped("commits", "the catalog did not answer")
     system.remove_empty_folder(resolved.rpartition("/")[0])
+
+
+def _locations(catalog: Catalog) -> Iterator[Finding]:
+    try:
+        yield from (each for each in examine_locations(catalog) if each.result is not Result.OK)
+    except IcefieldError as error:
+        yield skipped(CHECK, f"the tables cannot be listed: {error}")
 
 
 def _configured(name: str | None, properties: Mapping[str, Any]) -> dict[str, str]:

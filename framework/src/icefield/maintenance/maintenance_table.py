@@ -85,12 +85,14 @@ class MaintenanceTable:
 
         Files are deleted when the commit is known to have succeeded: data first, manifest lists last. A run that was
         interrupted before its end is finished by the next. With ``dry_run`` nothing is changed, and the result names
-        the files; with ``clean_files=False`` none is deleted.
+        the files; with ``clean_files=False`` none is deleted. Files outside of the table's own folders, and in the
+        folder of another table, stay and are counted (``kept_files``): ``add_files`` may have taken them from there.
 
-        Spec: "Snapshot Retention Policy". Raises ``InvalidArgument`` for a table with ``gc.enabled=false`` and for an
-        id that a branch or tag names, ``NoSuchSnapshot``, ``UnsupportedFeature`` for an encrypted table, errors of
-        commits, and ``FileMissing`` or ``InvalidMetadata`` where a kept snapshot cannot be read: then no file is
-        deleted. A file that cannot be deleted is logged and counted.
+        Spec: "Snapshot Retention Policy". Raises ``InvalidArgument`` for a table with ``gc.enabled=false``, for one
+        that the catalog has under a second name, and for an id that a branch or tag names, ``NoSuchSnapshot``,
+        ``UnsupportedFeature`` for an encrypted table, errors of commits, and ``FileMissing`` or
+        ``InvalidMetadata`` where a kept snapshot cannot be read: then no file is deleted. A file that cannot be deleted
+        is logged and counted.
         """
         asked = Retention.asked(clock.local_now_ms(), older_than, retain_last, snapshot_ids)
         return expire(self._target(), asked, dry_run=dry_run, clean_files=clean_files)
@@ -105,6 +107,7 @@ class MaintenanceTable:
         equal_schemes: Mapping[str, str] | None = None,
         equal_authorities: Mapping[str, str] | None = None,
         prefix_mismatch: PrefixMismatch = "error",
+        exclusive: bool = False,
     ) -> RemoveOrphanFilesResult:
         """Find the files below the table that no version of it refers to, and with ``dry_run=False`` delete them.
 
@@ -120,9 +123,15 @@ class MaintenanceTable:
         "nameservice"}``) say more. ``prefix_mismatch`` says whether files of which it is still unknown whose they are
         are refused, left (``"ignore"``) or taken for orphans (``"delete"``).
 
-        Raises ``InvalidArgument``, also for a table with ``gc.enabled=false``, ``NotSupportedByCatalog`` for a table
-        without a catalog unless it is a dry run, ``FileMissing`` or ``InvalidMetadata`` where a snapshot cannot be
-        read: then nothing is deleted. A file that cannot be deleted is logged and counted.
+        A folder that other tables may use is refused: one with the metadata file of another table (or of one that was
+        dropped) in its own metadata folder or around it, and a ``location`` outside of the table's without a version of
+        this table, such as a folder of data that tables share. ``exclusive=True`` says that no other table needs
+        anything in it.
+
+        Raises ``InvalidArgument``, also for a table with ``gc.enabled=false`` and for one that the catalog has under a
+        second name, ``NotSupportedByCatalog`` for a table without a catalog unless it is a dry run, ``FileMissing`` or
+        ``InvalidMetadata`` where a snapshot cannot be read: then nothing is deleted. A file that cannot be
+        deleted is logged and counted.
         """
         return remove_orphans(
             self._target(),
@@ -132,6 +141,7 @@ class MaintenanceTable:
             allow_recent=allow_recent,
             prefixes=Prefixes(equal_schemes, equal_authorities),
             mismatch=prefix_mismatch,
+            exclusive=exclusive,
         )
 
     def compute_partition_stats(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from icefield.abc import WorkRunner
+from icefield.abc import CommitStrategy, WorkRunner
 from icefield.errors import FileMissing
 from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
@@ -33,6 +33,9 @@ class Target:
     """
 
     name: tuple[str, ...] = ()
+    strategy: CommitStrategy | None = None
+    """That of the table; it knows of other tables in the same folders. None where nothing can be changed."""
+
     runner: WorkRunner | None = None
     """Does the work; None: this process does, as suits each kind."""
 

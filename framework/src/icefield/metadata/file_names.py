@@ -55,6 +55,11 @@ def parse_metadata_file_name(name: str) -> MetadataFileName | None:
     return None if match is None else MetadataFileName(int(match[1]), gzip)
 
 
+def is_metadata_file(name: str) -> bool:
+    """Whether a file has the name of a metadata file, of whatever form. May be a whole location."""
+    return _SUFFIX.search(name) is not None
+
+
 def version_of(name: str) -> int | None:
     """The version in the name of a metadata file of a file-system table, else None. May be a whole location."""
     parsed = parse_metadata_file_name(name)

@@ -14,7 +14,7 @@ from icefield.types.arrow.types import field_id, from_arrow_fields, has_all_ids,
 
 def schema_to_arrow(schema: Schema) -> pa.Schema:
     """The Arrow schema of data with that schema in memory; ids travel as field metadata."""
-    return pa.schema([to_arrow_field(field) for field in schema.fields])
+    return pa.schema(to_arrow_field(field) for field in schema.fields)
 
 
 def schema_from_arrow(arrow: pa.Schema, *, schema_id: int = 0) -> Schema:

@@ -5,9 +5,8 @@ Properties (of a catalog):
 - ``location.map.<prefix>`` = ``<prefix>``: a table that was moved is read from where it is now; the longest wins.
   A target without a scheme is a path of this machine. A location is mapped once, when a file is opened, listed or
   deleted; everything above names files by the locations of the metadata, so two places may be swapped.
-- ``location.allowed-schemes``: a comma-separated list; any other scheme is refused.
-- ``location.allowed-roots``: a comma-separated list of locations; whatever is below none of them is refused.
-- ``location.credentials-for``: a comma-separated list of locations; see ``icefield.toolkit.authority``.
+- ``location.allowed-schemes``, ``location.allowed-roots``: comma-separated lists; what is of none of them is refused.
+- ``location.credentials-for``: as ``icefield.toolkit.authority`` says. ``location.owned-only``: see ``neighbours``.
 """
 
 # See docs/decisions/0063.
@@ -52,6 +51,7 @@ from icefield.toolkit.input_files import as_input_file
 
 _MAP = "location.map."
 _ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed-roots"
+OWNED_ONLY: Final = "location.owned-only"
 _LISTS: Final = (_ALLOWED_SCHEMES, _ALLOWED_ROOTS, CREDENTIALS_FOR)
 _LOCAL: Final = ("", "file")
 _HOLDS_A_PLACE = re.compile(r"(?:^|[._-])(?:warehouse|endpoint|host)$")
@@ -477,7 +477,7 @@ def _map_of(key: str, target: str) -> tuple[str, str]:
 def _check_limits(properties: Mapping[str, str]) -> None:
     """Refuse a misspelt or an empty limit, which would allow everything."""
     for key in properties:
-        if key.startswith("location.") and not key.startswith(_MAP) and key not in _LISTS:
+        if key.startswith("location.") and not key.startswith(_MAP) and key not in (*_LISTS, OWNED_ONLY):
             raise InvalidArgument(f"no property '{key}': there are {_MAP}<prefix>, {', '.join(_LISTS)}")
     for key, value in properties.items():
         is_place = key.startswith("location.") or _HOLDS_A_PLACE.search(key)

@@ -7,10 +7,13 @@ A catalog plugin over a database or a service subclasses ``MetastoreStrategy`` a
 from __future__ import annotations
 
 import logging
+import time
 from abc import abstractmethod
+from contextlib import suppress
+from typing import Final
 
 from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, Proposal
-from icefield.errors import CommitStateUnknown, IcefieldError
+from icefield.errors import AccessDenied, CommitStateUnknown, IcefieldError, LocationInUse
 from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
 from icefield.metadata.file_names import (
     metadata_folder,
@@ -18,13 +21,20 @@ from icefield.metadata.file_names import (
     parse_metadata_file_name,
     writes_gzip,
 )
+from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.deletions import to_be_deleted
 from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.publishing import delete_quietly, read_whole
+from icefield.toolkit.table_folders import folders_to_note, metadata_files, note_folder, plain_folder
 
 __all__ = ["MetastoreStrategy", "OutcomeUnknown"]
 
 _log = logging.getLogger(__name__)
+
+_CREATE_TRIES: Final = 6
+_CREATE_AGAIN: Final = Backoff(0.01, 0.2)
+_RIVALS_MS: Final = 10_000
+"""The age up to which the first metadata file of a table may be that of somebody who is creating it just now."""
 
 
 class OutcomeUnknown(Exception):
@@ -61,7 +71,61 @@ class MetastoreStrategy(CommitStrategy):
         return None if location is None else Pointer(location, _version(location))
 
     def stage(self, base: Pointer | None, proposal: Proposal) -> Pointer:
-        """Write the metadata file of a proposal, which nothing points to yet: a new name, complete and durable."""
+        """Write the metadata file of a proposal, which nothing points to yet: a new name, complete and durable.
+
+        Raises ``LocationInUse`` for a new table where another one is, or is being made at the same time.
+        """
+        staged = self.__written(base, proposal)
+        self.__leave_notes(base, staged, proposal)
+        if base is not None:
+            return staged
+        # The file is written first, and then the others are looked for: of two creators at least one sees the other.
+        for wait in _CREATE_AGAIN.waits(_CREATE_TRIES):
+            try:
+                rival = self.__has_rival(proposal.metadata.location, staged.location)
+            except BaseException:
+                delete_quietly(self.file_system, staged.location)
+                raise
+            if not rival:
+                break
+            delete_quietly(self.file_system, staged.location)
+            time.sleep(wait)
+            staged = self.__written(base, proposal)
+        return staged
+
+    def __leave_notes(self, base: Pointer | None, staged: Pointer, proposal: Proposal) -> None:
+        """Say in the folders that a version is the first to use, or leaves, where the table's metadata is."""
+        known = set() if proposal.base is None else set(folders_to_note(proposal.base))
+        folders = [each for each in folders_to_note(proposal.metadata) if each not in known]
+        after = staged.location.rpartition("/")[0]
+        if base is not None and (before := base.location.rpartition("/")[0]) != after:
+            folders = [before, *folders_to_note(proposal.metadata)]
+        for folder in folders:
+            with suppress(IcefieldError):  # who may not write there cannot leave a note
+                note_folder(self.file_system, folder, after, proposal.metadata.table_uuid)
+
+    def __has_rival(self, place: str, ours: str) -> bool:
+        """Whether somebody may be making another table at a location. Raises ``LocationInUse`` where there is one."""
+        try:
+            others = [each for each in metadata_files(self.file_system, place) if each.location != ours]
+        except AccessDenied:  # who may write and not list cannot know
+            return False
+        if not others or self.__pointer() is not None:  # of a table that is there already the swap says so
+            return False
+        folder = others[0].location.rpartition("/")[0]
+        for name, location in self.tables_in(folder):
+            if plain_folder(location) == plain_folder(others[0].location):
+                raise LocationInUse(
+                    f"{place} is the location of {name} already: give {'.'.join(self.table)} another location",
+                    location=place,
+                    table=self.table,
+                )
+        now = time.time() * 1000
+        return all(_version(each.location) == 0 for each in others) and any(
+            each.modified_ms is None or abs(now - each.modified_ms) < _RIVALS_MS for each in others
+        )
+
+    def __written(self, base: Pointer | None, proposal: Proposal) -> Pointer:
         metadata = proposal.metadata
         version = 0 if base is None else (_version(base.location) or 0) + 1
         compress = writes_gzip(metadata.properties)
@@ -153,7 +217,11 @@ class MetastoreStrategy(CommitStrategy):
         try:
             known = proposal.base
             logged = self.__logged(base.location) if known is None else _log_of(known)
-            for location in to_be_deleted(sorted(set(logged) - kept)):
+            # A log may name any file. Those that the table wrote are where its current ones are.
+            current = f"{metadata_folder(metadata.location, metadata.properties)}/"
+            own = {plain_folder(base.location), plain_folder(current)}
+            old = sorted(each for each in set(logged) - kept if plain_folder(each) in own)
+            for location in to_be_deleted(old):
                 delete_quietly(self.file_system, location)
         except Exception as error:
             _log.warning("old metadata files of '%s' were not deleted: %s", ".".join(self.table), type(error).__name__)

@@ -13,11 +13,11 @@ Only purging frees names, after everything else of the table: see ``docs/decisio
 
 from __future__ import annotations
 
-import re
 import time
 from abc import abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
@@ -43,7 +43,7 @@ from icefield.errors import (
     StorageError,
     UnsupportedFeature,
 )
-from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
+from icefield.metadata import TableMetadata, encode_metadata
 from icefield.metadata.file_names import (
     MAX_VERSION_HINT,
     METADATA_FOLDER,
@@ -55,7 +55,8 @@ from icefield.metadata.file_names import (
     writes_gzip,
 )
 from icefield.structs import decodable
-from icefield.toolkit.publishing import delete_quietly, read_whole, whole_of
+from icefield.toolkit.publishing import delete_quietly, read_whole
+from icefield.toolkit.table_folders import table_uuid_in
 
 __all__ = ["Top", "VersionedStrategy", "is_tombstone", "pointer_version"]
 
@@ -63,16 +64,7 @@ _LOOKS: Final = 4
 _DROP_TRIES: Final = 100
 _SETTLED_MS: Final = 60_000
 _TOMBSTONE_MAX: Final = 512
-_START: Final = 256
-_UUID_AT_THE_START: Final = re.compile(
-    rb'\s*\{\s*"format-version"\s*:\s*[0-9]+\s*,\s*"table-uuid"\s*:\s*"([0-9A-Fa-f-]{36})"\s*,'
-)
 _DROPPED: Final = "this table was dropped: purge it, or remove its folder, before another engine creates one here"
-
-
-@decodable
-class _Identity(msgspec.Struct):
-    table_uuid: str | None = msgspec.field(name="table-uuid", default=None)
 
 
 @decodable
@@ -197,7 +189,7 @@ class VersionedStrategy(CommitStrategy):
             version = pointer_version(current) + 1
             target = self.__plain(version)
             try:
-                uuid = self.__uuid_in(current.location)
+                uuid = table_uuid_in(self.file_system, current.location)
             except FileMissing:  # removed by another engine
                 continue
             except InvalidMetadata:  # a table that cannot be read can be dropped
@@ -211,6 +203,15 @@ class VersionedStrategy(CommitStrategy):
             table=self.table,
             location=self.location,
         )
+
+    def tables_in(self, folder: str) -> Iterable[tuple[str, str]]:
+        location, _, name = folder.rpartition("/")
+        if name != METADATA_FOLDER or location == self.location:
+            return ()
+        other = copy(self)
+        other.location = location
+        found = other.load()
+        return () if found is None else ((location, found.location),)
 
     def purge(self) -> None:
         top = self.top()
@@ -258,7 +259,7 @@ class VersionedStrategy(CommitStrategy):
         try:
             stamp = _stamp(self.file_system.stat(base.location))
             if stamp is None or stamp != base.stamp:
-                uuid = self.__uuid_in(base.location)
+                uuid = table_uuid_in(self.file_system, base.location)
                 if uuid is not None and uuid != metadata.table_uuid:
                     return None
         except FileMissing:
@@ -276,26 +277,6 @@ class VersionedStrategy(CommitStrategy):
             except Exception:
                 break
         return True
-
-    def __uuid_in(self, location: str) -> str | None:
-        """The UUID of the table whose metadata a file holds. Raises ``FileMissing`` and ``InvalidMetadata``.
-
-        Writers put it at the start, so that as a rule the first bytes are read of what may be megabytes.
-        """
-        source = self.file_system.open_input(location)
-        try:
-            start = _UUID_AT_THE_START.match(source.read(_START))
-            if start is not None:
-                return start[1].decode()
-            data = whole_of(source, location)
-        finally:
-            source.close()
-        if data[:2] == b"\x1f\x8b":
-            return decode_metadata(data, location).table_uuid
-        try:
-            return msgspec.json.decode(data, type=_Identity).table_uuid
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidMetadata(f"{location} is damaged: {error}", location=location) from error
 
     def find(self, version: int) -> str | None:
         """The location of a version's file, however it is spelt, or None."""

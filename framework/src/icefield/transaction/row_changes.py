@@ -14,6 +14,7 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.storage import given_location
+from icefield.storage.neighbours import refuse_shared_files
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.add_files import FileDescriber, distinct_locations
 from icefield.transaction.append import AppendFiles
@@ -309,12 +310,15 @@ class RowChanges(ABC):
         partition. Where a file has no field ids and the table no name mapping, one is stored. ``partition_values`` are
         values of columns that files lack, by location and name, as Hive keeps them in the names of folders: of columns
         that the table is partitioned by as they are. ``check_duplicate_files`` makes sure on commit that no file is in
-        the table already, however its location is spelled. Raises ``InvalidArgument``, ``InvalidFile`` for columns that
-        the table's cannot be read from and for nulls in required ones, ``FileMissing``.
+        the table already, however its location is spelled. A file outside of the table's own folders stays when the
+        table needs it no more. One in a folder of data that tables may share is refused, as it could not be told from
+        the table's own. Raises ``InvalidArgument``, ``InvalidFile`` for columns that the table's cannot be read from
+        and for nulls in required ones, ``FileMissing``.
         """
         self.expect_branch(branch)
         describer = FileDescriber(self.shape, self.context.io)
         locations = distinct_locations(self.context.io, self.shape.location, file_paths)
+        refuse_shared_files(self.context.io, self.shape, locations)
         stated = {given_location(location): values for location, values in partition_values.items()}
         if unknown := stated.keys() - set(locations):
             raise InvalidArgument(f"partition_values names {min(unknown)}, which is none of the files that are added")

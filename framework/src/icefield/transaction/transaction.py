@@ -23,6 +23,7 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.requirements import TableRequirement, check
 from icefield.metadata.updates import MetadataBuilder, TableUpdate, apply_updates
+from icefield.storage.neighbours import check_move
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.history import checked_branch, head_of
 from icefield.transaction.manage_snapshots import ManageSnapshots
@@ -110,7 +111,9 @@ class Transaction(RowChanges, Generic[R]):
             check(changes.requirements, self._shape)
             if not changes.updates:
                 return
-            self._shape = apply_updates(self._shape, changes.updates)
+            shaped = apply_updates(self._shape, changes.updates)
+            self._check_move(shaped)
+            self._shape = shaped
         self._actions.append(action)
 
     def expect_branch(self, branch: str | None) -> None:
@@ -133,7 +136,7 @@ class Transaction(RowChanges, Generic[R]):
         return self
 
     def update_location(self, location: str) -> Self:
-        """Stage another base location for new files."""
+        """Stage another base location for new files. Raises ``LocationInUse`` for that of another table."""
         UpdateLocation(self.stage, location).commit()
         return self
 
@@ -229,6 +232,12 @@ class Transaction(RowChanges, Generic[R]):
         if base is None:
             return creation_of(start, updates, metadata)
         return None if metadata is base else change_of(base, updates, requirements, metadata)
+
+    def _check_move(self, shaped: TableMetadata) -> None:
+        """Refuse another table's location, and any other place for a table that the catalog has under two names."""
+        if self._state is not None:
+            pointer = self._state.pointer.location
+            check_move(self._handle.io, self._handle.writable(), self._shape, shaped, pointer)
 
     def _check_open(self) -> None:
         if not self._open:

@@ -81,7 +81,7 @@ class Conforming:
         """Settle it for ``incoming``. Raises ``InvalidArgument`` that names the column."""
         self.schema = schema_to_arrow(schema)
         self._fields = schema.fields
-        self._shape: StructShape = resolve_struct(schema.fields, list(incoming), _ByName())
+        self._shape: StructShape = resolve_struct(schema.fields, incoming, _ByName())
         self._checked = [_holds(field.field_type, _CHECKED) for field in schema.fields]
         self._mapped = [_holds(field.field_type, (MapType,)) for field in schema.fields]
         self._unsettled = [may_be_unsettled(column.type) for column in self.schema]

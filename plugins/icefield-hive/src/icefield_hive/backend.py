@@ -43,7 +43,7 @@ from icefield_hive.messages import (
     GET_DATABASE,
     GET_TABLES,
 )
-from icefield_hive.strategy import KEEP_STATISTICS, HiveStrategy, kept_name, record_of
+from icefield_hive.strategy import KEEP_STATISTICS, TABLES_AT_ONCE, HiveStrategy, kept_name, record_of
 from icefield_hive.structs import Record
 from icefield_hive.table_record import METADATA_LOCATION, is_iceberg, pointer_in
 
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 _LONGEST: Final = 128
-_TABLES_AT_ONCE: Final = 200
 
 
 class HiveBackend(CatalogBackend):
@@ -152,8 +151,8 @@ class HiveBackend(CatalogBackend):
         names = sorted(found for found in every if token is None or found > token)
         tables: list[TableName] = []
         # Views and tables of other kinds stand among them, so that it is not known how many make a page.
-        for start in range(0, len(names), _TABLES_AT_ONCE):
-            some = names[start : start + _TABLES_AT_ONCE]
+        for start in range(0, len(names), TABLES_AT_ONCE):
+            some = names[start : start + TABLES_AT_ONCE]
             try:
                 answer: Record = self._metastore.ask(GET_TABLES, {"dbName": name, "tblNames": some})
             except Refused as refused:

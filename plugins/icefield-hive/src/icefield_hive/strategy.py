@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from icefield.abc import Committed, Conflict, FileSystem, Pointer, Proposal, TableName
@@ -16,15 +16,24 @@ from icefield.errors import (
     StorageError,
     UnsupportedFeature,
 )
-from icefield.toolkit import Backoff, MetastoreStrategy, OutcomeUnknown
+from icefield.toolkit import Backoff, MetastoreStrategy, OutcomeUnknown, checked_names
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import ConnectionLost, Refused
 from icefield_hive.locks import HiveLock, Overtaken, held
-from icefield_hive.messages import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, GET_DATABASE, GET_TABLE
+from icefield_hive.messages import (
+    ALTER_TABLE,
+    CREATE_TABLE,
+    DROP_TABLE,
+    GET_ALL_TABLES,
+    GET_DATABASE,
+    GET_TABLE,
+    GET_TABLES,
+)
 from icefield_hive.structs import Record
-from icefield_hive.table_record import METADATA_LOCATION, Description, pointer_in
+from icefield_hive.table_record import METADATA_LOCATION, Description, is_iceberg, pointer_in
 
+TABLES_AT_ONCE: Final = 200
 # How long to look, after a reply was lost, for what a slow metastore may still be doing.
 _LOOKS: Final = 5
 _LOOK_AGAIN: Final = Backoff(0.1, 1.0, jitter=0)
@@ -65,6 +74,17 @@ class HiveStrategy(MetastoreStrategy):
                 return self._update(lock, old, new, proposal)
         except Overtaken:
             return False
+
+    def tables_in(self, folder: str) -> Iterator[tuple[str, str]]:
+        """Those of the table's own database: the metastore cannot be asked by a location."""
+        every = self._metastore.names(GET_ALL_TABLES, self._database)
+        listing = f"the tables of {self._database} in catalog '{self._metastore.catalog}'"
+        names = [name for name in checked_names(listing, every) if name != self._name]
+        for start in range(0, len(names), TABLES_AT_ONCE):
+            some = names[start : start + TABLES_AT_ONCE]
+            answer: Record = self._metastore.ask(GET_TABLES, {"dbName": self._database, "tblNames": some})
+            for record in filter(is_iceberg, answer["tables"]):
+                yield f"{self._database}.{record['tableName']}", record["parameters"][METADATA_LOCATION]
 
     def drop(self) -> None:
         with held(self._metastore, [(self._database, self._name)]):

@@ -111,14 +111,12 @@ class TablePlaces:
                 self._known[table, what] = (now + _HELD, known)
         return known
 
-    def check(self, table: Name, location: str | None) -> None:
-        """Raise ``Refused`` for a location that a table cannot take; None is the place of its name."""
+    def check(self, table: Name, location: str) -> None:
+        """Raise ``Refused`` for a location that a table cannot take."""
         table = self._catalog.backend.kept_name(table)
         home = self.home(table[:-1])
         by_name = _by_name(home, table)
-        place = by_name if location is None else location.rstrip("/")
-        if place is None:
-            return  # the catalog says that a location is to be given
+        place = location.rstrip("/")
         if place != by_name:
             free = self._is_free(home, table, place)
         else:

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,15 +71,17 @@ class Options:
         return Settings(authenticator=self.authenticator(), vendor=vendor, defaults=self.defaults, shared=self.shared)
 
 
-def serve(options: Options, **properties: Any) -> None:
+def serve(options: Options, begins: Callable[[], None] = lambda: None, **properties: Any) -> None:
     """Serve a catalog until the process is stopped; requests under way are answered first.
 
+    ``begins`` is called once nothing is refused any more, before the address is opened.
     Raises ``InvalidArgument``, and ``UnsafeCommit`` where others could reach a server without authentication.
     """
     settings = check(options)
     catalog = served_catalog(options, settings, **properties)
     if options.workers > 1 and properties:
         raise InvalidArgument("several processes read the catalog from its configuration: give no properties here")
+    begins()
     common: dict[str, Any] = {
         "host": options.host,
         "port": options.port,
@@ -145,9 +147,11 @@ def served_catalog(options: Options, settings: Settings, **properties: Any) -> C
     catalog = load_catalog(options.catalog, **properties)
     if settings.authenticator is None or _ROOTS in catalog.properties:
         return catalog
-    warehouse = catalog.properties.get("warehouse", "").strip()
+    warehouse = catalog.properties.get("warehouse", "")
     catalog.close()
-    if not warehouse or "," in warehouse or catalog.backend.serves_metadata:
+    # Items of the list have no blanks around them, and a path that is one blank is the folder that it is in then.
+    is_item = warehouse == warehouse.strip() != "" and "," not in warehouse
+    if not is_item or catalog.backend.serves_metadata:
         raise UnsafeCommit(
             f"catalog '{catalog.name}' states no warehouse that is a location, so that the server would open any file "
             f"for its clients: give {_ROOTS}, a list of the locations below which files may be opened"

@@ -162,6 +162,11 @@ class State:
         if self.settings.authorizer is not None:
             self.places.check(name, location.rpartition("/")[0])
 
+    def check_place(self, name: Name, location: str) -> None:
+        """Raise ``Refused`` for a location that a client states and that is not its own to take."""
+        if self.settings.authorizer is not None:
+            self.places.check(name, location)
+
     def check_made(self, name: Name, metadata: TableMetadata | ViewMetadata) -> None:
         """Raise ``Refused`` for a table or view that a client may not make, wherever it would be."""
         if self.settings.authorizer is not None:

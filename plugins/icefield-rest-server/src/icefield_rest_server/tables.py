@@ -10,8 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-from icefield import FileIO
-from icefield.errors import IcefieldError, InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
+from icefield import FileIO, Schema, Table
+from icefield.errors import (
+    IcefieldError,
+    InvalidArgument,
+    LocationInUse,
+    NoSuchTable,
+    NotSupportedByCatalog,
+    TableExists,
+)
 from icefield.metadata import (
     TableMetadata,
     TableRequirement,
@@ -23,6 +30,7 @@ from icefield.metadata import (
 from icefield.partitioning import UNPARTITIONED, UNSORTED, sort_order_from_json, spec_from_json
 from icefield.schema import schema_from_json
 from icefield.toolkit import decodable, deleting_only
+from icefield.transaction import Transaction
 
 from icefield_rest_server.answers import Answer, no_content
 from icefield_rest_server.calls import (
@@ -79,12 +87,28 @@ def create_table(state: State, call: Call) -> Answer:
             "location": None if not location else typed(location, str, "location"),
         }
     with stated_by_the_client() if location else nullcontext():
-        staged = state.catalog.create_table_transaction(name, schema, **given)
-        state.check_made(name, staged.shape)
+        staged = _begun(state, name, schema, given)
         if typed(document.get("stage-create") or False, bool, "stage-create"):
             return _staged(state, call, name, staged.shape)
-        table = staged.commit_transaction()
+        try:
+            table = staged.commit_transaction()
+        except LocationInUse:
+            if location:
+                raise
+            # Somebody else has made a table at the place of its name meanwhile.
+            table = _begun(state, name, schema, given).commit_transaction()
     return _answer_to_change(state, call, name, state.committed(table.metadata_location, table.metadata))
+
+
+def _begun(state: State, name: tuple[str, ...], schema: Schema, given: dict[str, Any]) -> Transaction[Table]:
+    """The creation of a table that the client may make; without a stated location, at a place that is free."""
+    try:
+        begun = state.catalog.create_table_transaction(name, schema, **given)
+    except LocationInUse:
+        state.check_place(name, given["location"])  # before somebody hears whose it is
+        raise
+    state.check_made(name, begun.shape)
+    return begun
 
 
 def _staged(state: State, call: Call, name: tuple[str, ...], metadata: TableMetadata) -> Answer:

@@ -52,7 +52,7 @@ def create_view(state: State, call: Call) -> Answer:
     with stated_by_the_client():
         schema = schema_from_json(document.get("schema"))
     stated = typed(document.get("location") or "", str, "location")
-    place = stated or state.catalog.backend.table_location(name)
+    place = stated or state.catalog.free_location(name)
     with stated_by_the_client():
         metadata = new_view_metadata(schema, version, place, strings(document.get("properties"), "properties"))
     state.check_made(name, metadata)

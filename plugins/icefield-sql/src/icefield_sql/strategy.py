@@ -28,6 +28,9 @@ from sqlalchemy import (
 from icefield_sql.database import ConnectionLost, Database, NameTaken
 from icefield_sql.tables import TABLE, TABLES, beginning, is_table
 
+_MOST_OTHERS: Final = 1000
+"""Tables in one folder that are looked at."""
+
 _NAMED: Final = and_(
     TABLES.c.catalog_name == bindparam("of_catalog"),
     TABLES.c.table_namespace == bindparam("of_namespace"),
@@ -61,6 +64,18 @@ class SqlStrategy(MetastoreStrategy):
             return False
         except ConnectionLost as error:
             raise OutcomeUnknown(str(error)) from error
+
+    def tables_in(self, folder: str) -> list[tuple[str, str]]:
+        tail = "/".join(folder.rstrip("/").rpartition("://")[2].split("/")[-2:])  # whatever the store is called
+        columns = TABLES.c.table_namespace, TABLES.c.table_name, TABLES.c.metadata_location
+        others = and_(
+            TABLES.c.catalog_name == self._database.catalog,
+            TABLES.c.metadata_location.contains(f"{tail}/", autoescape=True),
+            not_(named(self._database, self.table)),
+        )
+        with looking(self._database) as connection:
+            found = connection.execute(select(*columns).where(others).limit(_MOST_OTHERS))
+            return [(f"{namespace}.{name}", location) for namespace, name, location in found if location]
 
     def drop(self) -> None:
         try:

@@ -18,10 +18,12 @@ from icefield.maintenance.expiry.retention import Retention
 from icefield.maintenance.expiry.unreachable import Gone, Unreachable, unreachable
 from icefield.maintenance.reachable import CONTENT_KINDS, FileKind
 from icefield.maintenance.stored_version import with_what_is_stored
+from icefield.maintenance.table_files import TableFiles
 from icefield.maintenance.target import Target
 from icefield.metadata import TableMetadata, apply_updates, with_metadata_log
 from icefield.metadata.encryption import refuse_plain_files
 from icefield.storage import FileIO
+from icefield.storage.neighbours import refuse_twins
 
 _STAGES: Final[Sequence[Sequence[FileKind]]] = (
     CONTENT_KINDS,
@@ -38,6 +40,8 @@ The last list goes after all others, however many a store is asked for at once: 
 def expire(target: Target, asked: Retention, *, dry_run: bool, clean_files: bool) -> ExpireSnapshotsResult:
     """Expire snapshots, then delete what only they referred to; see ``MaintenanceTable.expire_snapshots``."""
     refuse_plain_files(target.metadata)
+    if clean_files:
+        refuse_twins(target.io, target.strategy, target.metadata, target.metadata_location, "expiry")
     if dry_run:
         return _foreseen(target, asked, clean_files)
     with target.begin() as tx:
@@ -78,7 +82,10 @@ def _found(
 ) -> Unreachable:
     gone = left_behind(io, after, before.snapshots.positions.keys())
     gone.add(Gone.between(before, after))
-    return unreachable(io, after, gone, location, runner)
+    found = unreachable(io, after, gone, location, runner)
+    if found:
+        found.keep_others(TableFiles(io, before))
+    return found
 
 
 def _delete(io: FileIO, table: tuple[str, ...], found: Unreachable) -> int:

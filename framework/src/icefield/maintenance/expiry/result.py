@@ -47,6 +47,15 @@ class ExpireSnapshotsResult:
     undeleted: int = 0
     """Files that the store did not delete, or that were left to be found again by way of them. The log says why."""
 
+    kept_files: int = 0
+    """Files that nothing refers to any more and that stay, as they are outside of the table's own folders.
+
+    Another table may have written them. The catalog's property ``location.owned-only=false`` has them deleted, too.
+    """
+
+    kept_folders: tuple[str, ...] = ()
+    """Where these are: up to a hundred folders."""
+
     _found: Unreachable | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -99,5 +108,7 @@ def result_of(
         partition_statistics_files=int(counts[FileKind.PARTITION_STATISTICS]),
         metadata_files=int(counts[FileKind.METADATA]),
         undeleted=undeleted,
+        kept_files=0 if found is None else found.kept.files,
+        kept_folders=() if found is None else tuple(sorted(found.kept.folders)),
         _found=found if dry_run else None,
     )

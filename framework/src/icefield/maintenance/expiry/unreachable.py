@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +25,14 @@ from icefield.abc import WorkRunner
 from icefield.maintenance.candidates import Candidates
 from icefield.maintenance.places import Places, PlaceSet
 from icefield.maintenance.reachable import FileKind, Kinds, files, live_paths, manifests_of
+from icefield.maintenance.table_files import TableFiles, folders_in
 from icefield.manifest import ManifestFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import METADATA_DELETE_AFTER_COMMIT, get_bool
 from icefield.metadata.snapshots import Snapshot
 from icefield.storage import FileIO
+
+_MOST_FOLDERS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +69,44 @@ class Gone:
         return bool(self.snapshots or self.statistics or self.partition_statistics or self.metadata_files)
 
 
+@dataclass(slots=True)
+class KeptFiles:
+    """Files that are not the table's own and stay: how many, and the folders of some."""
+
+    files: int = 0
+    folders: set[str] = field(default_factory=set)
+
+    def add(self, locations: pa.StringArray) -> None:
+        """Count files."""
+        self.files += len(locations)
+        if len(self.folders) < _MOST_FOLDERS:
+            self.folders.update(folders_in(locations).unique().to_pylist()[: _MOST_FOLDERS - len(self.folders)])
+
+
 @dataclass(frozen=True, slots=True)
 class Unreachable:
     """Files that nothing refers to any more: what manifests named, and what names it, which goes after it."""
 
     content: Candidates
     naming: Candidates
+    kept: KeptFiles = field(default_factory=KeptFiles)
+
+    def keep_others(self, owned: TableFiles) -> None:
+        """Take out the files that are not the table's own, and count them."""
+        for candidates in (self.content, self.naming):
+            for locations, _ in candidates.left():
+                others = locations.filter(pa.array(~owned.mask(locations)))
+                if len(others):
+                    candidates.protect(others)
+                    self.kept.add(others)
 
     def batches(self) -> Iterator[tuple[pa.StringArray, Kinds]]:
         """The files with their kinds, in the order in which they are to be deleted."""
         yield from self.content.left()
         yield from self.naming.left()
+
+    def __bool__(self) -> bool:
+        return bool(len(self.content) or len(self.naming))
 
     def counts(self) -> npt.NDArray[np.int64]:
         """How many files there are of each kind."""

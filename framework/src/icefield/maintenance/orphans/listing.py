@@ -16,6 +16,7 @@ from icefield.maintenance.orphans.result import SCHEMA
 from icefield.maintenance.places import Mask
 from icefield.metadata.file_names import METADATA_FOLDER, VERSION_HINT
 from icefield.storage.locations import JOB_FOLDER
+from icefield.toolkit.table_folders import NOTE
 
 _AT_ONCE: Final = 8192
 _HIDDEN_FOLDER: Final = r"(^|/)[._][^/=]*/"
@@ -34,8 +35,10 @@ _VERSIONS: Final = r"(^|/)(v[0-9]+(\.gz)?\.metadata\.json(\.gz)?|" + VERSION_HIN
 class Listing:
     """What a listing of ``root`` has shown so far. ``others`` are folders below that hold tables of their own.
 
-    ``belongs``: whether a metadata file is the table's. It is not asked of those in a metadata folder directly in
-    ``root`` where that is the table's own (``is_own``).
+    ``belongs``: whether a metadata file is a version of the table. ``unknown`` are those that are not, in a metadata
+    folder directly in ``root`` where that is the table's own (``is_own``): newer versions, those of commits that lost,
+    or those of another table. ``own_versions`` counts the table's, where it is not its metadata folder.
+    ``notes`` are files that name tables with files in their folders.
     """
 
     root: str
@@ -43,6 +46,9 @@ class Listing:
     belongs: Callable[[str], bool]
     is_own: bool = True
     listed: int = 0
+    own_versions: int = 0
+    notes: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
     others: set[str] = field(default_factory=set)
 
     def candidates(self, found: Iterable[FileInfo]) -> Iterator[pa.RecordBatch]:
@@ -74,11 +80,18 @@ class Listing:
 
     def _note_tables(self, locations: pa.StringArray, below: pa.StringArray) -> None:
         """Remember the folders below that have metadata files: their tables are not this one's to clean."""
+        self.notes += locations.filter(pc.ends_with(locations, f"/{NOTE}")).to_pylist()
         found = pc.match_substring_regex(below, _OF_A_TABLE)
         for location, path in zip(locations.filter(found).to_pylist(), below.filter(found).to_pylist(), strict=True):
             folder = path.rpartition(f"{METADATA_FOLDER}/")[0]
-            if (folder or not self.is_own) and folder not in self.others and not self.belongs(location):
+            if folder in self.others:
+                continue
+            if self.belongs(location):
+                self.own_versions += not folder
+            elif folder or not self.is_own:
                 self.others.add(folder)
+            else:
+                self.unknown.append(location)
 
 
 def _kept(below: pa.StringArray) -> Mask:

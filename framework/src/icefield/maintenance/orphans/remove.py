@@ -24,8 +24,11 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import METADATA_FOLDER
 from icefield.metadata.properties import GC_ENABLED, get_bool
 from icefield.metadata.timestamps import Timestamp
+from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
 from icefield.storage.locations import LocationProvider
+from icefield.storage.neighbours import refuse_twins, tables_noted
+from icefield.toolkit.table_folders import folders_around, metadata_of_another
 
 
 def remove_orphans(
@@ -37,6 +40,7 @@ def remove_orphans(
     allow_recent: bool,
     prefixes: Prefixes,
     mismatch: PrefixMismatch,
+    exclusive: bool,
 ) -> RemoveOrphanFilesResult:
     """See ``MaintenanceTable.remove_orphan_files``."""
     if mismatch not in ("error", "ignore", "delete"):
@@ -50,7 +54,9 @@ def remove_orphans(
     places = Places(io, target.metadata.location, follows_links=True)
     held = Belonging(io, places, prefixes, target.runner)
     versions = Versions(io, held.place_of, target.metadata, target.metadata_location)
-    listing = Listing(root, limit, versions.has, is_own=_is_own(places, root, target.metadata))
+    is_own = _is_own(places, root, target.metadata)
+    listing = Listing(root, limit, versions.has, is_own=is_own)
+    refuse_twins(io, target.strategy, target.metadata, target.metadata_location, "removing orphan files")
 
     def hold(metadata: TableMetadata, metadata_location: str | None) -> None:
         _refuse_shared(metadata)
@@ -64,7 +70,11 @@ def remove_orphans(
         io.plugins.emit(UpkeepProgress(name, "remove-orphan-files", "list", listing.listed, None))
     # Only now: what was committed while files were listed belongs to the table.
     if target.newest is not None:
-        target.reading(*target.newest(), hold)
+        metadata, metadata_location = target.newest()
+        target.reading(metadata, metadata_location, hold)
+        versions.add(metadata, metadata_location)
+    if not exclusive:
+        _refuse_shared_folder(target, places, listing, versions)
     kept = [held.orphans(batch, mismatch) for batch in batches]
     orphans = listing.without_others(pa.Table.from_batches(kept, schema=SCHEMA))
     if listing.listed and not dry_run:  # its file would make a folder that is not there
@@ -75,6 +85,43 @@ def remove_orphans(
     return RemoveOrphanFilesResult(
         orphans=orphans, dry_run=dry_run, undeleted=undeleted, listed=listing.listed, others=listing.other_places()
     )
+
+
+def _refuse_shared_folder(target: Target, places: Places, listing: Listing, versions: Versions) -> None:
+    """Raise ``InvalidArgument`` for a folder that other tables use, or may use, as its files and place show."""
+    io, metadata, root = target.io, target.metadata, listing.root.rstrip("/")
+    strangers = [each for each in listing.unknown if versions.is_of_another_table(each)]
+    if not strangers:
+        around = (metadata_of_another(io.storage(each), each, metadata.table_uuid) for each in folders_around(root))
+        strangers = [each for each in around if each is not None]
+    noted = (tables_noted(io, target.strategy, each.rpartition("/")[0], metadata.table_uuid) for each in listing.notes)
+    if users := sorted({each for some in noted for each in some}):
+        raise InvalidArgument(
+            f"{without_userinfo(root)} is not the folder of one table alone: {without_userinfo(', '.join(users[:5]))} "
+            "has files there, which would be taken for orphans. Nothing was deleted. Move one of the tables; where no "
+            "other needs a file of the folder, say so by exclusive=True",
+            location=root,
+        )
+    if strangers:
+        first = without_userinfo(strangers[0])
+        raise InvalidArgument(
+            f"{without_userinfo(root)} is not the folder of one table alone: {first} is the metadata of another table, "
+            "or of one that was dropped, whose files would be taken for orphans. Nothing was deleted. Purge that "
+            "table, or move one of the two; where no table needs its files any more, say so by exclusive=True",
+            location=root,
+        )
+    placed = LocationProvider.from_metadata(metadata)
+    home = [metadata.location, placed.metadata_folder]
+    if placed.data_folder.startswith(f"{metadata.location.rstrip('/')}/"):
+        home.append(placed.data_folder)  # which may be a link
+    inside = any(places.place(f"{root}/-").startswith(places.place(f"{each.rstrip('/')}/-")[:-1]) for each in home)
+    if not (inside or listing.own_versions or "" in listing.others) and listing.listed:
+        raise InvalidArgument(
+            f"{without_userinfo(root)} is outside of the table's location {without_userinfo(metadata.location)}, and "
+            "nothing there shows whether other tables write to it, whose files would be taken for orphans. Nothing was "
+            "deleted; where this table alone uses the folder, say so by exclusive=True",
+            location=root,
+        )
 
 
 def _is_own(places: Places, root: str, metadata: TableMetadata) -> bool:

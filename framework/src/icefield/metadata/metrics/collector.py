@@ -61,7 +61,7 @@ class MetricsCollector:
         if batch.num_columns != len(self._columns):
             raise InvalidArgument(f"a batch of {batch.num_columns} columns where {len(self._columns)} are due")
         self._rows += batch.num_rows
-        for at, (watcher, column) in enumerate(zip(self._columns, batch.columns, strict=True)):
+        for at, (watcher, column) in enumerate(zip(self._columns, batch.itercolumns(), strict=True)):
             if isinstance(watcher, _Counts) and at in counted:
                 _Counts.update(watcher, column)
             elif watcher is not None:

@@ -98,20 +98,19 @@ def resolve_struct(
 ) -> StructShape:
     """Bring the fields of a struct together with those that are held."""
     matches = rules.match(fields, held, path)
-    shapes = {
-        found: resolve(field.field_type, held[found].type, rules, (*path, field.name))
-        for field, found in zip(fields, matches, strict=True)
-        if found is not None
-    }
-    order = sorted(shapes)
+    order = sorted({found for found in matches if found is not None})
     ranks = {found: rank for rank, found in enumerate(order)}
+    types: dict[int, pa.DataType] = {}
     slots = []
     for field, found in zip(fields, matches, strict=True):
+        below = (*path, field.name)
         if found is None:
-            slots.append(Slot(field, None, fill=rules.fill(field, (*path, field.name))))
+            slots.append(Slot(field, None, fill=rules.fill(field, below)))
         else:
-            slots.append(Slot(field, ranks[found], shapes[found].convert))
-    return StructShape(tuple(held[found].with_type(shapes[found].held) for found in order), tuple(slots))
+            shape = resolve(field.field_type, held[found].type, rules, below)
+            types[found] = shape.held
+            slots.append(Slot(field, ranks[found], shape.convert))
+    return StructShape(tuple(held[found].with_type(types[found]) for found in order), tuple(slots))
 
 
 def resolve(kind: IcebergType, held: pa.DataType, rules: Rules, path: Path) -> Shape:

@@ -31,6 +31,7 @@ _MISMATCH = "What to do with files that may or may not be the table's; default: 
 @pairs_option("--equal-scheme", "A: means B:; repeatable.", metavar="A=B")
 @pairs_option("--equal-authority", "Host A means B; repeatable.", metavar="A=B")
 @click.option("--prefix-mismatch", type=click.Choice(["error", "ignore", "delete"]), default="error", help=_MISMATCH)
+@flag("--exclusive", "No other table needs a file of the folder: take those of other and of dropped tables, too.")
 def run(
     context: Context,
     table: str,
@@ -41,6 +42,7 @@ def run(
     equal_scheme: tuple[tuple[str, str], ...],
     equal_authority: tuple[tuple[str, str], ...],
     prefix_mismatch: Any,
+    exclusive: bool,
 ) -> None:
     """Run the command."""
     if location == "":
@@ -55,6 +57,7 @@ def run(
             equal_schemes=dict(equal_scheme),
             equal_authorities=dict(equal_authority),
             prefix_mismatch=prefix_mismatch,
+            exclusive=exclusive,
         )
     place = table if location is None else without_userinfo(location)
     if not result.listed:

@@ -30,9 +30,10 @@ def run(context: Context, **options: object) -> None:
     except ModuleNotFoundError as error:
         raise UnsupportedFeature('serving needs the extra rest-server; pip install "icefield[rest-server]"') from error
     chosen = server.Options(catalog=context.catalog.name, **options)
-    server.check(chosen)
-    context.say(
-        f"serving catalog {context.catalog.name} on {chosen.host}:{chosen.port}", host=chosen.host, port=chosen.port
-    )
-    sys.stdout.flush()  # what reads it from a file or a pipe need not wait until the server ends
-    server.serve(chosen, **context.catalog_properties)
+
+    def announce() -> None:
+        where = f"{chosen.host}:{chosen.port}"
+        context.say(f"serving catalog {context.catalog.name} on {where}", host=chosen.host, port=chosen.port)
+        sys.stdout.flush()  # what reads it from a file or a pipe need not wait until the server ends
+
+    server.serve(chosen, announce, **context.catalog_properties)

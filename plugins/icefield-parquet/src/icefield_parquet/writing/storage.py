@@ -24,7 +24,9 @@ def to_storage(table: pa.Table, schema: Schema, storage: pa.Schema) -> pa.Table:
 
     No value is copied but for variants that are shredded. Raises ``InvalidArgument`` for damaged ones, with the column.
     """
-    kept = _kept(schema.fields, list(storage))
+    if table.schema.equals(storage, check_metadata=True):
+        return table
+    kept = _kept(schema.fields, storage)
     columns = []
     for position, field in zip(kept, storage, strict=True):
         try:
@@ -34,7 +36,7 @@ def to_storage(table: pa.Table, schema: Schema, storage: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=storage)
 
 
-def _kept(fields: tuple[NestedField, ...], stored: list[pa.Field]) -> list[int]:
+def _kept(fields: tuple[NestedField, ...], stored: pa.Schema | list[pa.Field]) -> list[int]:
     """The positions of the fields that are stored."""
     if len(stored) == len(fields):
         return list(range(len(fields)))

@@ -182,6 +182,7 @@ def _orphans(context: Context, table: Table, given: dict[str, Any]) -> Rows:
         equal_schemes=given.get("equal_schemes"),
         equal_authorities=given.get("equal_authorities"),
         prefix_mismatch=mismatch,
+        exclusive=given.get("exclusive", False),
     )
     return [[location] for location in made.orphans.column("location").to_pylist()]
 
@@ -219,13 +220,14 @@ def _rewrite(context: Context, table: Table, given: dict[str, Any]) -> Rows:
 
 def _spelt(context: Context, table: Table, item: Cursor) -> str:
     """A term of a sort order, with its column as the table spells it."""
-    column, _ = term(Cursor(item.statement, item.at, item.end))
-    own, written = spelling_of(context, table.schema(), column), item.rest()
-    if own == column:
-        return written
-    # The last mention of the column: before it stands at most the name of its transform.
-    before, found, after = written.rpartition(column)
-    return f"{before}{own}{after}" if found else written
+    direction = Cursor(item.statement, item.at, item.end)
+    column, _ = term(direction)
+    own, written = spelling_of(context, table.schema(), column), item.statement.between(item.at, direction.at)
+    if own != column:
+        # The last mention of the column: before it stands at most the name of its transform.
+        before, found, after = written.rpartition(column)
+        written = f"{before}{own}{after}" if found else written
+    return f"{written} {direction.rest()}".rstrip()
 
 
 def _where(context: Context, table: Table, given: dict[str, Any]) -> BooleanExpression | str | None:
@@ -339,6 +341,7 @@ PROCEDURES: dict[str, Procedure] = {
             Parameter("prefix_mismatch_mode"),
             Parameter("prefix_listing", BOOLEAN, ignored=True),
             Parameter("stream_results", BOOLEAN, ignored=True),
+            Parameter("exclusive", BOOLEAN),  # last, as the others have places of their own
         ],
         "orphan_file_location string NOT NULL",
         _orphans,

@@ -103,7 +103,7 @@ class Queries:
         clauses = as_of_clauses(statement)
         plain = without(statement.string, clauses)
         try:
-            tree = parse_one(plain, read="spark")
+            tree = _tree_of(plain)
         except SqlglotError as error:
             if not self._names_any(statement):
                 return Query(_plain(statement.string), {})
@@ -130,7 +130,7 @@ class Queries:
         statement = Statement(with_names(read_as(self.spark, string)))
         clauses = as_of_clauses(statement)
         try:
-            tree = parse_one(without(statement.string, clauses), read="spark")
+            tree = _tree_of(without(statement.string, clauses))
         except SqlglotError as error:
             message = str(error).splitlines()[0].rstrip(".")
             raise InvalidArgument(f"the query of view {name} cannot be understood: {message}") from error
@@ -145,7 +145,7 @@ class Queries:
             return None
         clauses = as_of_clauses(statement)
         try:
-            tree = parse_one(without(statement.string, clauses), read="spark")
+            tree = _tree_of(without(statement.string, clauses))
         except SqlglotError:
             return None
         table = _counted(tree)
@@ -177,7 +177,7 @@ class Queries:
     def _scope_of(self, string: str) -> Scope | None:
         statement = Statement(string)
         clauses = as_of_clauses(statement)
-        tree = parse_one(without(statement.string, clauses), read="spark")
+        tree = _tree_of(without(statement.string, clauses))
         table = next(tree.find_all(exp.Table))
         source = self._source(table, clauses)
         return None if source is None else self._scope(table, source, source.schema())
@@ -429,6 +429,14 @@ def _sample_end(statement: Statement, after: int) -> int | None:
         if tokens[place].text == ")":
             return int(tokens[place].end)
     return None
+
+
+def _tree_of(string: str) -> exp.Expr:
+    """The tree of a query without its hints, in which names of tables and aliases are no relations."""
+    tree = parse_one(string, read="spark")
+    for hint in list(tree.find_all(exp.Hint)):
+        hint.pop()
+    return tree
 
 
 def _counted(tree: exp.Expr) -> exp.Table | None:

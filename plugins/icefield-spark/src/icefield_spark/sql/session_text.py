@@ -21,7 +21,8 @@ def read_as(spark: SparkSession, string: str) -> str:
     Raises ``UnsupportedFeature`` for a string or name that no form holds for certain.
     """
     escaped = "\\" in string and _is_on(spark, _ESCAPED)
-    names = '"' in string and _is_on(spark, _NAMES) and _is_on(spark, "spark.sql.ansi.enabled")
+    # A default given to ``get`` would come in place of Spark's own, which is true from Spark 4 on.
+    names = '"' in string and _is_on(spark, _NAMES) and spark.conf.get("spark.sql.ansi.enabled") == "true"
     joined = ("''" in string or '""' in string) and _joins(spark)
     if not (escaped or names or joined):
         return string

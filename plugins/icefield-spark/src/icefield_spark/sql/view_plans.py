@@ -33,26 +33,25 @@ _MOST_DEEP: Final = 400
 _RELATIONS: Final = frozenset({"UnresolvedRelation", "UnresolvedTableValuedFunction"})
 _NODE_NAMES: Final = """
 Add Aggregate AggregateExpression Alias AliasIdentifier And Any_ AnyValue Ascending$ AttributeReference
-BaseGroupingSets Between BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CaseWhen Cast Collate Complete$ Concat
+BaseGroupingSets Between BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CaseWhen Cast Coalesce Collate Complete$ Concat
 CreateArray CreateMap CreateNamedStruct CreateStruct Cross$ CTERelationRef Cube CurrentDate CurrentRow$ CurrentTime
 CurrentTimestamp CurrentUser Descending$ Distinct Divide EqualNullSafe EqualTo Except Exists Expand ExprId Extract
 Filter First FullOuter$ FunctionIdentifier Generate GenericInternalRow GetStructField GlobalLimit GreaterThan
 GreaterThanOrEqual GroupingSets If ILike In Inner$ InSubquery IntegralDivide Intersect IsNotNull IsNotUnknown IsNull
 IsUnknown Join JoinHint LambdaFunction Last LateralJoin LateralSubquery LeftAnti$ LeftOuter$ LeftSemi$ LessThan
-LessThanOrEqual Like LikeAll LikeAny LimitAll ListQuery Literal LocalLimit LocalRelation LocalTimestamp Mode
+LessThanOrEqual Like LikeAll LikeAny LimitAll ListQuery Literal LocalLimit LocalRelation LocalTimestamp Lower Mode
 MultiAlias Multiply NamedArgumentExpression NamePlaceholder$ NaturalJoin Not NotLikeAll NotLikeAny NullsFirst$
-NullsLast$ NumericEvalContext Offset OneRowRelation Or Overlay Percentile PercentileCont PercentileDisc
-PipeExpression PipeOperator Pivot Project RangeFrame$ Remainder RepartitionByExpression RightOuter$ RLike Rollup
-RowFrame$ Sample SampleMethod$Bernoulli$ SampleMethod$System$ ScalarSubquery SemiStructuredExtract ShiftLeft
-ShiftRight ShiftRightUnsigned Sort SortOrder SpecifiedWindowFrame StringLocate StringTrim StringTrimBoth
-StringTrimLeft StringTrimRight SubqueryAlias Substring Subtract TimestampAdd TimestampAddInterval TimestampDiff
-TryEval UnaryMinus UnaryPositive UnboundedFollowing$ UnboundedPreceding$ Union UnionLoop Unpivot UnpivotExpr
-UnresolvedAlias UnresolvedAttribute UnresolvedCollation UnresolvedExtractValue UnresolvedFunction
-UnresolvedGenerator UnresolvedHaving UnresolvedHint UnresolvedInlineTable UnresolvedNamedLambdaVariable
-UnresolvedOrdinal UnresolvedQualify UnresolvedRegex UnresolvedStar UnresolvedStarExcept
-UnresolvedStarExceptOrReplace UnresolvedSubqueryColumnAliases UnresolvedTVFAliases UnresolvedWindowExpression
-UnresolvedWith UnspecifiedFrame$ UsingJoin WindowExpression WindowSpecDefinition WindowSpecReference
-WithWindowDefinition
+NullsLast$ NumericEvalContext Offset OneRowRelation Or Overlay Percentile PercentileCont PercentileDisc PipeExpression
+PipeOperator Pivot Project RangeFrame$ Remainder RepartitionByExpression RightOuter$ RLike Rollup RowFrame$ Sample
+SampleMethod$Bernoulli$ SampleMethod$System$ ScalarSubquery SemiStructuredExtract ShiftLeft ShiftRight
+ShiftRightUnsigned Sort SortOrder SpecifiedWindowFrame StringLocate StringTrim StringTrimBoth StringTrimLeft
+StringTrimRight SubqueryAlias Substring Subtract TimestampAdd TimestampAddInterval TimestampDiff TryEval UnaryMinus
+UnaryPositive UnboundedFollowing$ UnboundedPreceding$ Union UnionLoop Unnest Unpivot UnpivotExpr UnresolvedAlias
+UnresolvedAttribute UnresolvedCollation UnresolvedExtractValue UnresolvedFunction UnresolvedGenerator UnresolvedHaving
+UnresolvedHint UnresolvedInlineTable UnresolvedNamedLambdaVariable UnresolvedOrdinal UnresolvedPipeAggregateOrdinal
+UnresolvedQualify UnresolvedRegex UnresolvedStar UnresolvedStarExcept UnresolvedStarExceptOrReplace
+UnresolvedSubqueryColumnAliases UnresolvedTVFAliases UnresolvedWindowExpression UnresolvedWith UnspecifiedFrame$
+UsingJoin WindowExpression WindowSpecDefinition WindowSpecReference WithWindowDefinition
 """
 _NODES: Final = frozenset(_NODE_NAMES.split())
 """Classes of plans and expressions that the parser makes of a query, none of which reads or runs anything."""

@@ -1,0 +1,85 @@
+"""How a catalog is opened by its name, and a table by its metadata file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from icefield.catalog.catalog import Catalog, Location, metadata_at
+from icefield.catalog.config import (
+    catalog_properties,
+    check_names,
+    configured_catalogs,
+    default_catalog_name,
+    is_service,
+)
+from icefield.catalog.table import Table
+from icefield.commit import TableHandle, TableState
+from icefield.errors import InvalidArgument
+from icefield.plugins import Plugins
+from icefield.storage import FileIO, given_location, local_path, scheme_of
+from icefield.toolkit.authority import add_named, split_location
+from icefield.transaction import property_strings
+
+_PREFER = "plugins.prefer."
+
+
+def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:
+    """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
+
+    ``type`` selects it (``directory``, ``sql``, ``hive``, ``rest``, ...); without one it is ``hive`` where a ``uri``
+    begins with ``thrift:``, ``rest`` where it begins with ``http:`` or ``https:``, ``sql`` for any other, and
+    ``directory`` where only a ``warehouse`` is given. A ``warehouse`` that is a relative path is made absolute. Raises
+    ``MissingPlugin`` for a type that no installed plugin provides, ``LocationRefused`` for a ``warehouse`` that names
+    another machine's disk.
+    """
+    called = name or default_catalog_name()
+    found = catalog_properties(called, properties)
+    check_names(found)
+    kind = found.get("type") or _likely_type(found)
+    if kind is None:
+        raise InvalidArgument(
+            f"nothing is known of catalog '{called}': give type=... (such as 'directory' or 'sql') with its "
+            "properties, or configure it in icefield.toml"
+            + (f"; configured are: {', '.join(known)}" if (known := configured_catalogs()) else "")
+        )
+    plugins = _plugins(plugins, found)
+    backend = plugins.catalog(kind)
+    if not backend.serves_metadata and found.get("warehouse"):
+        check = local_path if scheme_of(found["warehouse"]) == "file" else split_location
+        check(found["warehouse"])  # refuses what is no place on this machine, before anything is written
+    return Catalog(backend(called, found, FileIO(plugins, found, catalog=called)))
+
+
+def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
+    """The plugins that were given, else those installed, with the preferences that the properties state."""
+    if given is None:
+        given = Plugins.installed({key[len(_PREFER) :]: v for key, v in properties.items() if key.startswith(_PREFER)})
+    given.check_preferences()
+    return given
+
+
+def _likely_type(properties: Mapping[str, str]) -> str | None:
+    """The type of a catalog that does not state its own."""
+    if "uri" in properties:
+        if is_service(properties):
+            return "rest"
+        return "hive" if properties["uri"].startswith("thrift:") else "sql"
+    return "directory" if "warehouse" in properties else None
+
+
+def open_table(
+    metadata_location: Location, properties: Mapping[str, Any] | None = None, *, plugins: Plugins | None = None
+) -> Table:
+    """A table from its metadata file, without a catalog; it can be read and not changed.
+
+    ``properties`` are those of a catalog: ``location.map.<prefix>`` for a table that was moved, the credentials of
+    its store, which go to the host or account that the location names, ... Raises ``FileMissing``,
+    ``InvalidMetadata``, ``NoSuchTable`` for the mark of one that was dropped.
+    """
+    location = given_location(metadata_location)
+    found = property_strings(properties or {})
+    check_names(found)
+    io = FileIO(_plugins(plugins, found), add_named(found, location))
+    state = TableState.at(location, metadata_at(io, location))
+    return Table(TableHandle((state.metadata.location.rpartition("/")[2] or "table",), io), state)

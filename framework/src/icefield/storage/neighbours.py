@@ -1,0 +1,256 @@
+"""Which tables are, or were, at a location: the folders' metadata files say it, and the catalog as far as it knows."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Final
+from uuid import uuid4
+
+from icefield.abc import CommitStrategy
+from icefield.errors import (
+    AccessDenied,
+    FileMissing,
+    IcefieldError,
+    InvalidArgument,
+    InvalidMetadata,
+    LocationInUse,
+    LocationRefused,
+    LocationWarning,
+    MissingPlugin,
+)
+from icefield.metadata import TableMetadata
+from icefield.metadata.file_names import metadata_folder
+from icefield.metadata.property_checks import callers_level
+from icefield.storage.file_io import OWNED_ONLY, FileIO, local_path
+from icefield.storage.locations import LocationProvider
+from icefield.toolkit.table_folders import (
+    TABLE_FOLDERS,
+    folders_around,
+    folders_noted,
+    has_metadata_of,
+    is_used,
+    metadata_of_another,
+    plain_folder,
+    table_uuid_in,
+)
+from icefield.toolkit.versioned_strategy import VersionedStrategy
+
+_MOST_FOLDERS: Final = 64
+_OTHER: Final = "give another location, or remove what is there if no table needs it any more"
+
+
+def free_location(io: FileIO, strategy: CommitStrategy, default: str) -> str:
+    """The default location of a new table or view; with a uuid behind it where anything is below that location.
+
+    A table that was renamed is still there, and so may be the files of one that was dropped. A strategy that finds a
+    table by its path has no choice: there the versions of a dropped table and of the new one follow each other.
+    """
+    if isinstance(strategy, VersionedStrategy):
+        return default
+    try:
+        used = is_used(io.storage(default), default)
+    except AccessDenied:  # who may not list cannot know
+        used = True
+    return f"{default.rstrip('/')}-{uuid4().hex}" if used else default
+
+
+def check_location(io: FileIO, strategy: CommitStrategy, location: str, uuid: str | None = None) -> None:
+    """Refuse a location that is another table's, or in its folder of data or of metadata.
+
+    ``uuid`` is that of the table that is to be there; None for a new one. Raises ``LocationInUse`` where the catalog
+    knows the other table, and else gives a ``LocationWarning``: that table may have been dropped, or be known to
+    another catalog.
+    """
+    for place in (location.rstrip("/"), *folders_around(location)):
+        try:
+            found = metadata_of_another(io.storage(place), place, uuid)
+        except (AccessDenied, LocationRefused, MissingPlugin):
+            continue
+        # A table may have its metadata elsewhere, or nothing but data here.
+        folders = (place, *(f"{place}/{each}" for each in TABLE_FOLDERS))
+        noted = [each for folder in folders for each in tables_noted(io, strategy, folder, uuid)]
+        if noted:
+            raise LocationInUse(
+                f"{location} is in use by {', '.join(noted[:5])} of this catalog: give another location",
+                location=location,
+            )
+        if found is None:
+            continue
+        known = tables_in(io, strategy, found)
+        if known:
+            raise LocationInUse(
+                f"{location} is in use by {_names(known)} of this catalog: give another location", location=location
+            )
+        warn(
+            f"{location} may be in use: {found} is the metadata of another table, or of one that was dropped; {_OTHER}"
+        )
+        return
+
+
+def check_move(
+    io: FileIO, strategy: CommitStrategy, before: TableMetadata, after: TableMetadata, metadata_location: str
+) -> None:
+    """Refuse a change of a table's location to another table's, and of its folders where it has a second name.
+
+    Otherwise nothing would show any longer that both names need the same files.
+    """
+    places = [(each.location, metadata_folder(each.location, each.properties)) for each in (before, after)]
+    if places[0] == places[1]:
+        return
+    refuse_twins(io, strategy, before, metadata_location, "moving the table")
+    if after.location.rstrip("/") != before.location.rstrip("/"):
+        check_location(io, strategy, after.location, after.table_uuid)
+
+
+def warn_of_twins(io: FileIO, strategy: CommitStrategy, metadata: TableMetadata, metadata_location: str) -> None:
+    """Warn where a metadata file that is registered is that of a table which the catalog has under another name."""
+    known = tables_in(io, strategy, metadata_location, metadata.table_uuid)
+    if known:
+        warn(
+            f"{metadata_location} is a version of the table {_names(known)}, which is now registered "
+            "twice: two names change the same files. Drop one of the names, without purging it; until then neither can "
+            "be purged, and expiry and removal of orphan files are refused"
+        )
+        return
+    others = tables_in(io, strategy, metadata_location)
+    if others:
+        warn(f"{metadata.location} is in use by {_names(others)} of this catalog, too: two tables are in one folder")
+
+
+def warn(message: str) -> None:
+    """Give a ``LocationWarning`` that points to the first code that is not the kernel's."""
+    warnings.warn(message, LocationWarning, stacklevel=callers_level())
+
+
+def _names(found: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(sorted({name for name, _ in found})[:5])
+
+
+def tables_in(
+    io: FileIO, strategy: CommitStrategy, metadata_file: str, uuid: str | None = None
+) -> list[tuple[str, str]]:
+    """The other tables of the catalog that have files in the folder of a metadata file: name and metadata file.
+
+    Their current metadata files are there, or where a note in the folder says that they went. With a ``uuid`` only
+    those that have it: the same table under another name.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    left, seen = [metadata_file.rpartition("/")[0]], set[str]()
+    while left and len(seen) < _MOST_FOLDERS:
+        folder = left.pop()
+        wanted = _folder(io, f"{folder}/-")
+        if wanted in seen:
+            continue
+        seen.add(wanted)
+        for name, location in strategy.tables_in(folder):
+            if _folder(io, location) == wanted:
+                found[name] = name, location
+        try:
+            left += [each for each, _ in folders_noted(io.storage(folder), folder)]
+        except AccessDenied:  # nothing is known
+            continue
+    return [each for each in found.values() if uuid is None or _uuid_in(io, each[1]) == uuid]
+
+
+def tables_noted(io: FileIO, strategy: CommitStrategy | None, folder: str, uuid: str | None) -> list[str]:
+    """The other tables with files in a folder, by the note there: names, or metadata folders where nobody knows those.
+
+    ``uuid`` is that of the table that asks.
+    """
+    try:
+        noted = [each for each in folders_noted(io.storage(folder), folder) if each[1] != uuid]
+    except (AccessDenied, LocationRefused, MissingPlugin):
+        return []
+    found: list[str] = []
+    for place, other in noted:
+        if strategy is None or type(strategy).tables_in is CommitStrategy.tables_in:
+            found += [place] if _may_have_metadata_of(io, place, other) else []
+        else:
+            wanted = _folder(io, f"{place}/-")
+            here = [each for each in strategy.tables_in(place) if _folder(io, each[1]) == wanted]
+            found += [name for name, location in here if _uuid_in(io, location) == other]
+    return sorted(set(found))
+
+
+def _may_have_metadata_of(io: FileIO, folder: str, uuid: str | None) -> bool:
+    try:
+        return has_metadata_of(io.storage(folder), folder, uuid)
+    except (AccessDenied, LocationRefused, MissingPlugin):  # nothing says that the table is gone
+        return True
+
+
+def refuse_twins(
+    io: FileIO, strategy: CommitStrategy | None, metadata: TableMetadata, metadata_location: str | None, what: str
+) -> None:
+    """Raise ``InvalidArgument`` where the catalog has a table under a second name, so that its files are not its own.
+
+    What one name has no use for any more may be what the other one reads. Looked at are the folders in which the table
+    has, or had, its metadata.
+    """
+    if strategy is None or metadata_location is None:
+        return
+    files = [metadata_location, f"{metadata_folder(metadata.location, metadata.properties)}/-"]
+    files += [entry.metadata_file for entry in metadata.metadata_log]
+    files += [each.manifest_list for each in metadata.snapshots if each.manifest_list is not None]
+    others = [
+        each
+        for file in {file.rpartition("/")[0]: file for file in files}.values()
+        for each in tables_in(io, strategy, file, metadata.table_uuid)
+    ]
+    if others:
+        raise InvalidArgument(
+            f"{what} would delete files that {_names(others)} may need, or forget that it needs them: the same table "
+            "is registered under both names. Drop one of the names without purging it, and try again",
+            table=strategy.table,
+        )
+
+
+def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable[str]) -> None:
+    """Refuse files to be added that nobody could tell, later, from those that the table wrote itself.
+
+    They are in a folder of data outside of the table's location, which tables may share, or in a location that
+    another table has, too. Elsewhere outside of the table's folders files are known not to be its own.
+    """
+    if not owned_only(io):
+        return
+    location, stated = metadata.location.rstrip("/"), LocationProvider.from_metadata(metadata).data_folder
+    home, data = (f"{_folder(io, f'{each}/-')}/" for each in (location, stated))
+    found = {f"{_folder(io, each)}/": each for each in locations}
+    is_inside = stated.startswith(f"{location}/") or data.startswith(home)
+    shared = None if is_inside else next((at for each, at in found.items() if each.startswith(data)), None)
+    at_home = next((at for each, at in found.items() if each.startswith(home)), None)
+    if shared is None and at_home is not None:
+        other = metadata_of_another(io.storage(location), location, metadata.table_uuid)
+        shared = None if other is None else at_home
+    if shared is not None:
+        raise InvalidArgument(
+            f"{shared} is in a folder that other tables may use, and expiry would later delete it as a file of this "
+            "table: append its rows instead, or copy it. Where no other table needs it, say so by the catalog's "
+            f"property {OWNED_ONLY}=false",
+            location=shared,
+        )
+
+
+def owned_only(io: FileIO) -> bool:
+    """Whether maintenance deletes only files that a table owns. The user alone says otherwise: no table can."""
+    return io.properties.get(OWNED_ONLY, "true").lower() != "false"
+
+
+def _folder(io: FileIO, location: str) -> str:
+    """The folder of a file in one form: its authority and path, and on local disks where links lead."""
+    try:
+        opened = io.resolve(location)
+        if opened.startswith("file:"):
+            return os.path.realpath(os.path.dirname(local_path(opened)))
+    except (IcefieldError, OSError, ValueError):
+        opened = location
+    return plain_folder(opened).partition("://")[2].rstrip("/")
+
+
+def _uuid_in(io: FileIO, metadata_file: str) -> str | None:
+    try:
+        return table_uuid_in(io.storage(metadata_file), metadata_file)
+    except (FileMissing, InvalidMetadata):
+        return None

@@ -1,0 +1,159 @@
+"""Which tables a folder belongs to, by the metadata files in it.
+
+A table's metadata files are, unless ``write.metadata.path`` says otherwise, in the folder ``metadata`` of its location.
+Each holds the table's uuid, so that one short listing shows whether a location is, or was, another table's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from icefield.abc import FileInfo, FileSystem, FileSystemAbility, PutMode
+from icefield.errors import FileMissing, InvalidMetadata
+from icefield.metadata import TableMetadata, decode_metadata
+from icefield.metadata.file_names import METADATA_FOLDER, folder_below, is_metadata_file, metadata_folder
+from icefield.metadata.properties import FOLDER_STORAGE_PATH, OBJECT_STORAGE_PATH, WRITE_DATA_PATH
+from icefield.structs import decodable
+from icefield.toolkit.publishing import read_whole, whole_of
+
+_START: Final = 256
+_UUID_AT_THE_START: Final = re.compile(
+    rb'\s*\{\s*"format-version"\s*:\s*[0-9]+\s*,\s*"table-uuid"\s*:\s*"([0-9A-Fa-f-]{36})"\s*,'
+)
+_SLASHES: Final = re.compile("//+")
+NOTE: Final = ".icefield-elsewhere.json"
+_DATA_PATHS: Final = (WRITE_DATA_PATH.name, OBJECT_STORAGE_PATH.name, FOLDER_STORAGE_PATH.name)
+TABLE_FOLDERS: Final = ("data", METADATA_FOLDER)
+_MOST_READ: Final = 64
+"""Metadata files of one folder whose uuids are read: the latest."""
+
+
+@decodable
+class _Identity(msgspec.Struct):
+    table_uuid: str | None = msgspec.field(name="table-uuid", default=None)
+
+
+def metadata_files(system: FileSystem, location: str) -> list[FileInfo]:
+    """The metadata files of tables and views at a location, the latest first; none where the store cannot list."""
+    return _metadata_files_in(system, f"{location.rstrip('/')}/{METADATA_FOLDER}")
+
+
+def has_metadata_of(system: FileSystem, folder: str, uuid: str | None) -> bool:
+    """Whether a metadata file of a table is in a folder. Of very many the latest are looked at."""
+    some = _metadata_files_in(system, folder)[:_MOST_READ]
+    return any(not is_of_another(system, each.location, uuid) for each in some)
+
+
+def _metadata_files_in(system: FileSystem, folder: str) -> list[FileInfo]:
+    if FileSystemAbility.LIST not in system.abilities:
+        return []
+    listed = system.list_files(folder, shallow=True)
+    found = [each for each in listed if is_metadata_file(each.location)]
+    return sorted(found, key=lambda each: (each.modified_ms or 0, each.location), reverse=True)
+
+
+def is_used(system: FileSystem, location: str) -> bool:
+    """Whether there is any file below a location. False where the store cannot list."""
+    if FileSystemAbility.LIST not in system.abilities:
+        return False
+    return any(not each.location.endswith("/") for each in system.list_files(location.rstrip("/")))
+
+
+def table_uuid_in(system: FileSystem, location: str) -> str | None:
+    """The uuid of the table whose metadata a file holds. Raises ``FileMissing`` and ``InvalidMetadata``.
+
+    Writers put it at the start, so that as a rule the first bytes are read of what may be megabytes.
+    """
+    source = system.open_input(location)
+    try:
+        start = _UUID_AT_THE_START.match(source.read(_START))
+        if start is not None:
+            return start[1].decode()
+        data = whole_of(source, location)
+    finally:
+        source.close()
+    if data[:2] == b"\x1f\x8b":
+        return decode_metadata(data, location).table_uuid
+    try:
+        return msgspec.json.decode(data, type=_Identity).table_uuid
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidMetadata(f"{location} is damaged: {error}", location=location) from error
+
+
+def is_of_another(system: FileSystem, metadata_file: str, uuid: str | None) -> bool:
+    """Whether a metadata file is that of a table with another uuid, or of a view; False for a damaged one."""
+    try:
+        return table_uuid_in(system, metadata_file) != uuid
+    except (FileMissing, InvalidMetadata):
+        return False
+
+
+def is_damaged(system: FileSystem, metadata_file: str) -> bool:
+    """Whether a metadata file cannot be read."""
+    try:
+        table_uuid_in(system, metadata_file)
+    except (FileMissing, InvalidMetadata):
+        return True
+    return False
+
+
+def metadata_of_another(system: FileSystem, location: str, uuid: str | None = None) -> str | None:
+    """A metadata file at a location of another table than that of a uuid; None where there is none.
+
+    Without a uuid any counts. Of very many metadata files the latest are looked at.
+    """
+    found = metadata_files(system, location)
+    if uuid is None:
+        return found[0].location if found else None
+    some = (each.location for each in found[:_MOST_READ])
+    return next((each for each in some if is_of_another(system, each, uuid)), None)
+
+
+def folders_around(location: str) -> Iterator[str]:
+    """The locations whose folder ``data`` or ``metadata`` a location is in, or is, the nearest first."""
+    scheme, separator, path = location.rstrip("/").rpartition("://")
+    parts = path.split("/")
+    for depth in range(len(parts) - 1, 0, -1):
+        if parts[depth] in TABLE_FOLDERS:
+            yield f"{scheme}{separator}{'/'.join(parts[:depth])}"
+
+
+def folders_to_note(metadata: TableMetadata) -> list[str]:
+    """The folders of a table in which nothing would show whose files are there: see ``note_folder``."""
+    location, properties = metadata.location.rstrip("/"), metadata.properties
+    home = f"{location}/{METADATA_FOLDER}"
+    data = (folder_below(location, properties[each]) for each in _DATA_PATHS if properties.get(each))
+    found = [each for each in data if not each.startswith(f"{location}/")]
+    return found if metadata_folder(location, properties) == home else [home, *found]
+
+
+def folders_noted(system: FileSystem, folder: str) -> list[tuple[str, str | None]]:
+    """The metadata folders of tables that have files in a folder, each with the table's uuid: see ``note_folder``."""
+    try:
+        noted = msgspec.json.decode(read_whole(system, f"{folder}/{NOTE}"), type=list[tuple[str, str | None]])
+        return noted[:_MOST_READ]
+    except (FileMissing, InvalidMetadata, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []
+
+
+def note_folder(system: FileSystem, folder: str, other: str, uuid: str | None) -> None:
+    """Leave a note in a folder that a table whose files are there, or may be, has its metadata files elsewhere.
+
+    It moved, is registered at a place of its own, or its properties say so. Without the note nothing in the folder
+    would show that a table needs the files. A note of a table that is gone does no harm: it is looked for there.
+    """
+    if plain_folder(f"{folder}/") == plain_folder(f"{other}/"):
+        return
+    noted = folders_noted(system, folder)
+    if (other, uuid) not in noted:
+        system.put(f"{folder}/{NOTE}", msgspec.json.encode([*noted, (other, uuid)][-_MOST_READ:]), PutMode.OVERWRITE)
+
+
+def plain_folder(location: str) -> str:
+    """The folder of a file in one form, whether two slashes or a slash more than needed are in its location."""
+    scheme, _, path = location.rpartition("://") if "://" in location else ("file", "", location.removeprefix("file:"))
+    return f"{scheme}://{_SLASHES.sub('/', path).rpartition('/')[0]}/"
