@@ -19,6 +19,7 @@ from pyspark.sql import types as spark_types
 
 from icefield_spark.assignment import stored_in
 from icefield_spark.batches import session_here
+from icefield_spark.catalog.provider import install
 from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
@@ -49,9 +50,19 @@ Version = tuple[int | None, str | None, int | datetime | str | None]
 """A snapshot id, a branch or tag, a time: at most one of them."""
 
 
-def attach(spark: SparkSession, catalog: Catalog | str, **properties: Any) -> IcefieldSession:
-    """Join a Spark session and a catalog: an open one, or the name of a configured one with properties over it."""
-    return IcefieldSession(spark, load_catalog(catalog, **properties) if isinstance(catalog, str) else catalog)
+def attach(
+    spark: SparkSession, catalog: Catalog | str, *, name: str | None = None, **properties: Any
+) -> IcefieldSession:
+    """Join a Spark session and a catalog: an open one, or the name of a configured one with properties over it.
+
+    With ``name`` the tables are tables of Spark's, too: ``name.namespace.table`` in ``spark.sql``, ``spark.table`` and
+    ``writeTo``. Raises ``UnsupportedFeature`` where a session cannot have it, as through Spark Connect, and
+    ``InvalidArgument`` for a name that cannot be used.
+    """
+    joined = load_catalog(catalog, **properties) if isinstance(catalog, str) else catalog
+    if name is not None:
+        install(spark, joined, name, lambda each: IcefieldSession(each, joined))
+    return IcefieldSession(spark, joined)
 
 
 class IcefieldSession:

@@ -217,7 +217,7 @@ class Names:
         if table is not None:
             return Source(parts, table)
         table = self._load(name[:-1]) if len(name) > 2 else None
-        return None if table is None else _selected(parts, table, name[-1])
+        return None if table is None else selected(parts, table, name[-1])
 
     def check_about(self, parts: tuple[str, ...]) -> None:
         """Raise ``NoSuchTable`` for a name that begins as a table's and goes on as none of the tables about it."""
@@ -263,8 +263,8 @@ class Names:
             return False
 
 
-def _selected(parts: tuple[str, ...], table: Table, last: str) -> Source | None:
-    """A table with what its name says after its own: a table about it, or a version."""
+def selected(parts: tuple[str, ...], table: Table, last: str) -> Source | None:
+    """A table with what its name says after its own: a table about it, or a version; None where it says neither."""
     plain = last.lower()
     if plain in METADATA_TABLES:
         return Source(parts, table, about=plain)

@@ -1,0 +1,49 @@
+"""Objects of the driver that the catalog's Java classes ask."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any, ClassVar
+
+from icefield.errors import IcefieldError
+from pyspark.errors import PySparkException
+
+from icefield_spark.failures import original
+
+_log = logging.getLogger(__name__)
+
+
+class Remote:
+    """An object whose methods ``on_…`` Java calls by name, with one argument: a string, a Java object or nothing.
+
+    A reply is a string, a Java object or another ``Remote``. An error goes back as a string that begins with ``!``.
+    Java keeps the object alive for as long as it has a reference.
+    """
+
+    def apply(self, method: str, argument: Any) -> Any:
+        """Answer a call of Java's."""
+        try:
+            return getattr(self, f"on_{method}")(argument)
+        except IcefieldError as error:
+            return _failure(type(error).__name__, error)
+        except PySparkException as failure:
+            cause = original(failure) or failure
+            return _failure(type(cause).__name__, cause)
+        except Exception as error:
+            _log.exception("a call of Spark's failed")
+            return _failure("InternalError", error)
+
+    class Java:
+        """The interface that py4j implements with such an object."""
+
+        implements: ClassVar[list[str]] = ["java.util.function.BiFunction"]
+
+
+def _failure(kind: str, error: BaseException) -> str:
+    return f"!{kind}\n{error}"
+
+
+def reply(value: Any) -> str:
+    """A reply as JSON; Java reads ``true`` and ``false`` as they are."""
+    return json.dumps(value)

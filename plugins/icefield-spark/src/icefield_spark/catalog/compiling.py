@@ -1,0 +1,79 @@
+"""The Java classes of the catalog: compiled by the compiler that Spark has, when a catalog is attached.
+
+Spark ships Janino for the code that it generates. The classes are compiled from ``classes.java`` against the Spark that
+runs, and go to driver and executors in a temporary jar, by ``ADD JAR``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import zipfile
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from icefield.errors import UnsupportedFeature
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from icefield_spark.jvm import jvm_class
+
+CATALOG = "icefield.spark.IcefieldCatalog"
+HOLDER = "icefield.spark.Python"
+"""The class that holds what answers for catalogs."""
+
+
+def compiled_class(spark: SparkSession, name: str) -> Any:
+    """A class of the catalog, as ``java.lang.Class``; the classes are compiled first where the JVM has none.
+
+    Raises ``UnsupportedFeature`` where the classes cannot be compiled or added.
+    """
+    loader = spark._jsparkSession.sharedState().jarClassLoader()
+    try:
+        return loader.loadClass(name)
+    except Py4JJavaError as error:
+        if "ClassNotFoundException" not in str(error.java_exception):
+            raise
+    try:
+        _add(spark, compiled(spark))
+    except (Py4JError, TypeError) as error:  # a class of Spark's that is not there is none that can be called
+        raise UnsupportedFeature(
+            f"the classes of a catalog cannot be added to Spark {spark.version}: {_reason(error)}; leave name out"
+        ) from error
+    return loader.loadClass(name)
+
+
+def compiled(spark: SparkSession) -> dict[str, bytes]:
+    """The code of the classes, by their names."""
+    compiler = jvm_class(spark, "org.codehaus.janino.SimpleCompiler")()
+    thread = jvm_class(spark, "java.lang.Thread").currentThread()
+    compiler.setSourceVersion(8)
+    compiler.setTargetVersion(8)
+    compiler.setParentClassLoader(thread.getContextClassLoader())
+    compiler.cook(_source(spark))
+    return {name: bytes(code) for name, code in compiler.getBytecodes().items()}
+
+
+def _add(spark: SparkSession, classes: dict[str, bytes]) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="icefield-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / "icefield-spark-catalog.jar"
+    with zipfile.ZipFile(path, "w") as jar:
+        for name, code in classes.items():
+            jar.writestr(f"{name.replace('.', '/')}.class", code)
+    spark._jsparkSession.sessionState().resourceLoader().addJar(str(path))
+
+
+def _reason(error: Exception) -> str:
+    said = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    return (said.splitlines() or [type(error).__name__])[0][:300]
+
+
+def _source(spark: SparkSession) -> str:
+    source = resources.files("icefield_spark.catalog").joinpath("classes.java").read_text("utf-8")
+    session = spark._jsparkSession.getClass().getName()
+    is_old_scala = jvm_class(spark, "scala.util.Properties").versionNumberString().startswith("2.12")
+    source = source.replace("/*SESSION*/", session)
+    return source.replace("/*IMMUTABLE*/", "" if is_old_scala else "immutable.")

@@ -1,0 +1,219 @@
+"""A catalog of Spark's that is one of Icefield's."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from icefield import Catalog, Table
+from icefield.errors import (
+    InvalidArgument,
+    NoSuchNamespace,
+    NoSuchTable,
+    NotSupportedByCatalog,
+    UnsupportedFeature,
+)
+from pyspark import SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark_types
+
+from icefield_spark.catalog.about import TableAbout
+from icefield_spark.catalog.altering import alter
+from icefield_spark.catalog.bridge import Remote, reply
+from icefield_spark.catalog.compiling import CATALOG, HOLDER, compiled_class
+from icefield_spark.catalog.scans import CURRENT, Version
+from icefield_spark.catalog.tables import SparkTable
+from icefield_spark.jvm import is_connected
+from icefield_spark.sql.sources import Source, selected
+from icefield_spark.types import from_spark_schema
+
+if TYPE_CHECKING:
+    from icefield_spark.session import IcefieldSession
+
+Opened = Callable[[SparkSession], "IcefieldSession"]
+
+_OF_SPARK = frozenset({"provider", "owner", "external", "is_managed_location", "table_type"})
+_PLURALS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
+_FORMATS = frozenset({"parquet", "orc", "avro"})
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TAKEN = frozenset({"spark_catalog", "system", "global_temp", "session", "builtin"})
+
+
+def install(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) -> None:
+    """Make the tables of a catalog tables of a session, as ``name.namespace.table``.
+
+    Clones of the session know them, too. ``opened`` gives the session of the catalog for one of Spark's. A catalog that
+    was attached under the name before is replaced. Raises ``InvalidArgument`` for a name that cannot be used, and
+    ``UnsupportedFeature`` where the Java classes of the catalog cannot be added to the session's JVM.
+    """
+    if is_connected(spark):
+        raise UnsupportedFeature(
+            "through Spark Connect no catalog can be added to a session, whose JVM is elsewhere: leave name out, and "
+            "use ice.sql and ice.table"
+        )
+    if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
+        raise InvalidArgument(f"a catalog cannot be attached as '{name}': take a word of letters, digits and _")
+    setting = f"spark.sql.catalog.{name}"
+    configured = spark.conf.get(setting, None)
+    if configured not in (None, CATALOG):
+        raise InvalidArgument(f"the session has another catalog '{name}' ({configured}): take another name")
+    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+    holder = compiled_class(spark, HOLDER).getField("CATALOGS").get(None)
+    key = uuid4().hex
+    holder.put(key, Attachment(spark.sparkContext, name, opened))
+    spark.conf.set(setting, CATALOG)
+    spark.conf.set(f"{setting}.key", key)
+    # It may have been made for an earlier catalog, or while another session was the active one.
+    spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, key)
+
+
+class Attachment(Remote):
+    """A catalog that a session and its clones share under one name."""
+
+    def __init__(self, context: SparkContext, name: str, opened: Opened) -> None:
+        self._context = context
+        self._name = name
+        self._opened = opened
+
+    def on_attached(self, session: Any) -> SessionCatalog:
+        """The catalog of one session: Spark makes one for each clone."""
+        return SessionCatalog(self._opened(SparkSession(self._context, session)), self._name)
+
+
+class SessionCatalog(Remote):
+    """The catalog of a session."""
+
+    def __init__(self, ice: IcefieldSession, name: str) -> None:
+        self._ice = ice
+        self._catalog = ice.catalog
+        self._name = name
+
+    # Tables.
+
+    def on_load(self, asked: str) -> SparkTable | TableAbout:
+        """A table, at a version where one is asked for, or a table about it."""
+        given = json.loads(asked)
+        source = self._found(tuple(given["name"]))
+        if "version" in given:
+            source = source.at(given["version"], None)
+        elif "micros" in given:
+            source = source.at(None, int(given["micros"]) // 1000)
+        if source.about is not None:
+            return TableAbout(self._ice.spark, self._name, source)
+        return self._shown(source.table, Version(source.snapshot_id, source.ref))
+
+    def _found(self, name: tuple[str, ...]) -> Source:
+        try:
+            return Source(name, self._catalog.load_table(name))
+        except (NoSuchTable, NoSuchNamespace, NotSupportedByCatalog, InvalidArgument):
+            if len(name) < 3:
+                raise
+            found = selected(name, self._catalog.load_table(name[:-1]), name[-1])
+            if found is None:
+                raise
+            return found
+
+    def _shown(self, table: Table, version: Version = CURRENT) -> SparkTable:
+        return SparkTable(self._ice, self._name, table, version)
+
+    def on_tables(self, namespace: str) -> str:
+        """The names of the tables of a namespace."""
+        return reply([name[-1] for name in self._catalog.list_tables(tuple(json.loads(namespace)))])
+
+    def on_table_exists(self, name: str) -> str:
+        """Whether there is a table of that name."""
+        return reply(self._catalog.table_exists(tuple(json.loads(name))))
+
+    def on_create(self, asked: str) -> SparkTable:
+        """Create a table."""
+        given = json.loads(asked)
+        schema = from_spark_schema(spark_types.StructType.fromJson(given["schema"]))
+        properties = {name: value for name, value in given["properties"].items() if name not in _OF_SPARK}
+        location = properties.pop("location", None)
+        provider = given["properties"].get("provider", "iceberg").lower()
+        if provider in _FORMATS:
+            properties.setdefault("write.format.default", provider)
+        elif provider != "iceberg":
+            raise InvalidArgument(f"tables of the catalog are Iceberg tables: USING {provider} is not possible")
+        table = self._catalog.create_table(
+            tuple(given["name"]),
+            schema,
+            location,
+            [_partition_field(each) for each in given["partitions"]],
+            None,
+            properties,
+        )
+        return self._shown(table)
+
+    def on_alter(self, asked: str) -> SparkTable:
+        """Change the columns and properties of a table, in one commit."""
+        given = json.loads(asked)
+        table = self._catalog.load_table(tuple(given["name"]))
+        alter(table, given["changes"])
+        return self._shown(table)
+
+    def on_drop(self, asked: str) -> str:
+        """Drop a table; whether there was one."""
+        given = json.loads(asked)
+        try:
+            self._catalog.drop_table(tuple(given["name"]), purge=given["purge"])
+        except NoSuchTable:
+            return reply(False)
+        return reply(True)
+
+    def on_rename(self, asked: str) -> None:
+        """Rename a table."""
+        given = json.loads(asked)
+        self._catalog.rename_table(tuple(given["name"]), tuple(given["to"]))
+
+    # Namespaces.
+
+    def on_namespaces(self, parent: str) -> str:
+        """The namespaces in another one."""
+        return reply([list(each) for each in self._catalog.list_namespaces(tuple(json.loads(parent)))])
+
+    def on_namespace_exists(self, namespace: str) -> str:
+        """Whether there is a namespace of that name."""
+        return reply(self._catalog.namespace_exists(tuple(json.loads(namespace))))
+
+    def on_namespace(self, namespace: str) -> str:
+        """The properties of a namespace."""
+        return reply(dict(self._catalog.load_namespace_properties(tuple(json.loads(namespace)))))
+
+    def on_create_namespace(self, asked: str) -> None:
+        """Create a namespace."""
+        given = json.loads(asked)
+        properties = {name: value for name, value in given["properties"].items() if name != "owner"}
+        self._catalog.create_namespace(tuple(given["name"]), properties)
+
+    def on_alter_namespace(self, asked: str) -> None:
+        """Change the properties of a namespace."""
+        given = json.loads(asked)
+        self._catalog.update_namespace_properties(tuple(given["name"]), set(given["remove"]), given["set"])
+
+    def on_drop_namespace(self, asked: str) -> None:
+        """Drop a namespace, with all its tables where ``cascade`` is asked for."""
+        given = json.loads(asked)
+        name = tuple(given["name"])
+        if given["cascade"]:
+            for table in self._catalog.list_tables(name):
+                self._catalog.drop_table(table)
+        self._catalog.drop_namespace(name)
+
+
+def _partition_field(described: Any) -> Any:
+    name, arguments = described["transform"], described["arguments"]
+    columns = [each["column"] for each in arguments if "column" in each]
+    numbers = [int(each["value"]) for each in arguments if "value" in each]
+    if len(columns) != 1:
+        raise InvalidArgument(f"a partition field has one column, not {len(columns)}: {name}")
+    column = ".".join(columns[0])
+    if name == "identity":
+        return column
+    if name in ("bucket", "truncate"):
+        return (column, f"{name}[{numbers[0]}]")
+    return (column, _PLURALS.get(name, name))

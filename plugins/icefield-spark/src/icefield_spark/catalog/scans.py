@@ -1,0 +1,155 @@
+"""A scan of a table at a version, whose rows are a frame that Spark's own scan reads part by part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from icefield import Table
+from icefield.errors import InvalidArgument
+from icefield.expressions import AlwaysTrue, BooleanExpression, conjunction
+from icefield.metadata import MAIN_BRANCH
+from icefield.scan import FileScanTask, TableScan
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as spark_types
+
+from icefield_spark.catalog.bridge import Remote, reply
+from icefield_spark.catalog.predicates import Described, Filters
+from icefield_spark.planned import Planned, planned
+from icefield_spark.wap import branch_read
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a table: a snapshot id, a branch or tag, or what a session reads by itself."""
+
+    snapshot_id: int | None = None
+    ref: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.snapshot_id} {self.ref}"
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the version is a branch."""
+        return self.snapshot_id is None or self.ref is not None
+
+    @property
+    def branch(self) -> str:
+        """The branch to write to. Raises ``InvalidArgument`` for a snapshot, which stays as it is."""
+        if not self.is_writable:
+            raise InvalidArgument(f"snapshot {self.snapshot_id} of the table cannot be written: name a branch")
+        return self.ref or MAIN_BRANCH
+
+    def scan(self, table: Table) -> TableScan:
+        """A scan of the version."""
+        if self.snapshot_id is not None:
+            return table.scan(snapshot_id=self.snapshot_id)
+        return table.scan(ref=self.ref)
+
+    def pinned(self, spark: SparkSession, table: Table) -> Version:
+        """The version with the branch that the session reads where none is named."""
+        return Version(None, branch_read(spark, table)) if self == CURRENT else self
+
+    def with_options(self, options: Mapping[str, str], table: Table) -> Version:
+        """The version that the options of a read or write name; itself where they name none."""
+        given = {name.lower(): value for name, value in options.items() if name.lower() in _NAMING}
+        if not given:
+            return self
+        if len(given) > 1 or self.snapshot_id is not None:
+            raise InvalidArgument(f"a table is read at one version: give one of {', '.join(_NAMING)}")
+        ((name, value),) = given.items()
+        if name in ("branch", "tag"):
+            return Version(ref=value)
+        if not value.isdigit():
+            raise InvalidArgument(f"the option {name} is a number, not '{value}'")
+        number = int(value)
+        return Version(number if name == "snapshot-id" else table.snapshot_as_of_timestamp(number).snapshot_id)
+
+
+CURRENT = Version()
+_NAMING = ("snapshot-id", "as-of-timestamp", "branch", "tag")
+
+
+class Scan(Remote):
+    """A planned scan. Filters that Spark finds at run time plan it anew."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: Table,
+        version: Version,
+        columns: spark_types.StructType,
+        predicates: Sequence[Described],
+    ) -> None:
+        self._spark = spark
+        self._table = table
+        self._version = version
+        self._columns = columns
+        self._filters = Filters(version.scan(table).schema)
+        self.row_filter = self._filters.keeping(predicates)
+        self._run_time: list[BooleanExpression] = []
+        self._planned: Planned | None = None
+
+    def on_describe(self, _: None) -> str:
+        """What Spark shows of the scan, and counts of it."""
+        chosen = self._plan().roads.chosen
+        name = ".".join(self._table.name())
+        filters = [str(each) for each in (self.row_filter, *self._run_time) if each != AlwaysTrue()]
+        text = f"icefield {name} files={len(chosen)} filter=[{', '.join(filters)}]"
+        key = [self._table.metadata_location, str(self._version), self._columns.json(), *filters]
+        sources = {field.source_id for field in self._table.spec().fields}
+        return reply(
+            {
+                "description": text,
+                "key": "\n".join(key),
+                "rows": sum(each.rows for each in chosen),
+                "bytes": sum(each.size for each in chosen),
+                "runtime_columns": [
+                    field.name
+                    for field in self._table.schema().fields
+                    if field.field_id in sources and field.name in self._columns.names
+                ],
+            }
+        )
+
+    def on_filter(self, predicates: str) -> str:
+        """Leave out more files, by the values that another part of the query found."""
+        self._run_time.append(self._filters.keeping(json.loads(predicates)))
+        self._planned = None
+        return self.on_describe(None)
+
+    def on_rows(self, _: None) -> Any:
+        """The rows, as the RDD of Spark's internal rows of a frame."""
+        return self._frame()._jdf.queryExecution().toRdd()
+
+    def tasks(self) -> list[FileScanTask]:
+        """The tasks of the plan."""
+        return list(self._scan().plan_files())
+
+    def _scan(self) -> TableScan:
+        scan = self._version.scan(self._table).filter(conjunction([self.row_filter, *self._run_time]))
+        return scan.select(*self._names())
+
+    def _names(self) -> list[str]:
+        # A scan reads at least one column; for a count Spark asks for none.
+        return self._columns.names or [next(iter(self._table.schema().fields)).name]
+
+    def _plan(self) -> Planned:
+        if self._planned is None:
+            self._planned = planned(self._spark, self._scan(), self._names())
+        return self._planned
+
+    def _frame(self) -> DataFrame:
+        frame = self._plan().frame
+        if not self._columns.fields:
+            return frame.select()
+        return frame if _same(frame.schema, self._columns) else frame.to(self._columns)
+
+
+def _same(left: Any, right: Any) -> bool:
+    return [(field.name, field.dataType) for field in left.fields] == [
+        (field.name, field.dataType) for field in right.fields
+    ]

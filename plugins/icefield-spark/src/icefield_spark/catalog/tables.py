@@ -1,0 +1,223 @@
+"""Tables of a session's catalog: what Spark is told of them, and how they are scanned and changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from icefield import Schema, Table
+from icefield.errors import InvalidArgument
+from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.metadata import MAIN_BRANCH
+from icefield.types import METADATA_COLUMNS
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as spark_types
+
+from icefield_spark.catalog.bridge import Remote, reply
+from icefield_spark.catalog.predicates import Filters
+from icefield_spark.catalog.scans import Scan, Version
+from icefield_spark.places import ROW, place_in_spark
+from icefield_spark.quoting import quoted
+from icefield_spark.row_changes import OPERATION, columns_of, commit_changes
+from icefield_spark.row_level import Target
+from icefield_spark.types import to_spark_schema, to_spark_type
+from icefield_spark.wap import place_of_write
+
+if TYPE_CHECKING:
+    from icefield_spark.session import IcefieldSession
+
+SHOWN_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+_OPERATION = "__row_operation"
+
+
+class SparkTable(Remote):
+    """A table at a version, as Spark loaded it for one statement: all scans of the statement read that version."""
+
+    def __init__(self, ice: IcefieldSession, catalog_name: str, table: Table, version: Version) -> None:
+        self._ice = ice
+        self._catalog_name = catalog_name
+        self._table = table
+        self._version = version.pinned(ice.spark, table)
+        self._filters = Filters(self._version.scan(table).schema)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of the statement."""
+        return self._ice.spark
+
+    def on_describe(self, _: None) -> str:
+        """Everything that Spark asks about a table, at once."""
+        table, scan = self._table, self._version.scan(self._table)
+        lineage = table.format_version >= 3
+        hidden = () if lineage else ("_row_id", "_last_updated_sequence_number")
+        return reply(
+            {
+                "name": ".".join((self._catalog_name, *table.name())),
+                "id": str(table.metadata.table_uuid),
+                "version": f"{table.metadata_location} {self._version}",
+                "schema": to_spark_schema(scan.schema).jsonValue(),
+                "partitioning": _partitioning(table),
+                "properties": _properties(table),
+                "metadata_columns": [self._metadata_column(each) for each in SHOWN_COLUMNS if each not in hidden],
+                "writable": self._version.is_writable,
+                "lineage": lineage,
+            }
+        )
+
+    def _metadata_column(self, name: str) -> dict[str, Any]:
+        field = self._version.scan(self._table).select(name).projection.fields[0]
+        kind = to_spark_type(field.field_type)
+        return {
+            "name": name,
+            "type": kind.jsonValue(),
+            "nullable": name not in ("_file", "_pos", "_spec_id"),
+            "comment": METADATA_COLUMNS[name].doc or "",
+        }
+
+    def on_scan(self, asked: str) -> Scan:
+        """Plan a scan."""
+        return self._scan(json.loads(asked))
+
+    def _scan(self, asked: Mapping[str, Any]) -> Scan:
+        version = self._version.with_options(asked["options"], self._table)
+        columns = spark_types.StructType.fromJson(asked["columns"])
+        return Scan(self.spark, self._table, version, columns, asked["predicates"])
+
+    def on_write(self, asked: str) -> Write:
+        """Begin a write, whose rows come next."""
+        return Write(self._ice, self._table, self._version, json.loads(asked))
+
+    def on_operation(self, asked: str) -> Operation:
+        """Begin a DELETE, UPDATE or MERGE."""
+        given = json.loads(asked)
+        return Operation(self, given["command"].lower(), given["options"])
+
+    def on_can_overwrite(self, predicates: str) -> str:
+        """Whether the rows to replace are stated by a filter of the kernel, exactly."""
+        return reply(self._filters.exact(json.loads(predicates)) is not None)
+
+    def on_can_delete(self, predicates: str) -> str:
+        """Whether a filter takes whole files, by their partitions, so that nothing needs to be read."""
+        where = self._filters.exact(json.loads(predicates))
+        if where is None or not self._version.is_writable:
+            return reply(False)
+        scan = self._version.scan(self._table).filter(where)
+        return reply(all(isinstance(task.residual, AlwaysTrue) for task in scan.plan_files()))
+
+    def on_delete(self, predicates: str) -> None:
+        """Delete the rows of whole files."""
+        where = self._filters.exact(json.loads(predicates))
+        if where is None:
+            raise InvalidArgument("the rows to delete are not stated by a filter of the table")
+        self._ice.delete(self._table.name(), where, branch=self._version.branch)  # type: ignore[arg-type]
+
+    def target(self, kind: str) -> Target:
+        """The table as what a row-level operation changes, as it was when the statement was analyzed."""
+        branch, strings = place_of_write(self.spark, self._table, self._version.branch, None)
+        return Target(self._table, branch or MAIN_BRANCH, kind, strings=strings or {})
+
+
+class Write(Remote):
+    """An append, or a replacement of all rows, some or those of partitions."""
+
+    def __init__(self, ice: IcefieldSession, table: Table, version: Version, asked: Mapping[str, Any]) -> None:
+        self._ice = ice
+        self._table = table
+        self._branch = version.with_options(asked["options"], table).branch
+        self._mode = asked["mode"]
+        self._where: BooleanExpression | None = None
+        if self._mode == "overwrite":
+            self._where = Filters(table.schema()).exact(asked["predicates"])
+            if self._where is None:
+                raise InvalidArgument("the rows to replace are not stated by a filter of the table")
+        options = {name.lower(): value for name, value in asked["options"].items()}
+        prefix = "snapshot-property."
+        self._options: dict[str, Any] = {
+            "branch": self._branch,
+            "snapshot_properties": {
+                name[len(prefix) :]: value
+                for name, value in asked["options"].items()
+                if name.lower().startswith(prefix)
+            }
+            or None,
+            "distribution": options.get("distribution-mode"),
+        }
+
+    def on_rows(self, rows: Any) -> None:
+        """Write and commit a frame of Spark's."""
+        frame, name = DataFrame(rows, self._ice.spark), self._table.name()
+        write = {
+            "append": self._ice.append,
+            "overwrite": partial(self._ice.overwrite, where=self._where),
+            "partitions": self._ice.overwrite_partitions,
+        }[self._mode]
+        write(frame, name, **self._options)  # type: ignore[operator]
+
+
+class Operation(Remote):
+    """A DELETE, UPDATE or MERGE of which Spark makes the changed rows."""
+
+    def __init__(self, table: SparkTable, kind: str, options: Mapping[str, str]) -> None:
+        self._table = table
+        self._target = table.target(kind)
+        self._scans: list[Scan] = []
+
+    def on_scan(self, asked: str) -> Scan:
+        """Plan a scan of the rows that may change."""
+        scan = self._table._scan(json.loads(asked))
+        self._scans.append(scan)
+        return scan
+
+    def on_rows(self, rows: Any) -> None:
+        """Write and commit the changes."""
+        frame = DataFrame(rows, self._table.spark)
+        for scan in self._scans:
+            for task in scan.tasks():
+                self._target.plan.number(task)
+        held = set(frame.columns)
+        columns = [
+            f.col(_OPERATION).cast("int").alias(OPERATION),
+            place_in_spark("_file", "_pos").alias(ROW),
+            *((f.col(name) if name in held else f.lit(None).cast("long")).alias(name) for name in self._target.lineage),
+        ]
+        for field in columns_of(self._target).fields:
+            value = f.col(quoted(field.name)) if field.name in held else f.lit(None).cast(field.dataType)
+            columns.append(value.alias(field.name))
+        concern = self._scans[0].row_filter if self._scans else None
+        commit_changes(self._table.spark, self._target, frame.select(*columns), concern=concern)
+
+
+def _partitioning(table: Table) -> list[dict[str, Any]]:
+    schema: Schema = table.schema()
+    found = []
+    for field in table.spec().fields:
+        text = str(field.transform)
+        name, _, width = text.partition("[")
+        if name == "void":
+            continue
+        made: dict[str, Any] = {
+            "transform": _SPARKS_NAMES.get(name, name),
+            "column": schema.find_column_name(field.source_id),
+        }
+        if width:
+            made["width"] = int(width.rstrip("]"))
+        found.append(made)
+    return found
+
+
+_SPARKS_NAMES = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+
+
+def _properties(table: Table) -> dict[str, str]:
+    snapshot = table.current_snapshot()
+    return {
+        **table.properties,
+        "provider": "iceberg",
+        "location": table.location(),
+        "format": f"iceberg/{table.properties.get('write.format.default', 'parquet')}",
+        "format-version": str(table.format_version),
+        "current-snapshot-id": "none" if snapshot is None else str(snapshot.snapshot_id),
+    }
