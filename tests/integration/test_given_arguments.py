@@ -41,6 +41,7 @@ def test_a_path_is_taken_for_a_location(catalog: Catalog, tmp_path: Path) -> Non
     metadata = Path(table.metadata_location)
     assert icefield.open_table(metadata).scan().count() == 4
     assert catalog.register_table("db.again", metadata).scan().count() == 4
+    catalog.drop_table("db.again")
     with catalog.replace_table_transaction("db.placed", ROWS.schema, tmp_path / "moved") as replacing:
         replacing.append(ROWS)
     assert catalog.load_table("db.placed").location() == f"{tmp_path}/moved"

@@ -16,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 class lazy(Generic[T_co]):  # noqa: N801 -- a decorator, named like ``property``
     """A property that is computed when it is first read, and kept in the instance.
 
-    It takes no lock. ``functools.lazy`` of Python 3.11 holds one lock for all instances of a class, so that
+    It takes no lock. ``functools.cached_property`` of Python 3.11 holds one lock for all instances of a class, so that
     a slow table or service would stall every other. Threads that read it first at once may each compute the value; the
     last one is kept.
     """
