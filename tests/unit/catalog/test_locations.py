@@ -281,3 +281,15 @@ def test_a_table_that_moves_in_beside_one_with_its_metadata_elsewhere_is_refused
         tx.update_location(f"file://{tmp_path}/free")
     with pytest.raises(LocationInUse, match=r"db\.second"):
         catalog.create_table("db.third", SCHEMA, location=f"file://{tmp_path}/free")
+
+
+def test_a_table_that_is_found_by_another_spelling_of_its_path_is_no_second_table(tmp_path):
+    (tmp_path / "warehouse").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "warehouse")
+    first = load_catalog("a", type="directory", warehouse=f"file://{tmp_path}/warehouse")
+    first.create_namespace("db")
+    first.create_table("db.t", SCHEMA).append(rows(1))
+    linked = load_catalog("b", type="directory", warehouse=f"file://{tmp_path}/linked").load_table("db.t")
+    linked.append(rows(2))
+    assert len(linked.maintenance.expire_snapshots(LATER, retain_last=1).snapshot_ids) == 1
+    assert ids(first, "db.t") == [1, 2]

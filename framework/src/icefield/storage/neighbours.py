@@ -138,6 +138,8 @@ def tables_in(
     """
     found: dict[str, tuple[str, str]] = {}
     left, seen = [metadata_file.rpartition("/")[0]], set[str]()
+    # A table that is found by its path is itself under each spelling of that path.
+    itself = _folder(io, f"{strategy.folder}/-") if isinstance(strategy, VersionedStrategy) else None
     while left and len(seen) < _MOST_FOLDERS:
         folder = left.pop()
         wanted = _folder(io, f"{folder}/-")
@@ -145,7 +147,7 @@ def tables_in(
             continue
         seen.add(wanted)
         for name, location in strategy.tables_in(folder):
-            if _folder(io, location) == wanted:
+            if _folder(io, location) == wanted != itself:
                 found[name] = name, location
         try:
             left += [each for each, _ in folders_noted(io.storage(folder), folder)]
