@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -138,10 +139,10 @@ class Lake:
         return self.client.request(method, f"/v1/{path}", json=body, headers=headers)
 
     def others(self) -> dict[Path, bytes]:
-        """The files that are not mallory's."""
-        own = [self.folder / "warehouse/db" / name for name in OWN]
+        """The files that are not mallory's, in whichever place of their own her tables are."""
+        own = re.compile(rf"warehouse/db/(?:{'|'.join(OWN)})(?:-[0-9a-f]{{32}})?/")
         found = (path for path in (self.folder / "warehouse").rglob("*") if path.is_file())
-        kept = (path for path in found if not any(each in path.parents for each in own))
+        kept = (path for path in found if not own.match(str(path.relative_to(self.folder))))
         return {path: path.read_bytes() for path in kept}
 
     def opened(self) -> list[str]:
