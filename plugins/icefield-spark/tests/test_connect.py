@@ -82,6 +82,7 @@ def test_streams_write_every_row_once(found: dict[str, Any]) -> None:
 
 
 def test_the_session_changes_and_reads_tables(found: dict[str, Any]) -> None:
+    assert isinstance(found["session"], list), found["session"]
     rows, count = found["session"]
     of_id, of_name = parse_transform("bucket[2]"), parse_transform("bucket[4]")
     names = {0: "0", 1: "m", 2: "2"}
