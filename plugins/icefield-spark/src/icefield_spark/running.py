@@ -30,7 +30,7 @@ def run_sql(spark: SparkSession, text: str, frames: Mapping[str, DataFrame] | No
     """
     if REFERENCE not in text or not substitutes(spark):
         if frames and is_connected(spark):  # the frame is resolved when it is used, and a view would be gone by then
-            return spark.sql(text, **frames)
+            return spark.sql(text, None, **frames)
         with named(frames or {}) as names:
             return spark.sql(text.format(**names) if frames else text)
     if is_connected(spark):
