@@ -9,7 +9,7 @@ import icefield
 import pyarrow as pa
 import pytest
 from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes
-from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
+from icefield_spark.chunks import ChunkContext, plan_chunks
 from icefield_spark.types import to_spark_schema
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -37,7 +37,7 @@ LEFT = [0, 2, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 16, 18, 19]
 def test_chunks_are_read_without_deleted_rows(catalog: icefield.Catalog, version: int) -> None:
     scan = table_with_deletes(catalog, version).scan()
     context = pickle.loads(pickle.dumps(ChunkContext.of(scan, to_spark_schema(scan.projection))))
-    batches = [batch for chunk in plan_chunks(scan) for batch in read_chunk(chunk, context)]
+    batches = [batch for chunk in plan_chunks(scan) for batch in context.read(chunk)]
     assert pa.Table.from_batches(batches)["id"].to_pylist() == LEFT
     assert context.scan.scan_id is not None
     assert ChunkContext.of(scan, to_spark_schema(scan.projection)).scan.scan_id != context.scan.scan_id

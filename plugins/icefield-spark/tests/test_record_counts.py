@@ -5,7 +5,7 @@ import pickle
 import pyarrow as pa
 import pytest
 from icefield.errors import InvalidFile
-from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
+from icefield_spark.chunks import ChunkContext, plan_chunks
 from icefield_spark.types import to_spark_schema
 
 
@@ -21,5 +21,5 @@ def test_a_chunk_with_a_file_that_contradicts_its_manifest_is_refused(people, wh
     (chunk,) = plan_chunks(scan)
     context = pickle.loads(pickle.dumps(ChunkContext.of(scan, to_spark_schema(people.schema()))))
     with pytest.raises(InvalidFile, match="its manifest says 0"):
-        pa.Table.from_batches(read_chunk(chunk, context))
+        pa.Table.from_batches(context.read(chunk))
     assert rows > 0

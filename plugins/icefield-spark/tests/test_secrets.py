@@ -16,7 +16,7 @@ import pytest
 from icefield.errors import InvalidArgument, LocationRefused
 from icefield.testing import RecordingServer
 from icefield_spark import attach
-from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks, read_chunk
+from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
 from icefield_spark.source import Source
 from icefield_spark.types import to_spark_schema
 from icefield_spark.writing import ChunkWriter, spark_write_context
@@ -116,7 +116,7 @@ def test_executors_are_given_the_credentials_of_the_store_and_none_of_metastore_
             assert properties["s3.secret-access-key"].encode() in sent, "the store is reached with it"
         again: ChunkContext = pickle.loads(pickle.dumps(reads))
         (chunk,) = plan_chunks(scan)
-        assert sum(batch.num_rows for batch in read_chunk(chunk, again)) == 2
+        assert sum(batch.num_rows for batch in again.read(chunk)) == 2
 
 
 @pytest.mark.slow
@@ -144,6 +144,6 @@ def test_a_table_whose_metadata_names_a_foreign_host_gets_no_credential_from_an_
                 assert MARK not in f"{refused.value!r} {refused.value}"
             (chunk,) = plan_chunks(scan)
             with pytest.raises(LocationRefused):
-                list(read_chunk(chunk, pickle.loads(pickle.dumps(context))))
+                list(pickle.loads(pickle.dumps(context)).read(chunk))
         stranger.settle()
         assert stranger.received() == []

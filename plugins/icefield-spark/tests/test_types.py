@@ -15,7 +15,7 @@ from icefield.schema import schema_from_arrow
 from icefield.toolkit import to_arrow_type
 from icefield.types import ListType, MapType, NestedField, StructType, parse_type
 from icefield_spark.arrow import SparkBatches, from_spark_batch, spark_arrow_schema
-from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
+from icefield_spark.chunks import ChunkContext, plan_chunks
 from icefield_spark.types import from_spark_schema, to_spark_schema
 from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -238,7 +238,7 @@ def test_rows_go_to_spark_in_their_order_and_in_batches_of_few(catalog: icefield
     table.append(rows)
     scan = table.scan()
     context = ChunkContext.of(scan, to_spark_schema(scan.projection))
-    batches = [batch for chunk in plan_chunks(scan) for batch in read_chunk(chunk, context)]
+    batches = [batch for chunk in plan_chunks(scan) for batch in context.read(chunk)]
     assert max(batch.num_rows for batch in batches) <= 10_000, "as many as PySpark itself puts into one"
     assert len(batches) == 3
     assert pa.Table.from_batches(batches).to_pydict() == rows.to_pydict()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import pyarrow as pa
@@ -16,6 +16,14 @@ from icefield_spark.arrow import SparkBatches, in_pieces
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import cause_alone
 from icefield_spark.workers import chunks_of
+
+
+class ReadsChunks(Protocol):
+    """What chunks are read with."""
+
+    def read(self, chunk: bytes) -> Iterator[pa.RecordBatch]:
+        """The rows of one chunk, in the types that Spark has."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,6 +38,15 @@ class ChunkContext:
         """What executors read the chunks of a scan with."""
         # A process of an executor reads many chunks, and each delete file but once.
         return cls(replace(for_executors(scan.context), scan_id=uuid4().hex), columns)
+
+    def read(self, chunk: bytes) -> Iterator[pa.RecordBatch]:
+        """The rows of one chunk, in the types that Spark has."""
+        tasks: Sequence[FileScanTask] = pickle.loads(chunk)
+        batches = SparkBatches(self.scan.projection, self.columns)
+        # One thread: Spark runs a task a core already.
+        with cause_alone():
+            for batch in read_tasks(tasks, self.scan, workers=1):
+                yield from in_pieces(batches.convert(batch))
 
     def __repr__(self) -> str:  # the scan's context leads to the catalog's properties
         return "icefield"
@@ -48,30 +65,20 @@ def plan_chunks(
     return [pickle.dumps(group) for group in groups if group]
 
 
-def read_chunk(chunk: bytes, context: ChunkContext) -> Iterator[pa.RecordBatch]:
-    """The rows of one chunk, in the types that Spark has."""
-    tasks: Sequence[FileScanTask] = pickle.loads(chunk)
-    batches = SparkBatches(context.scan.projection, context.columns)
-    # One thread: Spark runs a task a core already.
-    with cause_alone():
-        for batch in read_tasks(tasks, context.scan, workers=1):
-            yield from in_pieces(batches.convert(batch))
-
-
 class ChunkReader:
     """What ``mapInArrow`` runs on executors: rows of chunk numbers in, rows of the table out.
 
-    ``step``: by how much the numbers of two chunks differ.
+    ``context``: what reads a chunk. ``step``: by how much the numbers of two chunks differ.
     """
 
-    def __init__(self, context: ChunkContext, chunks: Any, step: int = 1) -> None:
+    def __init__(self, context: ReadsChunks, chunks: Any, step: int = 1) -> None:
         self._context = context
         self._chunks = chunks
         self._step = step
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for chunk in chunks_of(numbers, self._chunks, self._step):
-            yield from read_chunk(chunk, self._context)
+            yield from self._context.read(chunk)
 
     def __repr__(self) -> str:  # shown in Spark's plan, where no property of the catalog may be
         return "icefield"

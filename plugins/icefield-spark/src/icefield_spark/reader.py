@@ -18,7 +18,7 @@ from icefield.scan import TableScan
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
+from icefield_spark.chunks import ChunkContext, plan_chunks
 from icefield_spark.failures import cause_alone
 from icefield_spark.workers import begin_task
 
@@ -50,7 +50,7 @@ class IcefieldReader(DataSourceReader):
         if isinstance(partition, Chunk):  # for an empty plan Spark makes a partition of its own
             assert self._context is not None, "unpickled"
             begin_task()
-            yield from read_chunk(partition.chunk, self._context)
+            yield from self._context.read(partition.chunk)
 
     def __getstate__(self) -> dict[str, Any]:
         context = self._context if self._scan is None else ChunkContext.of(self._scan, self._columns)

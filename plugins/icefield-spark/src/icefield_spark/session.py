@@ -30,6 +30,7 @@ from icefield_spark.roads.choosing import checked_road
 from icefield_spark.roads.write_job import write_rows
 from icefield_spark.row_level import Target, delete_where, replace_where
 from icefield_spark.sql import Statements
+from icefield_spark.streaming.epochs import Epoch, written_once
 from icefield_spark.types import from_spark_schema
 from icefield_spark.upkeep import maintenance_of
 from icefield_spark.wap import branch_read, place_of_write
@@ -408,12 +409,14 @@ class IcefieldSession:
         merge_schema: bool,
         distribution: str | None,
         road: str,
+        epoch: Epoch | None = None,
     ) -> Table:
+        """Write a frame and commit it; that of an epoch of a stream only where the branch does not hold the epoch."""
         spark, table = frame.sparkSession, self.catalog.load_table(identifier)
         exact = _is_case_sensitive(spark)
         branch, snapshot_properties = place_of_write(spark, table, branch, snapshot_properties)
         frame = stored_in(spark, frame, table.schema(), case_sensitive=exact)
-        with table.transaction() as transaction:
+        with written_once(table), table.transaction() as transaction:
             transaction.expect_branch(branch)
             if merge_schema:
                 add_columns(transaction, frame.schema, exact)
@@ -422,6 +425,8 @@ class IcefieldSession:
             if replaced is not None and replaced != PARTITIONS:
                 replaced = check_target(table, replaced)
             outcome = self._write(frame, context, transaction, distribution, road)
+            if epoch is not None:
+                snapshot_properties = epoch.claim(transaction, branch, snapshot_properties)
             if isinstance(replaced, BooleanExpression) and replaced != AlwaysTrue():
                 target = Target(table, branch or MAIN_BRANCH, "delete")
                 target.marks = False  # what replaces rows is written as files, and so is what stays of theirs

@@ -38,6 +38,7 @@ class TableAbout(Remote):
                 "properties": {},
                 "metadata_columns": [],
                 "writable": False,
+                "streams": False,
                 "lineage": False,
             }
         )

@@ -1,5 +1,3 @@
-package icefield.spark;
-
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -35,8 +33,12 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.*;
 import org.apache.spark.sql.connector.write.*;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2;
+import org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite;
 import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -209,7 +211,9 @@ class IcefieldTable implements Table, SupportsRead, SupportsWrite, SupportsMetad
         TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC);
     // Dynamic overwrite needs it. The plan of one is ours, and no write of ours has writers in executors.
     made.add(TableCapability.BATCH_WRITE);
+    made.add(TableCapability.STREAMING_WRITE);
     if (!Python.at(described, "writable").asBoolean()) made = EnumSet.of(TableCapability.BATCH_READ);
+    if (Python.at(described, "streams").asBoolean()) made.add(TableCapability.MICRO_BATCH_READ);
     return made;
   }
 
@@ -221,7 +225,7 @@ class IcefieldTable implements Table, SupportsRead, SupportsWrite, SupportsMetad
   }
 
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) { return new IcefieldScanBuilder(this, options); }
-  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) { return new IcefieldWrite(python, info.options()); }
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) { return new IcefieldWrite(python, info); }
   public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
     return new IcefieldOperation(this, info);
   }
@@ -290,26 +294,36 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
     this.python = python;
     this.takesRunTimeFilters = takesRunTimeFilters;
     this.columns = columns;
-    this.described = Python.read(Python.call(python, "describe", null));
+  }
+
+  /** What Spark asks about the plan, which is made when it first does: a stream has none. */
+  private synchronized JsonNode described() {
+    if (described == null) described = Python.read(Python.call(python, "describe", null));
+    return described;
   }
 
   public StructType readSchema() { return columns; }
-  public String description() { return Python.at(described, "description").asText(); }
+  public String description() { return Python.at(described(), "description").asText(); }
   public Batch toBatch() { return this; }
-  public Statistics estimateStatistics() { return new Counts(Python.at(described, "bytes").asLong(), Python.at(described, "rows").asLong()); }
+  public org.apache.spark.sql.connector.read.streaming.MicroBatchStream toMicroBatchStream(String checkpoint) {
+    return new IcefieldStream(Python.call(python, "stream", null));
+  }
+  public Statistics estimateStatistics() {
+    return new Counts(Python.at(described(), "bytes").asLong(), Python.at(described(), "rows").asLong());
+  }
 
   /** None for a row-level operation: Spark would compute the source of a MERGE a second time to find their values. */
   public NamedReference[] filterAttributes() {
     if (!takesRunTimeFilters) return new NamedReference[0];
-    String[] names = Python.strings(Python.at(described, "runtime_columns"));
+    String[] names = Python.strings(Python.at(described(), "runtime_columns"));
     NamedReference[] made = new NamedReference[names.length];
     for (int at = 0; at < names.length; at++) made[at] = Expressions.column("`" + names[at].replace("`", "``") + "`");
     return made;
   }
 
   public void filter(Predicate[] predicates) {
-    synchronized (this) { rows = null; }
-    described = Python.read(Python.call(python, "filter", Described.all(predicates).toString()));
+    JsonNode found = Python.read(Python.call(python, "filter", Described.all(predicates).toString()));
+    synchronized (this) { rows = null; described = found; }
   }
 
   /** The rows as Spark's own frame of the plan gives them: each task reads a partition of it. */
@@ -317,11 +331,30 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
     RDD found;
     synchronized (this) { found = rows; }
     if (found == null) {
-      found = (RDD) Python.call(python, "rows", null);
-      settle(found);
+      found = Rows.settled(Python.call(python, "rows", null));
       synchronized (this) { rows = found; }
     }
     return found;
+  }
+
+  public InputPartition[] planInputPartitions() {
+    return Rows.partitions(rows());
+  }
+  public PartitionReaderFactory createReaderFactory() { return new RowsFactory(rows()); }
+
+  public boolean equals(Object other) {
+    return other instanceof IcefieldScan && columns.equals(((IcefieldScan) other).columns)
+        && Python.at(described(), "key").equals(Python.at(((IcefieldScan) other).described(), "key"));
+  }
+  public int hashCode() { return Python.at(described(), "key").hashCode(); }
+  public String toString() { return description(); }
+}
+
+/** The rows of a frame of Spark's, which tasks of another plan read part by part. */
+class Rows {
+  static RDD settled(Object rows) {
+    settle((RDD) rows);
+    return (RDD) rows;
   }
 
   /** Find out what an RDD reads before it travels: Spark's scheduler does so for those that it knows. */
@@ -335,21 +368,12 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
     }
   }
 
-  public InputPartition[] planInputPartitions() {
-    RDD found = rows();
-    Partition[] parts = found.partitions();
+  static InputPartition[] partitions(RDD rows) {
+    Partition[] parts = rows.partitions();
     InputPartition[] made = new InputPartition[parts.length];
     for (int at = 0; at < parts.length; at++) made[at] = new RowsPartition(parts[at]);
     return made;
   }
-  public PartitionReaderFactory createReaderFactory() { return new RowsFactory(rows()); }
-
-  public boolean equals(Object other) {
-    return other instanceof IcefieldScan && columns.equals(((IcefieldScan) other).columns)
-        && Python.at(described, "key").equals(Python.at(((IcefieldScan) other).described, "key"));
-  }
-  public int hashCode() { return Python.at(described, "key").hashCode(); }
-  public String toString() { return description(); }
 }
 
 class Counts implements Statistics {
@@ -391,10 +415,11 @@ class IcefieldWrite implements WriteBuilder, SupportsOverwriteV2, SupportsDynami
   private final BiFunction python;
   private final ObjectNode asked = Python.object();
 
-  IcefieldWrite(BiFunction python, CaseInsensitiveStringMap options) {
+  IcefieldWrite(BiFunction python, LogicalWriteInfo info) {
     this.python = python;
     asked.put("mode", "append");
-    asked.set("options", Python.strings(options.asCaseSensitiveMap()));
+    asked.put("query", info.queryId());
+    asked.set("options", Python.strings(info.options().asCaseSensitiveMap()));
   }
 
   public boolean canOverwrite(Predicate[] predicates) {
@@ -417,6 +442,7 @@ class IcefieldWrite implements WriteBuilder, SupportsOverwriteV2, SupportsDynami
     Python.call(write, "rows", rows);
   }
   public BatchWrite toBatch() { throw IcefieldStrategy.missing(); }
+  public org.apache.spark.sql.connector.write.streaming.StreamingWrite toStreaming() { return new IcefieldEpochs(python, asked); }
 }
 
 /** A DELETE, UPDATE or MERGE: Spark says which rows change how, and Python writes and commits the changes. */
@@ -486,7 +512,15 @@ class IcefieldStrategy extends SparkStrategy {
     if (plan instanceof WriteDelta) planned(plan, "originalTable", OperationWrite.class, made);
     else if (plan.getClass().getSimpleName().startsWith("ReplaceTable")) refuse(plan);
     else if (plan instanceof OverwritePartitionsDynamic) planned(plan, "table", IcefieldWrite.class, made);
+    else if (plan instanceof WriteToDataSourceV2) epoch((WriteToDataSourceV2) plan, made);
     return org.apache.spark.api.python.PythonUtils.toSeq(made);
+  }
+
+  private void epoch(WriteToDataSourceV2 plan, ArrayList made) {
+    if (!(plan.batchWrite() instanceof MicroBatchWrite)) return;
+    StreamingWrite write = ((MicroBatchWrite) plan.batchWrite()).writeSupport();
+    if (write instanceof IcefieldEpochs)
+      made.add(new IcefieldEpochExec(plan.batchWrite(), (IcefieldEpochs) write, (SparkPlan) planLater(plan.query())));
   }
 
   /** Spark would drop the table and then create another, which may fail between the two. */

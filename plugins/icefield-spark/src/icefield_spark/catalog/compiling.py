@@ -1,7 +1,8 @@
 """The Java classes of the catalog: compiled by the compiler that Spark has, when a catalog is attached.
 
-Spark ships Janino for the code that it generates. The classes are compiled from ``classes.java`` against the Spark that
-runs, and go to driver and executors in a temporary jar, by ``ADD JAR``.
+Spark ships Janino for the code that it generates. The classes are compiled from the ``.java`` files beside this module
+against the Spark that runs, and go to driver and executors in a temporary jar, by ``ADD JAR``. The compiler takes one
+text: imports count for the classes of all files.
 """
 
 from __future__ import annotations
@@ -72,7 +73,12 @@ def _reason(error: Exception) -> str:
 
 
 def _source(spark: SparkSession) -> str:
-    source = resources.files("icefield_spark.catalog").joinpath("classes.java").read_text("utf-8")
+    folder = resources.files("icefield_spark.catalog")
+    files = sorted(each.name for each in folder.iterdir() if each.name.endswith(".java"))
+    lines = [line for name in files for line in folder.joinpath(name).read_text("utf-8").splitlines()]
+    imports = sorted({line for line in lines if line.startswith("import ")})
+    rest = [line for line in lines if not line.startswith("import ")]
+    source = "\n".join(["package icefield.spark;", *imports, *rest])
     session = spark._jsparkSession.getClass().getName()
     is_old_scala = jvm_class(spark, "scala.util.Properties").versionNumberString().startswith("2.12")
     source = source.replace("/*SESSION*/", session)

@@ -17,6 +17,7 @@ from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.predicates import Described, Filters
+from icefield_spark.catalog.streams import Stream
 from icefield_spark.planned import Planned, planned
 from icefield_spark.wap import branch_read
 
@@ -83,11 +84,13 @@ class Scan(Remote):
         version: Version,
         columns: spark_types.StructType,
         predicates: Sequence[Described],
+        options: Mapping[str, str],
     ) -> None:
         self._spark = spark
         self._table = table
         self._version = version
         self._columns = columns
+        self._options = options
         self._filters = Filters(version.scan(table).schema)
         self.row_filter = self._filters.keeping(predicates)
         self._run_time: list[BooleanExpression] = []
@@ -114,6 +117,13 @@ class Scan(Remote):
                 ],
             }
         )
+
+    def on_stream(self, _: None) -> Stream:
+        """Follow the table in place of reading it once."""
+        options = {**self._options, "path": ".".join(self._table.name())}
+        if self._version.ref is not None:
+            options["branch"] = self._version.ref
+        return Stream(self._spark, self._table, options, self._columns)
 
     def on_filter(self, predicates: str) -> str:
         """Leave out more files, by the values that another part of the query found."""

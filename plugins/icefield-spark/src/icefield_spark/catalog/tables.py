@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from icefield import Schema, Table
 from icefield.errors import InvalidArgument
-from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.expressions import AlwaysTrue
 from icefield.metadata import MAIN_BRANCH
+from icefield.toolkit import is_true
 from icefield.types import METADATA_COLUMNS
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -19,12 +19,15 @@ from pyspark.sql import types as spark_types
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.predicates import Filters
 from icefield_spark.catalog.scans import Scan, Version
+from icefield_spark.options import SUMMARY
 from icefield_spark.places import ROW, place_in_spark
 from icefield_spark.quoting import quoted
 from icefield_spark.row_changes import OPERATION, columns_of, commit_changes
 from icefield_spark.row_level import Target
+from icefield_spark.streaming.epochs import Epoch
 from icefield_spark.types import to_spark_schema, to_spark_type
 from icefield_spark.wap import place_of_write
+from icefield_spark.writing import PARTITIONS, Replaced
 
 if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession
@@ -63,6 +66,7 @@ class SparkTable(Remote):
                 "properties": _properties(table),
                 "metadata_columns": [self._metadata_column(each) for each in SHOWN_COLUMNS if each not in hidden],
                 "writable": self._version.is_writable,
+                "streams": self._version.snapshot_id is None,
                 "lineage": lineage,
             }
         )
@@ -84,7 +88,7 @@ class SparkTable(Remote):
     def _scan(self, asked: Mapping[str, Any]) -> Scan:
         version = self._version.with_options(asked["options"], self._table)
         columns = spark_types.StructType.fromJson(asked["columns"])
-        return Scan(self.spark, self._table, version, columns, asked["predicates"])
+        return Scan(self.spark, self._table, version, columns, asked["predicates"], asked["options"])
 
     def on_write(self, asked: str) -> Write:
         """Begin a write, whose rows come next."""
@@ -121,40 +125,33 @@ class SparkTable(Remote):
 
 
 class Write(Remote):
-    """An append, or a replacement of all rows, some or those of partitions."""
+    """An append, or a replacement of all rows, some or those of partitions; ``epoch``: of a stream."""
 
     def __init__(self, ice: IcefieldSession, table: Table, version: Version, asked: Mapping[str, Any]) -> None:
         self._ice = ice
         self._table = table
         self._branch = version.with_options(asked["options"], table).branch
-        self._mode = asked["mode"]
-        self._where: BooleanExpression | None = None
-        if self._mode == "overwrite":
-            self._where = Filters(table.schema()).exact(asked["predicates"])
-            if self._where is None:
+        self._replaced: Replaced = PARTITIONS if asked["mode"] == "partitions" else None
+        if asked["mode"] == "overwrite":
+            self._replaced = Filters(table.schema()).exact(asked["predicates"])
+            if self._replaced is None:
                 raise InvalidArgument("the rows to replace are not stated by a filter of the table")
         options = {name.lower(): value for name, value in asked["options"].items()}
-        prefix = "snapshot-property."
-        self._options: dict[str, Any] = {
-            "branch": self._branch,
-            "snapshot_properties": {
-                name[len(prefix) :]: value
-                for name, value in asked["options"].items()
-                if name.lower().startswith(prefix)
-            }
-            or None,
-            "distribution": options.get("distribution-mode"),
+        self._distribution = options.get("distribution-mode")
+        self._strings = {
+            name[len(SUMMARY) :]: value for name, value in asked["options"].items() if name.lower().startswith(SUMMARY)
         }
+        self._epoch = Epoch(asked["query"], asked["epoch"]) if "epoch" in asked else None
+        if self._epoch is not None and (is_true(options, "upsert") or "upsert-columns" in options):
+            raise InvalidArgument('a stream into a table of the catalog adds rows: upsert is for format("icefield")')
 
     def on_rows(self, rows: Any) -> None:
         """Write and commit a frame of Spark's."""
-        frame, name = DataFrame(rows, self._ice.spark), self._table.name()
-        write = {
-            "append": self._ice.append,
-            "overwrite": partial(self._ice.overwrite, where=self._where),
-            "partitions": self._ice.overwrite_partitions,
-        }[self._mode]
-        write(frame, name, **self._options)  # type: ignore[operator]
+        frame, name = DataFrame(rows, self._ice.spark), ".".join(self._table.name())
+        strings = self._strings or None
+        self._ice._change(
+            frame, name, self._replaced, self._branch, strings, False, self._distribution, "auto", self._epoch
+        )
 
 
 class Operation(Remote):

@@ -10,14 +10,15 @@ queries when their snapshots have expired.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+from uuid import uuid4
 
 from icefield import Table
 from icefield.errors import IcefieldError, ValidationFailed
-from icefield.metadata import STREAM_EPOCH_ID, STREAM_QUERY_ID, TableMetadata, last_epoch
+from icefield.metadata import MAIN_BRANCH, STREAM_EPOCH_ID, STREAM_QUERY_ID, TableMetadata, last_epoch
 from icefield.transaction import Action, ActionContext, Changes
 
 RUN_ID: Final = "icefield.streaming.run-id"
@@ -43,6 +44,12 @@ class Epoch:
         run = {RUN_ID: self.run} if self.run else {}
         return {STREAM_QUERY_ID: self.query, STREAM_EPOCH_ID: str(self.number), **run}
 
+    def claim(self, transaction: Any, branch: str | None, strings: Mapping[str, str] | None) -> dict[str, str]:
+        """Have a transaction commit only where a branch does not hold the epoch; what its snapshot is to say."""
+        write_id = uuid4().hex
+        WriteOnce(transaction.stage, self, branch or MAIN_BRANCH, write_id).commit()
+        return {**(strings or {}), **self.properties(), WRITE_ID: write_id}
+
 
 def is_written(table: Table, query_id: str, epoch_id: int, branch: str = "main") -> bool:
     """Whether a table holds an epoch of a query, or a later one: asked by a function of ``foreachBatch`` that appends.
@@ -60,6 +67,15 @@ def epoch_properties(query_id: str, epoch_id: int) -> dict[str, str]:
 
 class EpochWritten(ValidationFailed):
     """The epoch is in the table already."""
+
+
+@contextmanager
+def written_once(table: Table) -> Iterator[None]:
+    """A commit of an epoch: where the table holds the epoch already, nothing is left to do."""
+    try:
+        yield
+    except EpochWritten:
+        table.refresh()
 
 
 class WriteOnce(Action):

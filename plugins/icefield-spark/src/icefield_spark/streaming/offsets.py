@@ -59,6 +59,11 @@ class Offset:
                 f"the checkpoint holds an offset that this version does not know: {dict(found)}; it was written by "
                 f"another source, or by a later version of Icefield (offsets here are of version {VERSION})"
             )
+        if "snapshot_id" in found:
+            raise InvalidArgument(
+                "the checkpoint holds an offset of Iceberg's Java runtime, which counts files in an order of its own: "
+                f"begin with another checkpoint and the option stream-from-snapshot-id; it stands at {dict(found)}"
+            )
         origin = found.get("origin")
         begin = found.get("begin", WITH)
         numbers = (found.get("snapshot"), found.get("files"), origin)

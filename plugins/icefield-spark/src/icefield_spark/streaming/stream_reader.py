@@ -10,28 +10,20 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyspark.sql.datasource as api
-from icefield import Schema, Table
-from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.metadata import Snapshot
-from icefield.scan import FileScanTask, IncrementalAppendScan, IncrementalChangelogScan, TableScan, read_changes
-from icefield.toolkit import is_true, whole_number
+from icefield.errors import UnsupportedFeature
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from icefield_spark.arrow import SparkBatches, in_pieces
-from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
-from icefield_spark.executors import for_executors
 from icefield_spark.failures import cause_alone
-from icefield_spark.options import STREAM_FROM, STREAM_WRITE, WRITE_ONLY, refuse_options
-from icefield_spark.projecting import check_columns, selected_fields
 from icefield_spark.source import Source
-from icefield_spark.streaming.history import Follow, Limits, advance, first_offset, following, origin_of
-from icefield_spark.streaming.offsets import BEFORE_ALL, Offset
+from icefield_spark.streaming.following import Following
+from icefield_spark.streaming.history import Limits
+from icefield_spark.streaming.offsets import Offset
 from icefield_spark.streaming.read_limits import (
     AVAILABLE_NOW,
     HAS_ADMISSION,
@@ -41,85 +33,30 @@ from icefield_spark.streaming.read_limits import (
 )
 from icefield_spark.workers import begin_task
 
-S = TypeVar("S", bound=Any)
-_VERSIONS: Final = ("snapshot-id", "ref", "tag", "as-of-timestamp")
-_BEGINNINGS: Final = ("start", "state", "latest")
 _Base: Any = getattr(api, "DataSourceStreamReader", object)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamChunk(InputPartition):
-    """One partition of a batch: pickled tasks, and the pickled context that they are read with."""
+    """One partition of a batch: a chunk, and the pickled context that it is read with."""
 
-    tasks: bytes
+    chunk: bytes
     context: bytes
 
     def __repr__(self) -> str:  # the context leads to the catalog's properties
         return "icefield"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ChangesContext:
-    """What the tasks of a changelog are read with, and the columns as Spark wants them."""
-
-    changelog: Any
-    schema: Schema
-    columns: StructType
-
-    def read(self, tasks: bytes) -> Iterator[pa.RecordBatch]:
-        """The rows of pickled tasks."""
-        batches = SparkBatches(self.schema, self.columns)
-        with cause_alone():
-            for batch in read_changes(pickle.loads(tasks), self.changelog, workers=1):
-                yield from in_pieces(batches.convert(batch))
-
-
-def follow_of(source: Source) -> tuple[Follow, Limits]:
-    """How the options would have a stream. Raises ``InvalidArgument``."""
-    options = source.options
-    refuse_options(options, _VERSIONS, "names a state of the table, and a stream follows it (see stream-from)")
-    refuse_options(options, (*WRITE_ONLY, *STREAM_WRITE), "is for writing")
-    begins = [name for name in STREAM_FROM if options.get(name)]
-    if len(begins) > 1:
-        raise InvalidArgument(f"a stream begins once; give one of {' and '.join(begins)}")
-    begin = options.get("stream-from", "start").lower()
-    if begin not in _BEGINNINGS:
-        raise InvalidArgument(f"the option 'stream-from' is {', '.join(_BEGINNINGS)}, not '{begin}'")
-    changes = is_true(options, "stream-changes")
-    skips = [is_true(options, f"streaming-skip-{kind}-snapshots") for kind in ("overwrite", "delete")]
-    if changes and (any(skips) or begin == "state"):
-        raise InvalidArgument("stream-changes shows every change; leave out what skips some, and stream-from=state")
-    follow = Follow(
-        branch=options.get("branch"),
-        changes=changes,
-        skip_overwrites=skips[0],
-        skip_deletes=skips[1],
-        begin=begin,
-        from_snapshot=source.number("stream-from-snapshot-id"),
-        from_timestamp=source.instant("stream-from-timestamp"),
-    )
-    bounds = [whole_number(options, name, 0, 1) if name in options else None for name in ("max-files", "max-rows")]
-    return follow, Limits(*bounds)
-
-
 class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
     """Follows a table. Only what a partition holds goes to executors."""
 
     def __init__(self, source: Source, columns: StructType) -> None:
-        self._source = source
-        self._columns = columns
-        self._follow, self._limits = follow_of(source)
-        if not HAS_ADMISSION and not (self._limits.none and self._follow.begin == "start"):
+        self._following = Following(source, source.table, columns)
+        if not HAS_ADMISSION and not (self._following.limits.none and self._following.is_from_start):
             raise UnsupportedFeature(
                 "this Spark cannot bound a batch of a source written in Python: max-files, max-rows and stream-from "
                 "take Spark 4.2 or later"
             )
-        self._pinned: Table | None = None
-        table = source.table()
-        scan = self._changelog(table) if self._follow.changes else self._appends(table)
-        check_columns(scan.projection, columns)
-
-    # -- offsets ------------------------------------------------------------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
         """That nothing was read. Where the stream begins is found with its first batch, and kept in its end."""
@@ -127,155 +64,38 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802 -- Spark's name
         """The limit of the options; where there are two, both count when Spark asks for one."""
-        if self._limits.files is not None:
-            return ReadMaxFiles(self._limits.files)
-        return ReadAllAvailable() if self._limits.rows is None else ReadMaxRows(self._limits.rows)
+        limits = self._following.limits
+        if limits.files is not None:
+            return ReadMaxFiles(limits.files)
+        return ReadAllAvailable() if limits.rows is None else ReadMaxRows(limits.rows)
 
     @cause_alone()
     def latestOffset(self, start: Mapping[str, Any] | None = None, limit: Any = None) -> Mapping[str, Any]:  # noqa: N802
         """How far the next batch goes; ``start`` itself where nothing came."""
-        table = self._source.table() if self._pinned is None else self._pinned
         if start is None:  # before Spark 4.2: everything, whatever it is, and planning refuses what cannot be followed
-            return self._head(table).to_json()
+            return self._following.head().to_json()
         given = Offset.from_json(start)
-        reached = self._reach(table, given, Limits() if isinstance(limit, ReadAllAvailable) else self._limits)
+        limits = Limits() if isinstance(limit, ReadAllAvailable) else self._following.limits
+        reached = self._following.reach(given, limits)
         return start if reached == given else reached.to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
         """Note what the table has now: the query ends with that."""
-        self._pinned = self._source.table()
-
-    def _reach(self, table: Table, given: Offset, limits: Limits) -> Offset:
-        begun = self._begun(table, given)
-        if begun is None:
-            return given
-        name = ".".join(table.name())
-        snapshots = following(table.metadata, begun, self._follow, name, None)
-
-        def files(snapshot: Snapshot, state: bool) -> list[int]:
-            return [task.file.record_count for task in self._files(table, snapshot.snapshot_id, state)]
-
-        reached = advance(begun, snapshots, self._follow, limits, files, name)
-        return reached if given.snapshot is not None else replace(reached, origin=begun.origin)
-
-    def _begun(self, table: Table, given: Offset) -> Offset | None:
-        if given.snapshot is not None:
-            return given
-        origin = origin_of(table.metadata, self._follow, ".".join(table.name()))
-        return None if origin is None else first_offset(origin)
-
-    def _head(self, table: Table) -> Offset:
-        begun = self._begun(table, Offset())
-        if begun is None:
-            return Offset()
-        snapshots = following(table.metadata, begun, self._follow, ".".join(table.name()), None)
-        return Offset(snapshots[-1].snapshot_id, origin=begun.origin) if snapshots else begun
-
-    # -- batches ------------------------------------------------------------------------------------------------------
+        self._following.pin()
 
     @cause_alone()
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """The tasks that read from one offset to another.
-
-        Raises ``NoSuchSnapshot`` where what is between them has expired, ``UnsupportedFeature`` for a snapshot that
-        cannot be followed.
-        """
-        first, last = Offset.from_json(start), Offset.from_json(end)
-        if first == last or last.snapshot in (None, BEFORE_ALL):
-            return []
-        if first.snapshot is None:
-            if last.origin is None:
-                raise InvalidArgument("the checkpoint does not hold where the stream began; begin with another one")
-            first = first_offset(last.origin)
-        table = self._source.table()
-        name = ".".join(table.name())
-        snapshots = following(table.metadata, first, self._follow, name, last.snapshot)
-        for snapshot in snapshots:
-            if not (first.state and snapshot.snapshot_id == first.snapshot):
-                self._follow.check(snapshot, name)
-        if self._follow.changes:
-            return self._changes(table, first, last) if snapshots else []
-        context = pickle.dumps(ChunkContext.of(self._appends(table), self._columns))
-        return [StreamChunk(tasks, context) for tasks in self._chunks(table, snapshots, first, last)]
-
-    def _chunks(self, table: Table, snapshots: Sequence[Snapshot], first: Offset, last: Offset) -> Iterator[bytes]:
-        ids = [snapshot.snapshot_id for snapshot in snapshots]
-        if first.files is not None:
-            to = last.files if last.snapshot == first.snapshot else None
-            yield from self._part(table, ids.pop(0), first.files, to, first.state)
-        rest = last.files if ids and last.files is not None else None
-        whole = ids if rest is None else ids[:-1]
-        if whole:
-            scan = self._appends(table).to_snapshot_id_inclusive(whole[-1]).from_snapshot_id_inclusive(whole[0])
-            yield from plan_chunks(scan)
-        if rest is not None:
-            yield from self._part(table, ids[-1], 0, rest, False)
-
-    def _part(self, table: Table, snapshot_id: int, first: int, to: int | None, state: bool) -> list[bytes]:
-        """Some of the files of a snapshot: those that match, of all in the order of their paths."""
-        scan: TableScan | IncrementalAppendScan
-        if state:
-            scan = self._filtered(table.scan(snapshot_id=snapshot_id, options=self._splits))
-        else:
-            scan = self._appends(table).to_snapshot_id_inclusive(snapshot_id).from_snapshot_id_inclusive(snapshot_id)
-        if not first and to is None:
-            return plan_chunks(scan)
-        chosen = {task.file.file_path for task in self._files(table, snapshot_id, state)[first:to]}
-        return plan_chunks(scan, lambda task: task.file.file_path in chosen)
-
-    def _changes(self, table: Table, first: Offset, last: Offset) -> Sequence[InputPartition]:
-        begin = None if first.snapshot == BEFORE_ALL else first.snapshot
-        after = first.files is None
-        scan = self._changelog(
-            table,
-            from_snapshot_id_exclusive=begin if after else None,
-            from_snapshot_id_inclusive=None if after else begin,
-            to_snapshot_id_inclusive=last.snapshot,
-        )
-        made = scan.changelog_context
-        context = pickle.dumps(
-            ChangesContext(replace(made, scan=for_executors(made.scan)), scan.projection, self._columns)
-        )
-        return [StreamChunk(pickle.dumps([task]), context) for task in scan.plan_files()]
+        """The tasks that read from one offset to another; raises as ``Following.batch`` does."""
+        batch = self._following.batch(Offset.from_json(start), Offset.from_json(end))
+        context = pickle.dumps(batch.context)
+        return [StreamChunk(chunk, context) for chunk in batch.chunks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition."""
         if not isinstance(partition, StreamChunk):  # for an empty plan Spark makes a partition of its own
             return
         begin_task()
-        context = pickle.loads(partition.context)
-        if isinstance(context, ChangesContext):
-            yield from context.read(partition.tasks)
-        else:
-            yield from read_chunk(partition.tasks, context)
-
-    # -- scans --------------------------------------------------------------------------------------------------------
-
-    @property
-    def _splits(self) -> Mapping[str, str]:
-        return self._source.splits
-
-    def _appends(self, table: Table) -> IncrementalAppendScan:
-        return self._filtered(table.incremental_append_scan(ref=self._follow.branch, options=self._splits))
-
-    def _changelog(self, table: Table, **bounds: Any) -> IncrementalChangelogScan:
-        return self._filtered(table.incremental_changelog_scan(ref=self._follow.branch, **bounds))
-
-    def _filtered(self, scan: S) -> S:
-        found: S = self._source.filtered(scan).select(*selected_fields(scan.schema, self._columns))
-        return found
-
-    def _files(self, table: Table, snapshot_id: int, state: bool) -> list[FileScanTask]:
-        """All files of a snapshot, or those that it added, in the order in which they are counted."""
-        if state:
-            found = table.scan(snapshot_id=snapshot_id).plan_files()
-        else:
-            found = table.incremental_append_scan(
-                from_snapshot_id_inclusive=snapshot_id, to_snapshot_id_inclusive=snapshot_id, ref=self._follow.branch
-            ).plan_files()
-        return sorted(found, key=lambda task: task.file.file_path)
-
-    # -- what travels -------------------------------------------------------------------------------------------------
+        yield from pickle.loads(partition.context).read(partition.chunk)
 
     def __getstate__(self) -> dict[str, Any]:  # tasks read by what their partitions hold
         return {}
