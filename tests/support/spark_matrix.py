@@ -17,13 +17,14 @@ _HOME = ROOT / ".venv" / "spark-matrix"
 _SESSION = ("session", "roads", "deletes", "sql_tables", "sql_queries", "sql_changes")
 _DATA_SOURCE = ("data_source", "options", "deleted_rows", "row_plans", "workers", "write_roads")
 _STREAMS = ("writing", "types", "lost_attempts", "streaming_sink")
+_CATALOG = ("spark_catalog", "spark_catalog_predicates", "spark_catalog_settings", "spark_catalog_streams")
 # Spark 3.5 has no data sources in Python, 4.0 neither streams into them in Arrow nor the type time, and 4.1 no bounded
-# batches, by which the tests of the streaming source read.
+# batches, by which the tests of the streaming source read. Before 4.1 an INSERT gives every column of a table.
 MODULES = {
-    "3.5": _SESSION,
-    "4.0": (*_SESSION, *_DATA_SOURCE),
-    "4.1": (*_SESSION, *_DATA_SOURCE, *_STREAMS),
-    "4.3": (*_SESSION, *_DATA_SOURCE, *_STREAMS, "streaming_source"),
+    "3.5": (*_SESSION, *_CATALOG),
+    "4.0": (*_SESSION, *_CATALOG, *_DATA_SOURCE),
+    "4.1": (*_SESSION, *_CATALOG, *_DATA_SOURCE, *_STREAMS, "spark_catalog_created"),
+    "4.3": (*_SESSION, *_CATALOG, *_DATA_SOURCE, *_STREAMS, "spark_catalog_created", "streaming_source"),
 }
 
 

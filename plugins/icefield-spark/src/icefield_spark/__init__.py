@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from icefield_spark.java import ensure_java
-    from icefield_spark.session import IcefieldSession, attach
+    from icefield_spark.session import IcefieldSession, attach, install
 
 # Names are handed on lazily: the Python workers of Spark need readers and writers, and neither the session nor its SQL.
 _PUBLIC = {
     "IcefieldSession": "icefield_spark.session",
     "attach": "icefield_spark.session",
     "ensure_java": "icefield_spark.java",
+    "install": "icefield_spark.session",
 }
 
-__all__ = ["IcefieldSession", "attach", "ensure_java"]
+__all__ = ["IcefieldSession", "attach", "ensure_java", "install"]
 
 
 def __getattr__(name: str) -> Any:

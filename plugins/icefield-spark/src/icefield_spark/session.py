@@ -19,7 +19,8 @@ from pyspark.sql import types as spark_types
 
 from icefield_spark.assignment import stored_in
 from icefield_spark.batches import session_here
-from icefield_spark.catalog.provider import install
+from icefield_spark.catalog.configuration import MARK, PREFIX, configured, translated
+from icefield_spark.catalog.provider import provide
 from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
@@ -62,8 +63,25 @@ def attach(
     """
     joined = load_catalog(catalog, **properties) if isinstance(catalog, str) else catalog
     if name is not None:
-        install(spark, joined, name, lambda each: IcefieldSession(each, joined))
+        provide(spark, joined, name, lambda each: IcefieldSession(each, joined))
     return IcefieldSession(spark, joined)
+
+
+def install(spark: SparkSession) -> dict[str, IcefieldSession]:
+    """Attach the catalogs that the settings of a session name: ``spark.sql.catalog.<name>`` is ``icefield``.
+
+    The settings below that name are properties of the catalog, under the names of ``load_catalog`` or those of
+    Iceberg's Java catalogs (``type`` ``hadoop`` or ``jdbc``, ``catalog-impl``, ``jdbc.user``, ...). A configured
+    catalog of the same name gives those that the settings leave out. Returns a session for each name.
+
+    Raises ``InvalidArgument`` where no setting names one, or for properties that cannot be used, and
+    ``UnsupportedFeature`` as ``attach`` does.
+    """
+    found = configured(spark)
+    if not found:
+        raise InvalidArgument(f"no setting {PREFIX}<name> of the session is '{MARK}': there is no catalog to attach")
+    opened = {name: load_catalog(name, **translated(name, properties)) for name, properties in found.items()}
+    return {name: attach(spark, catalog, name=name) for name, catalog in opened.items()}
 
 
 class IcefieldSession:
@@ -305,10 +323,14 @@ class IcefieldSession:
         """
         made = from_spark_schema(frame.schema, optional=not required)
         with self.catalog.create_table_transaction(identifier, made, **options) as transaction:
-            context = on_one_core(WriteContext.from_metadata(transaction.shape, transaction.context.io))
-            check_fits(context, frame.schema)
-            stage(transaction, self._write(frame, context, transaction, distribution, road), None)
+            self._fill(frame, transaction, distribution, road)
         return self.catalog.load_table(identifier)
+
+    def _fill(self, frame: DataFrame, transaction: Any, distribution: str | None, road: str) -> None:
+        """Write the first rows of the table that a transaction makes."""
+        context = on_one_core(WriteContext.from_metadata(transaction.shape, transaction.context.io))
+        check_fits(context, frame.schema)
+        stage(transaction, self._write(frame, context, transaction, distribution, road), None)
 
     def delete(
         self,

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from icefield import Table
 from icefield.errors import InvalidArgument, UnsupportedFeature
+from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
-from icefield_spark.types import from_spark_schema
+from icefield_spark.sql.defaults import value_of
+from icefield_spark.types import from_spark_schema, to_spark_type
 
 Change = Mapping[str, Any]
 
 
-def alter(table: Table, changes: Sequence[Change]) -> None:
+def alter(spark: SparkSession, table: Table, changes: Sequence[Change]) -> None:
     """Make the changes, all in one commit. Raises ``UnsupportedFeature`` for a kind of change that it does not know."""
     for change in changes:
-        kind = change["kind"]
-        if (kind not in _COLUMN_CHANGES and kind not in _PROPERTY_CHANGES) or "default" in change:
-            shown = "a default value" if "default" in change else kind
-            raise UnsupportedFeature(f"ALTER TABLE with {shown} is not there for Spark's own SQL: use ice.sql")
+        if (kind := change["kind"]) not in _COLUMN_CHANGES and kind not in _PROPERTY_CHANGES:
+            raise UnsupportedFeature(f"ALTER TABLE with {kind} is not there for Spark's own SQL: use ice.sql")
     with table.transaction() as transaction:
         columns = [each for each in changes if "column" in each]
         if columns:
             with transaction.update_schema() as update:
                 for change in columns:
-                    _COLUMN_CHANGES[change["kind"]](update, tuple(change["column"]), change)
+                    whole = {**change, "default": _default(spark, table, change)}
+                    _COLUMN_CHANGES[change["kind"]](update, tuple(change["column"]), whole)
         given = {each["property"]: each["value"] for each in changes if each["kind"] == "SetProperty"}
         if given:
             transaction.set_properties(given)
@@ -36,9 +36,24 @@ def alter(table: Table, changes: Sequence[Change]) -> None:
             transaction.remove_properties(*removed)
 
 
+def _default(spark: SparkSession, table: Table, change: Change) -> Any:
+    """The value of a default that a change states as a constant of Spark's; None where it states none."""
+    constant = change.get("default")
+    if not constant:
+        return None
+    if "type" in change:
+        return value_of(spark, constant, _spark_type(change))
+    return value_of(spark, constant, to_spark_type(table.schema().find_field(tuple(change["column"])).field_type))
+
+
 def _add(update: Any, path: tuple[str, ...], change: Change) -> None:
-    update.add_column(path, _type_of(change), doc=change["comment"], required=not change["nullable"])
+    required = not change["nullable"]
+    update.add_column(path, _type_of(change), doc=change["comment"], required=required, default_value=change["default"])
     _move(update, path, change)
+
+
+def _set_default(update: Any, path: tuple[str, ...], change: Change) -> None:
+    update.set_default_value(path, change["default"])
 
 
 def _move(update: Any, path: tuple[str, ...], change: Change) -> None:
@@ -70,9 +85,13 @@ def _nullability(update: Any, path: tuple[str, ...], change: Change) -> None:
     update.make_column_optional(path)
 
 
-def _type_of(change: Change) -> Any:
+def _spark_type(change: Change) -> spark_types.DataType:
     field = {"name": "c", "type": change["type"], "nullable": True, "metadata": {}}
-    schema = spark_types.StructType.fromJson(json.loads(json.dumps({"type": "struct", "fields": [field]})))
+    return spark_types.StructType.fromJson({"type": "struct", "fields": [field]}).fields[0].dataType
+
+
+def _type_of(change: Change) -> Any:
+    schema = spark_types.StructType([spark_types.StructField("c", _spark_type(change))])
     return from_spark_schema(schema).fields[0].field_type
 
 
@@ -83,6 +102,7 @@ _COLUMN_CHANGES: dict[str, Any] = {
     "RenameColumn": _rename,
     "UpdateColumnType": _retype,
     "UpdateColumnComment": _comment,
+    "UpdateColumnDefaultValue": _set_default,
     "UpdateColumnNullability": _nullability,
     "UpdateColumnPosition": _move,
 }

@@ -7,6 +7,7 @@ import logging
 from typing import Any, ClassVar
 
 from icefield.errors import IcefieldError
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from icefield_spark.failures import original
@@ -30,6 +31,8 @@ class Remote:
         except PySparkException as failure:
             cause = original(failure) or failure
             return _failure(type(cause).__name__, cause)
+        except Py4JJavaError as failure:  # Spark 3.5 lets some errors of rows pass as they are
+            return _failure("InvalidArgument", _innermost(failure.java_exception))
         except Exception as error:
             _log.exception("a call of Spark's failed")
             return _failure("InternalError", error)
@@ -40,7 +43,13 @@ class Remote:
         implements: ClassVar[list[str]] = ["java.util.function.BiFunction"]
 
 
-def _failure(kind: str, error: BaseException) -> str:
+def _innermost(error: Any) -> str:
+    while error.getCause() is not None:
+        error = error.getCause()
+    return str(error.getMessage())
+
+
+def _failure(kind: str, error: object) -> str:
     return f"!{kind}\n{error}"
 
 

@@ -19,7 +19,6 @@ import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
-import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
@@ -510,7 +509,6 @@ class IcefieldStrategy extends SparkStrategy {
   public scala.collection./*IMMUTABLE*/Seq apply(LogicalPlan plan) {
     ArrayList made = new ArrayList();
     if (plan instanceof WriteDelta) planned(plan, "originalTable", OperationWrite.class, made);
-    else if (plan.getClass().getSimpleName().startsWith("ReplaceTable")) refuse(plan);
     else if (plan instanceof OverwritePartitionsDynamic) planned(plan, "table", IcefieldWrite.class, made);
     else if (plan instanceof WriteToDataSourceV2) epoch((WriteToDataSourceV2) plan, made);
     return org.apache.spark.api.python.PythonUtils.toSeq(made);
@@ -521,14 +519,6 @@ class IcefieldStrategy extends SparkStrategy {
     StreamingWrite write = ((MicroBatchWrite) plan.batchWrite()).writeSupport();
     if (write instanceof IcefieldEpochs)
       made.add(new IcefieldEpochExec(plan.batchWrite(), (IcefieldEpochs) write, (SparkPlan) planLater(plan.query())));
-  }
-
-  /** Spark would drop the table and then create another, which may fail between the two. */
-  private static void refuse(LogicalPlan plan) {
-    Object of = member(plan, "name");
-    if (of instanceof ResolvedIdentifier && ((ResolvedIdentifier) of).catalog() instanceof IcefieldCatalog)
-      throw new UnsupportedOperationException(
-          "a table is not replaced by Spark's own SQL, which would drop it first: use ice.sql, or INSERT OVERWRITE");
   }
 
   private static void planned(LogicalPlan plan, String table, Class kind, ArrayList made) {
@@ -565,12 +555,14 @@ class Refresh extends scala.runtime.AbstractFunction0 implements java.io.Seriali
 }
 
 /** A catalog of Icefield's under the name that a session gave it. */
-public class IcefieldCatalog implements TableCatalog, SupportsNamespaces {
+public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces {
   private String name;
+  private String[] namespace = new String[0];
   private volatile BiFunction python;
 
   public void initialize(String name, CaseInsensitiveStringMap options) {
     this.name = name;
+    if (options.containsKey("default-namespace")) namespace = options.get("default-namespace").split("\\.");
     attach(/*SESSION*/.active(), options.get("key"));
   }
 
@@ -583,6 +575,7 @@ public class IcefieldCatalog implements TableCatalog, SupportsNamespaces {
   }
 
   public String name() { return name; }
+  public String[] defaultNamespace() { return namespace; }
 
   private Object ask(String method, Object argument, Identifier identifier) throws NoSuchTableException {
     try {
@@ -639,18 +632,55 @@ public class IcefieldCatalog implements TableCatalog, SupportsNamespaces {
 
   public Table createTable(Identifier identifier, StructType schema, Transform[] partitions, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
-    ObjectNode asked = Python.object();
-    asked.set("name", Python.path(identifier));
-    asked.set("schema", Python.read(schema.json()));
-    asked.set("partitions", Described.all(partitions));
-    asked.set("properties", Python.strings(properties));
     try {
-      return new IcefieldTable(Python.ask(python, "create", asked.toString()));
+      return new IcefieldTable(Python.ask(python, "create", creation(identifier, schema, partitions, properties).toString()));
     } catch (Failure failure) {
       if (failure.kind.equals("TableExists")) throw new TableAlreadyExistsException(identifier);
       if (failure.kind.equals("NoSuchNamespace")) throw new NoSuchNamespaceException(identifier.namespace());
       throw failure.asSparks();
     }
+  }
+
+  private static ObjectNode creation(Identifier identifier, StructType schema, Transform[] partitions, Map properties) {
+    ObjectNode asked = Python.object();
+    asked.set("name", Python.path(identifier));
+    asked.set("schema", Python.read(schema.json()));
+    asked.set("partitions", Described.all(partitions));
+    asked.set("properties", Python.strings(properties));
+    return asked;
+  }
+
+  public Set capabilities() { return EnumSet.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE); }
+
+  private StagedTable staged(String how, Identifier identifier, StructType schema, Transform[] partitions, Map properties)
+      throws NoSuchNamespaceException {
+    ObjectNode asked = creation(identifier, schema, partitions, properties);
+    asked.put("how", how);
+    return new IcefieldStagedTable(ask("stage", asked.toString(), identifier.namespace()));
+  }
+  public StagedTable stageCreate(Identifier identifier, StructType schema, Transform[] partitions, Map properties)
+      throws NoSuchNamespaceException {
+    return staged("create", identifier, schema, partitions, properties);
+  }
+  public StagedTable stageCreate(Identifier identifier, Column[] columns, Transform[] partitions, Map properties)
+      throws NoSuchNamespaceException {
+    return staged("create", identifier, CatalogV2Util.v2ColumnsToStructType(columns), partitions, properties);
+  }
+  public StagedTable stageReplace(Identifier identifier, StructType schema, Transform[] partitions, Map properties)
+      throws NoSuchNamespaceException {
+    return staged("replace", identifier, schema, partitions, properties);
+  }
+  public StagedTable stageReplace(Identifier identifier, Column[] columns, Transform[] partitions, Map properties)
+      throws NoSuchNamespaceException {
+    return staged("replace", identifier, CatalogV2Util.v2ColumnsToStructType(columns), partitions, properties);
+  }
+  public StagedTable stageCreateOrReplace(Identifier identifier, StructType schema, Transform[] partitions, Map properties)
+      throws NoSuchNamespaceException {
+    return staged("create or replace", identifier, schema, partitions, properties);
+  }
+  public StagedTable stageCreateOrReplace(Identifier identifier, Column[] columns, Transform[] partitions, Map properties)
+      throws NoSuchNamespaceException {
+    return staged("create or replace", identifier, CatalogV2Util.v2ColumnsToStructType(columns), partitions, properties);
   }
 
   /** A frame's columns may hold nulls, whatever Spark says of its constants. */
@@ -765,7 +795,7 @@ class Changes {
       made.put("nullable", add.isNullable());
       made.put("comment", add.comment());
       place(made, add.position());
-      if (add.defaultValue() != null) made.set("default", constant(add.defaultValue().getValue()));
+      if (add.defaultValue() != null) made.put("default", constant(add.defaultValue().getValue()));
     } else if (change instanceof TableChange.RenameColumn) {
       made.put("to", ((TableChange.RenameColumn) change).newName());
     } else if (change instanceof TableChange.UpdateColumnType) {
@@ -774,6 +804,8 @@ class Changes {
       made.put("nullable", ((TableChange.UpdateColumnNullability) change).nullable());
     } else if (change instanceof TableChange.UpdateColumnComment) {
       made.put("comment", ((TableChange.UpdateColumnComment) change).newComment());
+    } else if (change instanceof TableChange.UpdateColumnDefaultValue) {
+      made.put("default", ((TableChange.UpdateColumnDefaultValue) change).newDefaultValue());
     } else if (change instanceof TableChange.UpdateColumnPosition) {
       place(made, ((TableChange.UpdateColumnPosition) change).position());
     } else if (change instanceof TableChange.DeleteColumn) {
@@ -782,7 +814,9 @@ class Changes {
     return made;
   }
 
-  private static JsonNode constant(Expression value) { return Described.one(value); }
+  private static String constant(Literal value) {
+    return new org.apache.spark.sql.catalyst.expressions.Literal(value.value(), value.dataType()).sql();
+  }
 
   private static void place(ObjectNode made, TableChange.ColumnPosition position) {
     if (position == null) return;

@@ -25,6 +25,9 @@ CATALOG = "icefield.spark.IcefieldCatalog"
 HOLDER = "icefield.spark.Python"
 """The class that holds what answers for catalogs."""
 
+# Spark finds a format by this name of a class where no jar has one that calls itself "iceberg", as Java's runtime does.
+_FORMAT = "package iceberg; public class DefaultSource extends icefield.spark.NamedTables {}"
+
 
 def compiled_class(spark: SparkSession, name: str) -> Any:
     """A class of the catalog, as ``java.lang.Class``; the classes are compiled first where the JVM has none.
@@ -48,13 +51,17 @@ def compiled_class(spark: SparkSession, name: str) -> Any:
 
 def compiled(spark: SparkSession) -> dict[str, bytes]:
     """The code of the classes, by their names."""
-    compiler = jvm_class(spark, "org.codehaus.janino.SimpleCompiler")()
-    thread = jvm_class(spark, "java.lang.Thread").currentThread()
-    compiler.setSourceVersion(8)
-    compiler.setTargetVersion(8)
-    compiler.setParentClassLoader(thread.getContextClassLoader())
-    compiler.cook(_source(spark))
-    return {name: bytes(code) for name, code in compiler.getBytecodes().items()}
+    loader = jvm_class(spark, "java.lang.Thread").currentThread().getContextClassLoader()
+    made: dict[str, bytes] = {}
+    for source in (_source(spark), _FORMAT):
+        compiler = jvm_class(spark, "org.codehaus.janino.SimpleCompiler")()
+        compiler.setSourceVersion(8)
+        compiler.setTargetVersion(8)
+        compiler.setParentClassLoader(loader)
+        compiler.cook(source)
+        made.update({name: bytes(code) for name, code in compiler.getBytecodes().items()})
+        loader = compiler.getClassLoader()
+    return made
 
 
 def _add(spark: SparkSession, classes: dict[str, bytes]) -> None:
@@ -65,6 +72,19 @@ def _add(spark: SparkSession, classes: dict[str, bytes]) -> None:
         for name, code in classes.items():
             jar.writestr(f"{name.replace('.', '/')}.class", code)
     spark._jsparkSession.sessionState().resourceLoader().addJar(str(path))
+    _show_to_all_threads(spark, path)
+
+
+def _show_to_all_threads(spark: SparkSession, jar: Path) -> None:
+    """Let every thread of the JVM find the classes: the session's own loader is that of the thread that added it."""
+    loader, found = spark._jsparkSession.sharedState().jarClassLoader(), None
+    mutable = jvm_class(spark, "java.lang.Class").forName("org.apache.spark.util.MutableURLClassLoader")
+    while loader is not None:
+        if mutable.isInstance(loader):
+            found = loader
+        loader = loader.getParent()
+    if found is not None:
+        found.addURL(jvm_class(spark, "java.io.File")(str(jar)).toURI().toURL())
 
 
 def _reason(error: Exception) -> str:

@@ -25,11 +25,13 @@ from icefield_spark.catalog.about import TableAbout
 from icefield_spark.catalog.altering import alter
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.compiling import CATALOG, HOLDER, compiled_class
+from icefield_spark.catalog.configuration import MARK, PREFIX
+from icefield_spark.catalog.described import created_schema
 from icefield_spark.catalog.scans import CURRENT, Version
+from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
 from icefield_spark.jvm import is_connected
 from icefield_spark.sql.sources import Source, selected
-from icefield_spark.types import from_spark_schema
 
 if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession
@@ -43,12 +45,14 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TAKEN = frozenset({"spark_catalog", "system", "global_temp", "session", "builtin"})
 
 
-def install(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) -> None:
+def provide(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) -> None:
     """Make the tables of a catalog tables of a session, as ``name.namespace.table``.
 
-    Clones of the session know them, too. ``opened`` gives the session of the catalog for one of Spark's. A catalog that
-    was attached under the name before is replaced. Raises ``InvalidArgument`` for a name that cannot be used, and
-    ``UnsupportedFeature`` where the Java classes of the catalog cannot be added to the session's JVM.
+    Clones of the session know them, too, and so do sessions that are made later. ``opened`` gives the session of the
+    catalog for one of Spark's. A catalog that was attached under the name before is replaced.
+
+    Raises ``InvalidArgument`` for a name that cannot be used, and ``UnsupportedFeature`` where the Java classes of the
+    catalog cannot be added to the session's JVM.
     """
     if is_connected(spark):
         raise UnsupportedFeature(
@@ -57,16 +61,18 @@ def install(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) ->
         )
     if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
         raise InvalidArgument(f"a catalog cannot be attached as '{name}': take a word of letters, digits and _")
-    setting = f"spark.sql.catalog.{name}"
+    setting = f"{PREFIX}{name}"
     configured = spark.conf.get(setting, None)
-    if configured not in (None, CATALOG):
+    if configured not in (None, MARK, CATALOG):
         raise InvalidArgument(f"the session has another catalog '{name}' ({configured}): take another name")
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     holder = compiled_class(spark, HOLDER).getField("CATALOGS").get(None)
     key = uuid4().hex
     holder.put(key, Attachment(spark.sparkContext, name, opened))
-    spark.conf.set(setting, CATALOG)
-    spark.conf.set(f"{setting}.key", key)
+    shared = spark._jsparkSession.sharedState().conf()  # from which new sessions have theirs
+    for option, value in ((setting, CATALOG), (f"{setting}.key", key)):
+        spark.conf.set(option, value)
+        shared.set(option, value)
     # It may have been made for an earlier catalog, or while another session was the active one.
     spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, key)
 
@@ -130,30 +136,37 @@ class SessionCatalog(Remote):
 
     def on_create(self, asked: str) -> SparkTable:
         """Create a table."""
+        return self._shown(self._catalog.create_table(**self._creation(json.loads(asked))))
+
+    def on_stage(self, asked: str) -> StagedTable:
+        """Begin to create or replace a table, which happens when its rows are there."""
         given = json.loads(asked)
-        schema = from_spark_schema(spark_types.StructType.fromJson(given["schema"]))
+        creation, how = self._creation(given), given["how"]
+        there = how != "create" and (how == "replace" or self._catalog.table_exists(creation["identifier"]))
+        begin = self._catalog.replace_table_transaction if there else self._catalog.create_table_transaction
+        return StagedTable(self._ice, self._name, begin(**creation))
+
+    def _creation(self, given: Any) -> dict[str, Any]:
+        """The arguments of ``Catalog.create_table``."""
         properties = {name: value for name, value in given["properties"].items() if name not in _OF_SPARK}
-        location = properties.pop("location", None)
         provider = given["properties"].get("provider", "iceberg").lower()
         if provider in _FORMATS:
             properties.setdefault("write.format.default", provider)
         elif provider != "iceberg":
             raise InvalidArgument(f"tables of the catalog are Iceberg tables: USING {provider} is not possible")
-        table = self._catalog.create_table(
-            tuple(given["name"]),
-            schema,
-            location,
-            [_partition_field(each) for each in given["partitions"]],
-            None,
-            properties,
-        )
-        return self._shown(table)
+        return {
+            "identifier": tuple(given["name"]),
+            "schema": created_schema(self._ice.spark, spark_types.StructType.fromJson(given["schema"])),
+            "location": properties.pop("location", None),
+            "partition_spec": [_partition_field(each) for each in given["partitions"]],
+            "properties": properties,
+        }
 
     def on_alter(self, asked: str) -> SparkTable:
         """Change the columns and properties of a table, in one commit."""
         given = json.loads(asked)
         table = self._catalog.load_table(tuple(given["name"]))
-        alter(table, given["changes"])
+        alter(self._ice.spark, table, given["changes"])
         return self._shown(table)
 
     def on_drop(self, asked: str) -> str:

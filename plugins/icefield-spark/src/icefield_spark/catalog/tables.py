@@ -6,17 +6,18 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from icefield import Schema, Table
+from icefield import Table
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue
 from icefield.metadata import MAIN_BRANCH
 from icefield.toolkit import is_true
-from icefield.types import METADATA_COLUMNS
+from icefield.types import METADATA_COLUMNS, NestedField
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, reply
+from icefield_spark.catalog.described import described
 from icefield_spark.catalog.predicates import Filters
 from icefield_spark.catalog.scans import Scan, Version
 from icefield_spark.options import SUMMARY
@@ -25,14 +26,15 @@ from icefield_spark.quoting import quoted
 from icefield_spark.row_changes import OPERATION, columns_of, commit_changes
 from icefield_spark.row_level import Target
 from icefield_spark.streaming.epochs import Epoch
-from icefield_spark.types import to_spark_schema, to_spark_type
+from icefield_spark.types import to_spark_type
 from icefield_spark.wap import place_of_write
 from icefield_spark.writing import PARTITIONS, Replaced
 
 if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession
 
-SHOWN_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+_LINEAGE = ("_row_id", "_last_updated_sequence_number")
+SHOWN_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", *_LINEAGE)
 _OPERATION = "__row_operation"
 
 
@@ -53,33 +55,19 @@ class SparkTable(Remote):
 
     def on_describe(self, _: None) -> str:
         """Everything that Spark asks about a table, at once."""
-        table, scan = self._table, self._version.scan(self._table)
-        lineage = table.format_version >= 3
-        hidden = () if lineage else ("_row_id", "_last_updated_sequence_number")
-        return reply(
-            {
-                "name": ".".join((self._catalog_name, *table.name())),
-                "id": str(table.metadata.table_uuid),
-                "version": f"{table.metadata_location} {self._version}",
-                "schema": to_spark_schema(scan.schema).jsonValue(),
-                "partitioning": _partitioning(table),
-                "properties": _properties(table),
-                "metadata_columns": [self._metadata_column(each) for each in SHOWN_COLUMNS if each not in hidden],
-                "writable": self._version.is_writable,
-                "streams": self._version.snapshot_id is None,
-                "lineage": lineage,
-            }
+        table, lineage = self._table, self._table.format_version >= 3
+        names = [each for each in SHOWN_COLUMNS if lineage or each not in _LINEAGE]
+        scan = self._version.scan(table)
+        return described(
+            (self._catalog_name, *table.name()),
+            table.metadata,
+            scan.schema,
+            version=f"{table.metadata_location} {self._version}",
+            metadata_columns=[_metadata_column(each) for each in scan.select(*names).projection.fields],
+            writable=self._version.is_writable,
+            streams=self._version.snapshot_id is None,
+            lineage=lineage,
         )
-
-    def _metadata_column(self, name: str) -> dict[str, Any]:
-        field = self._version.scan(self._table).select(name).projection.fields[0]
-        kind = to_spark_type(field.field_type)
-        return {
-            "name": name,
-            "type": kind.jsonValue(),
-            "nullable": name not in ("_file", "_pos", "_spec_id"),
-            "comment": METADATA_COLUMNS[name].doc or "",
-        }
 
     def on_scan(self, asked: str) -> Scan:
         """Plan a scan."""
@@ -187,34 +175,10 @@ class Operation(Remote):
         commit_changes(self._table.spark, self._target, frame.select(*columns), concern=concern)
 
 
-def _partitioning(table: Table) -> list[dict[str, Any]]:
-    schema: Schema = table.schema()
-    found = []
-    for field in table.spec().fields:
-        text = str(field.transform)
-        name, _, width = text.partition("[")
-        if name == "void":
-            continue
-        made: dict[str, Any] = {
-            "transform": _SPARKS_NAMES.get(name, name),
-            "column": schema.find_column_name(field.source_id),
-        }
-        if width:
-            made["width"] = int(width.rstrip("]"))
-        found.append(made)
-    return found
-
-
-_SPARKS_NAMES = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
-
-
-def _properties(table: Table) -> dict[str, str]:
-    snapshot = table.current_snapshot()
+def _metadata_column(field: NestedField) -> dict[str, Any]:
     return {
-        **table.properties,
-        "provider": "iceberg",
-        "location": table.location(),
-        "format": f"iceberg/{table.properties.get('write.format.default', 'parquet')}",
-        "format-version": str(table.format_version),
-        "current-snapshot-id": "none" if snapshot is None else str(snapshot.snapshot_id),
+        "name": field.name,
+        "type": to_spark_type(field.field_type).jsonValue(),
+        "nullable": field.name not in ("_file", "_pos", "_spec_id"),
+        "comment": METADATA_COLUMNS[field.name].doc or "",
     }

@@ -1,0 +1,87 @@
+"""Catalogs that a session's settings name, with the properties of Iceberg's Java catalogs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from pyspark.sql import SparkSession
+
+from icefield_spark.jvm import is_connected
+
+PREFIX = "spark.sql.catalog."
+MARK = "icefield"
+"""The value of ``spark.sql.catalog.<name>`` that asks for a catalog of Icefield's."""
+
+_TYPES = {"hadoop": "directory", "jdbc": "sql"}
+_CLASSES = {
+    "org.apache.iceberg.hadoop.HadoopCatalog": "directory",
+    "org.apache.iceberg.hive.HiveCatalog": "hive",
+    "org.apache.iceberg.jdbc.JdbcCatalog": "sql",
+    "org.apache.iceberg.rest.RESTCatalog": "rest",
+}
+# Without a meaning here: no table is kept, and the file system follows from the scheme of a location.
+_WITHOUT_MEANING = ("cache-enabled", "cache.", "io-impl", "use-nullable-query-schema", "default-namespace", "key")
+_NOT_TRANSLATED = ("hadoop.", "metrics-reporter-impl", "lock-impl", "clients", "client.factory")
+
+
+def configured(spark: SparkSession) -> dict[str, dict[str, str]]:
+    """The properties of each catalog whose setting is ``icefield``, by its name, as the session states them.
+
+    Raises ``UnsupportedFeature`` through Spark Connect.
+    """
+    if is_connected(spark):
+        raise UnsupportedFeature(
+            "through Spark Connect no catalog can be added to a session, whose JVM is elsewhere: call attach without "
+            "name, and use ice.sql and ice.table"
+        )
+    settings: dict[str, str] = {}
+    entries = spark._jsparkSession.sessionState().conf().getAllConfs().iterator()
+    while entries.hasNext():
+        entry = entries.next()
+        if entry._1().startswith(PREFIX):
+            settings[entry._1()[len(PREFIX) :]] = entry._2()
+    names = [name for name, value in settings.items() if "." not in name and value == MARK]
+    return {
+        name: {key[len(name) + 1 :]: value for key, value in settings.items() if key.startswith(f"{name}.")}
+        for name in sorted(names)
+    }
+
+
+def translated(name: str, properties: Mapping[str, str]) -> dict[str, Any]:
+    """The properties of a Java catalog as those of ``load_catalog``.
+
+    Raises ``InvalidArgument`` for a catalog that is not there, and warns of a property that would have no effect.
+    """
+    found: dict[str, Any] = {key: value for key, value in properties.items() if not key.startswith(_WITHOUT_MEANING)}
+    for key in [key for key in found if key.startswith(_NOT_TRANSLATED)]:
+        warnings.warn(f"catalog '{name}': the property {key} has no effect in Icefield", stacklevel=4)
+        del found[key]
+    kind, implementation = found.get("type"), found.pop("catalog-impl", None)
+    if implementation is not None:
+        if kind is not None:
+            raise InvalidArgument(f"catalog '{name}': give type or catalog-impl, and not both")
+        kind = _CLASSES.get(implementation)
+        if kind is None:
+            known = ", ".join(each.rpartition(".")[2] for each in _CLASSES)
+            raise InvalidArgument(f"catalog '{name}': there is no {implementation} here; known are {known}")
+    if kind is not None:
+        found["type"] = _TYPES.get(kind, kind)
+    if found.get("uri", "").startswith("jdbc:"):
+        found["uri"] = _of_jdbc(name, found["uri"], found.pop("jdbc.user", None), found.pop("jdbc.password", None))
+    return found
+
+
+def _of_jdbc(name: str, uri: str, user: str | None, password: str | None) -> str:
+    kind, _, rest = uri.removeprefix("jdbc:").partition(":")
+    if kind == "sqlite":
+        return f"sqlite:///{rest}"
+    if kind != "postgresql":
+        raise InvalidArgument(f"catalog '{name}': jdbc:{kind} is not known; known are jdbc:postgresql and jdbc:sqlite")
+    login = "" if user is None else quote(user, safe="")
+    if password is not None:
+        login += f":{quote(password, safe='')}"
+    return f"postgresql+psycopg://{login}@{rest.removeprefix('//')}" if login else f"postgresql+psycopg:{rest}"

@@ -1,0 +1,98 @@
+"""Tables as Spark is told of them: columns with their defaults, partition fields and properties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icefield import Schema
+from icefield.errors import UnsupportedFeature
+from icefield.metadata import TableMetadata
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark_types
+
+from icefield_spark.catalog.bridge import reply
+from icefield_spark.sql.defaults import constant_of, with_defaults
+from icefield_spark.types import from_spark_schema, to_spark_schema
+
+# The names under which Spark keeps the default of a column for new rows, and that for the rows that are there.
+_NEW_ROWS, _OLD_ROWS = "CURRENT_DEFAULT", "EXISTS_DEFAULT"
+_SPARKS_NAMES = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+
+
+def described(
+    name: tuple[str, ...],
+    metadata: TableMetadata,
+    schema: Schema,
+    *,
+    version: str,
+    metadata_columns: list[dict[str, Any]],
+    writable: bool,
+    streams: bool,
+    lineage: bool,
+) -> str:
+    """Everything that Spark asks about a table, at once."""
+    columns, is_whole = _columns(schema)
+    return reply(
+        {
+            "name": ".".join(name),
+            "id": str(metadata.table_uuid),
+            "version": version,
+            "schema": columns.jsonValue(),
+            "partitioning": _partitioning(metadata),
+            "properties": _properties(metadata),
+            "metadata_columns": metadata_columns,
+            "writable": writable and is_whole,
+            "streams": streams,
+            "lineage": lineage,
+        }
+    )
+
+
+def created_schema(spark: SparkSession, columns: spark_types.StructType) -> Schema:
+    """The columns of a table that Spark asks to create, with their defaults."""
+    given = {field.name: field.metadata[_NEW_ROWS] for field in columns.fields if _NEW_ROWS in field.metadata}
+    return with_defaults(spark, from_spark_schema(columns), given)
+
+
+def _columns(schema: Schema) -> tuple[spark_types.StructType, bool]:
+    """Columns with their defaults; and whether Spark can be told of every default, without which nothing is written."""
+    columns, is_whole = to_spark_schema(schema), True
+    for column, field in zip(columns.fields, schema.fields, strict=True):
+        if field.write_default is None:
+            continue
+        try:
+            constant = constant_of(field)
+        except UnsupportedFeature:
+            is_whole = False
+        else:
+            column.metadata = {**column.metadata, _NEW_ROWS: constant, _OLD_ROWS: constant}
+    return columns, is_whole
+
+
+def _partitioning(metadata: TableMetadata) -> list[dict[str, Any]]:
+    schema = metadata.schema()
+    found = []
+    for field in metadata.spec().fields:
+        name, _, width = str(field.transform).partition("[")
+        if name == "void":
+            continue
+        made: dict[str, Any] = {
+            "transform": _SPARKS_NAMES.get(name, name),
+            "column": schema.find_column_name(field.source_id),
+        }
+        if width:
+            made["width"] = int(width.rstrip("]"))
+        found.append(made)
+    return found
+
+
+def _properties(metadata: TableMetadata) -> dict[str, str]:
+    snapshot = metadata.current_snapshot()
+    return {
+        **metadata.properties,
+        "provider": "iceberg",
+        "location": metadata.location,
+        "format": f"iceberg/{metadata.properties.get('write.format.default', 'parquet')}",
+        "format-version": str(metadata.format_version),
+        "current-snapshot-id": "none" if snapshot is None else str(snapshot.snapshot_id),
+    }
