@@ -14,7 +14,7 @@ from canaries import NAME, PIECES, Texts, hostile_table
 from icefield.errors import IcefieldError
 from pyspark.errors import PySparkException
 
-pytestmark = [pytest.mark.slow, pytest.mark.counted]
+pytestmark = pytest.mark.slow
 
 SEEDS = 12 if os.environ.get("ICEFIELD_SOAK") else 2
 RUN = "reflect('java.lang.System', 'setProperty', 'icefield.canary', 'yes')"
@@ -172,6 +172,7 @@ class Hostile:
         yield "update", lambda: ice.update(it, {"id": f"length({self.kind})"}, where=f"{self.kind} > ''")
 
 
+@pytest.mark.counted
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_no_statement_runs_what_a_table_says(
     ice: Any, spark: Any, catalog: icefield.Catalog, canary: Callable[[], bool], seed: int
