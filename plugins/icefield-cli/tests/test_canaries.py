@@ -3,94 +3,13 @@
 from __future__ import annotations
 
 import random
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import icefield
 import pyarrow as pa
 import pytest
-from icefield.types import StringType
-
-PIECES = [
-    *(
-        "'",
-        '"',
-        "`",
-        ">",
-        "<",
-        "--",
-        "\n",
-        "\r\n",
-        "\t",
-        "\\",
-        ";",
-        "|",
-        "&",
-        "%s",
-        "{0}",
-        "é",
-        "\u202e",
-        "\x1b[31m",
-        "]]>",
-    ),
-    *("-->", "&lt;", "\x9b2J", " ", "../", "*/", "/*"),
-    *("${env:HOME}", "$HOME", "~", "$(touch canary)", "`touch canary`", "| touch canary", "; touch canary\n"),
-    *("__import__('pathlib').Path('canary').touch()", "{{ 6173 * 7 }}", "{% set x = 6173 * 7 %}{{ x }}", "${6173*7}"),
-    *(
-        "<script>canary()</script>",
-        "<img src=x onerror=canary()>",
-        "' onclick='canary()' x='",
-        "</style></svg></title>",
-    ),
-    *("javascript:canary()", '" onload="canary()', "<!--", "=canary()", "$\\frac{1}{0}$"),
-]
-
-
-class Page(HTMLParser):
-    """The tags of a page, their attributes, and the text of its links."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.links: list[str] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self.links += [value or "" for name, value in attrs if name in ("href", "src", "xlink:href")]
-
-
-def hostile_table(catalog: icefield.Catalog, rng: random.Random) -> tuple[icefield.Table, list[str]]:
-    """A table that holds such text wherever text goes, and that text."""
-    made: list[str] = []
-
-    def text() -> str:
-        made.append("".join(rng.choices(PIECES, k=rng.randint(1, 4))) + f"x{len(made)}")
-        return made[-1]
-
-    column, inner, doc = text(), text(), text()
-    nested = pa.struct([(inner, pa.string())])
-    schema = pa.schema([("id", pa.int64()), (column, pa.string()), ("s", nested), ("m", pa.map_(pa.string(), nested))])
-    properties = {"format-version": "3", text(): text(), "comment": text()}
-    table = catalog.create_table("db.t", schema, partition_spec=[column], properties=properties)
-    with table.update_schema() as update:
-        update.add_column(text(), StringType(), doc=doc, default_value=text())
-    for id_ in range(2):
-        value = {inner: text()}
-        row = {"id": id_, column: text(), "s": value, "m": [(text(), value)]}
-        table.append(pa.Table.from_pylist([row], schema=schema), snapshot_properties={text(): text()})
-    table.delete("id = 0")
-    for name in (text(), text()):
-        snapshot = table.current_snapshot()
-        assert snapshot is not None
-        with table.manage_snapshots() as change:
-            change.create_branch(snapshot.snapshot_id, name)
-            change.create_tag(snapshot.snapshot_id, f"{name} tag")
-    return table, made
-
+from canaries import NAME, PRODUCT, Texts, check_page, hostile_table
 
 READERS = [
     *("describe", "schema", "properties", "scan", "files", "partitions", "manifests", "snapshots", "history", "refs"),
@@ -102,10 +21,15 @@ CHANGES = ["compute-stats", "rewrite-data-files", "rewrite-deletes", "rewrite-ma
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
 def test_no_command_runs_what_a_table_says(run: Any, catalog: icefield.Catalog, tmp_path: Path, seed: int) -> None:
-    rng = random.Random(seed)
-    _, made = hostile_table(catalog, rng)
+    text = Texts(random.Random(seed))
+    catalog.create_namespace((NAME,))
+    odd = f"{NAME}.{NAME}"
+    hostile_table(catalog, text, (NAME, NAME))
+    hostile_table(catalog, text, "db.t")
+    made = text.made
     if icefield.abc.CatalogAbility.VIEWS in catalog.backend.abilities:
-        catalog.create_view("db.v", pa.schema([(made[0], pa.string())]), {"spark": f"SELECT {made[1]} AS x"})
+        for view in (("db", "v"), (NAME, "v")):
+            catalog.create_view(view, pa.schema([(made[0], pa.string())]), {"spark": f"SELECT {made[1]} AS x"})
     printed = []
 
     def check(*arguments: str, status: int | None = 0) -> Any:
@@ -119,8 +43,9 @@ def test_no_command_runs_what_a_table_says(run: Any, catalog: icefield.Catalog, 
         return ran
 
     for command in READERS:
-        check(command, "db.t")
-        check(command, "db.t", "--output", "json")
+        for table in ("db.t", odd):
+            check(command, table)
+            check(command, table, "--output", "json")
     shown = check("properties", "db.t", "--output", "json").objects
     assert set(made) & {value for each in shown for value in each.values()}
     for string in [each for each in made if not each.startswith("-")][:6]:  # others would be options
@@ -132,16 +57,25 @@ def test_no_command_runs_what_a_table_says(run: Any, catalog: icefield.Catalog, 
         check("scan", "db.t", "--ref", string, status=None)
     for command in CHANGES:
         check(command, "db.t")
-    check("tables")
-    for page in ("db.t", None):
+        check(command, odd)
+    check("doctor", odd, "--repair", "--dry-run")
+    check("doctor", odd, "--repair")
+    check("create-table", f"{NAME}.made", "--column", "id long")
+    if icefield.abc.CatalogAbility.RENAME in catalog.backend.abilities:
+        check("rename-table", odd, f"{NAME}.more{NAME}")
+        check("rename-table", f"{NAME}.more{NAME}", odd)
+    check("remove-orphans", odd)
+    for listing in (("tables",), ("tables", NAME), ("namespaces",), ("doctor", "--namespace", NAME), ("plugins",)):
+        check(*listing)
+        check(*listing, "--output", "json")
+    for page in ("db.t", odd, None):
         check("report", *([page] if page else []), "-o", str(tmp_path / "page.html"))
         html = (tmp_path / "page.html").read_text("utf-8")
-        parsed = Page(html)
-        assert not parsed.tags & {"script", "img", "iframe", "object", "embed", "form", "base"}
-        assert not [name for name in parsed.attributes if name.startswith("on") or not name.isascii()]
-        assert all(link.startswith("#") or link == "data:," for link in parsed.links)
+        check_page(html)
         printed.append(html)
     assert not [path for path in tmp_path.rglob("canary") if path.is_file()]
     for each in printed:
-        assert "43211" not in each
+        assert PRODUCT not in each
         assert str(tmp_path / "home") not in each
+    check("drop-namespace", NAME, status=1)
+    check("drop-table", odd, "--purge")

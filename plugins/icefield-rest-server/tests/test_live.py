@@ -19,6 +19,7 @@ from rest_watched import LONGEST, watched
 _LONGEST: Final = 0.2
 """Seconds of the server's CPU in which its loop may have no turn."""
 _MANY: Final = 4 * 1024 * 1024
+_LARGEST: Final = 64 * 1024 * 1024
 
 
 def _repeated(before: str, piece: str, after: str = "", size: int = _MANY) -> bytes:
@@ -83,6 +84,55 @@ def test_the_loop_is_not_blocked_by_a_body(uri: str, name: str) -> None:
     assert all(each in (200, 400, 404, 409, 413, 503) for each in statuses), statuses
     gap = float(httpx.get(f"{uri}{LONGEST}").text)
     print(f"{name}: {len(body):,} bytes, {statuses}, {gap:.3f} s")
+    assert gap < _LONGEST
+
+
+LARGEST: dict[str, Callable[[], bytes]] = {
+    "open brackets": lambda: b"[" * _LARGEST,
+    "brackets after a few values": lambda: b'{"a":[' + b"[],1," * 50_000 + b"[" * (_LARGEST - 300_000),
+    "one string": lambda: b'{"a":"' + b"x" * (_LARGEST - 8) + b'"}',
+    "escapes": lambda: _repeated('{"a":"', "\\u00e9", '"}', _LARGEST),
+    "escaped quotes": lambda: _repeated('{"a":"', '\\"[', '"}', _LARGEST),
+    "blanks": lambda: b" " * (_LARGEST - 2) + b"{}",
+}
+"""Bodies as large as a commit may have."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGEST)
+def test_the_loop_is_not_blocked_by_the_largest_body(uri: str, name: str) -> None:
+    body = LARGEST[name]()
+    httpx.get(f"{uri}{LONGEST}")
+    with ThreadPoolExecutor(2) as pool:
+        sent = pool.submit(httpx.post, f"{uri}/v1/namespaces/db/tables/t", content=body, timeout=300)
+        while not sent.done():
+            assert httpx.get(f"{uri}/health/live", timeout=300).text == "ok"
+        assert sent.result().status_code in (400, 404, 413)
+    gap = float(httpx.get(f"{uri}{LONGEST}").text)
+    print(f"{name}: {len(body):,} bytes, {sent.result().status_code}, {gap:.3f} s")
+    assert gap < _LONGEST
+
+
+@pytest.mark.slow
+def test_bodies_that_come_slowly_hold_up_nobody(uri: str) -> None:
+    parts = urlsplit(uri)
+    httpx.get(f"{uri}{LONGEST}")
+    head = b"POST /v1/namespaces HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    with ExitStack() as opened:
+        wires = []
+        for number in range(60):
+            wire = opened.enter_context(closing(socket.create_connection((parts.hostname, parts.port), 60)))
+            wire.sendall(
+                head + (b"Transfer-Encoding: chunked\r\n\r\n" if number % 2 else b"Content-Length: 900\r\n\r\n")
+            )
+            wires.append(wire)
+        for _ in range(20):
+            for number, wire in enumerate(wires):
+                wire.sendall(b"1\r\n[\r\n" if number % 2 else b"[")
+            assert httpx.get(f"{uri}/health/live", timeout=60).text == "ok"
+            assert httpx.get(f"{uri}/v1/namespaces", timeout=60).status_code == 200
+    gap = float(httpx.get(f"{uri}{LONGEST}").text)
+    print(f"{len(wires)} slow bodies, {gap:.3f} s")
     assert gap < _LONGEST
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield import load_catalog
-from icefield.errors import LocationRefused, UnsafeCommit
-from icefield_rest_server import Options, Settings, app
+from icefield.errors import InvalidArgument, LocationRefused, UnsafeCommit
+from icefield_rest_server import JwtTokens, Options, Settings, StaticCredentials, app, check
 from icefield_rest_server.serving import served_catalog
 from local_client import LocalClient
 from rest_bodies import SCHEMA
@@ -109,3 +109,44 @@ def test_the_command_ends_where_it_would_open_any_file(tmp_path: Path, options: 
     assert ended.returncode not in (0, None)
     assert "location.allowed-roots" in ended.stderr
     assert "serving" not in ended.stdout
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tokens": ""},
+        {"jwks": ""},
+        {"jwks": "https://id/keys", "issuer": "", "audience": "lake"},
+        {"jwks": "https://id/keys", "issuer": "me"},
+        {"issuer": "me", "audience": "lake"},
+        {"audience": "lake"},
+        {"certificate": ""},
+        {"certificate": "cert.pem"},
+        {"key": "key.pem"},
+        {"credentials": ""},
+    ],
+    ids=str,
+)
+def test_half_of_what_a_server_needs_to_know_its_clients_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidArgument, match="give"):
+        check(Options(catalog="served", **given))
+
+
+@pytest.mark.parametrize("given", [{"issuer": "", "audience": "lake"}, {"issuer": "me", "audience": None}], ids=str)
+def test_tokens_of_an_issuer_without_a_name_or_an_audience_are_refused(given: Any) -> None:
+    with pytest.raises(InvalidArgument, match="issuer and audience"):
+        JwtTokens("https://id/keys", **given)
+
+
+@pytest.mark.parametrize(
+    "given", [{"": {"k": "v"}}, {"/": {"k": "v"}}, {"s3:": {"k": "v"}}, ["s3://b"], {"s3://b": "x"}]
+)
+def test_credentials_for_no_store_in_particular_are_refused(given: Any) -> None:
+    with pytest.raises(InvalidArgument, match="credentials are"):
+        StaticCredentials(given)
+
+
+@pytest.mark.parametrize("given", ["s3://bucket/shared", [""], ["/"], ["s3://"], ["s3://bucket", " "]])
+def test_owned_folders_that_could_be_any_folder_are_refused(given: Any) -> None:
+    with pytest.raises(InvalidArgument, match="owned_folders"):
+        Settings(owned_folders=given)

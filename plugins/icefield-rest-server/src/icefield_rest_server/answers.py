@@ -31,6 +31,7 @@ from icefield.errors import (
     UnsafeCommit,
     UnsupportedFeature,
     ViewExists,
+    printable,
 )
 
 _STATUS: tuple[tuple[type[IcefieldError], int, str], ...] = (
@@ -103,4 +104,4 @@ def error_answer(error: BaseException, message: str | None = None, *, nothing_do
 
 
 def _error(status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> Answer:
-    return Answer(status, {"error": {"message": message, "type": kind, "code": status}}, headers or {})
+    return Answer(status, {"error": {"message": printable(message), "type": kind, "code": status}}, headers or {})

@@ -307,6 +307,6 @@ def _raw_path(request: Request) -> str:
 
 def _response(answer: Answer, *, without_body: bool = False) -> Response:
     body = b"" if without_body else answer.encoded()
-    headers = dict(answer.headers)
+    headers = {**answer.headers, "X-Content-Type-Options": "nosniff"}  # names of tables may look like a page
     media = "application/json" if body else None
     return Response(body, answer.status, headers, media)

@@ -12,6 +12,7 @@ from icefield.errors import InvalidArgument
 
 MOST_CONTAINERS: Final = 200_000
 MOST_VALUES: Final = 500_000
+MOST_ESCAPES: Final = 5_000_000
 """So many are decoded in some 100 ms. The decoder holds the interpreter's lock, and nothing else runs meanwhile."""
 _DECODING: Final = threading.Lock()
 """Bodies are decoded one at a time: the event loop has its turn between two of them."""
@@ -33,6 +34,7 @@ class Shape:
     deepest: int = 0
     containers: int = 0
     values: int = 0
+    escapes: int = 0
     unbalanced: bool = False
     _in_string: bool = False
     _escapes: bool = False
@@ -40,6 +42,7 @@ class Shape:
     def add(self, piece: bytes) -> None:
         """Read on. What is between quotes does not count."""
         if b"\\" in piece or self._escapes:
+            self.escapes += piece.count(b"\\")
             piece = self._without_escapes(piece)
         kinds = _KINDS[np.frombuffer(piece, np.uint8)]
         kinds = kinds[kinds != 0]
@@ -78,6 +81,8 @@ def check_shape(data: bytes, most_deep: int) -> None:
                 f"the body has more than {MOST_CONTAINERS:,} objects and arrays, or more than {MOST_VALUES:,} values: "
                 "send its changes in several requests"
             )
+        if shape.escapes > MOST_ESCAPES:
+            raise InvalidArgument(f"the body has more than {MOST_ESCAPES:,} backslashes: send it in several requests")
 
 
 def parsed(data: bytes, most_deep: int) -> Any:

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from icefield.errors import StorageError
+import msgspec
+from icefield.errors import InvalidArgument, StorageError
 
 from icefield_rest_server.tokens import Principal
 
+_STORE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _FOLDER: Final = re.compile(r"[A-Za-z0-9._-]{3,255}/.*[^/].*", re.DOTALL)
 _MEANT: Final = str.maketrans({letter: f"${{{letter}}}" for letter in "*?$"})
 
@@ -23,9 +25,21 @@ VendedCredentials = list[tuple[str, dict[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class StaticCredentials:
-    """Fixed properties by prefix; a table gets those of the longest prefix that its location is below."""
+    """Fixed properties by prefix; a table gets those of the longest prefix that its location is below.
+
+    Raises ``InvalidArgument`` for anything but an object of prefixes, and for a prefix without a scheme.
+    """
 
     by_prefix: Mapping[str, Mapping[str, str]] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            msgspec.convert(self.by_prefix, dict[str, dict[str, str]])
+        except msgspec.ValidationError:  # its message may hold a secret
+            raise InvalidArgument("credentials are an object of prefixes, each with an object of properties") from None
+        for prefix in self.by_prefix:
+            if not _STORE.match(prefix):
+                raise InvalidArgument(f"credentials are for a prefix such as s3://bucket/, and not for '{prefix:.100}'")
 
     def credentials(self, principal: Principal | None, table: tuple[str, ...], location: str) -> VendedCredentials:
         """Those of the longest prefix; none where no prefix fits."""

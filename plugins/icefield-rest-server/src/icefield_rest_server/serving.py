@@ -51,14 +51,20 @@ class Options:
     log: bool = True
 
     def authenticator(self) -> Authenticator | None:
-        """Who recognises tokens. Raises ``InvalidArgument``."""
-        if self.tokens and self.jwks:
+        """Who recognises tokens. Raises ``InvalidArgument`` for half of what is needed: it never means everybody."""
+        for name in ("tokens", "jwks", "issuer", "audience", "credentials", "certificate", "key"):
+            if getattr(self, name) == "":
+                raise InvalidArgument(f"{name} is empty: give it a value, or leave it out")
+        of_issuer = (self.jwks, self.issuer, self.audience)
+        if any(of_issuer) and self.tokens:
             raise InvalidArgument("tokens come from a file or from an issuer: give one of the two")
+        if any(of_issuer) and not all(of_issuer):
+            raise InvalidArgument("tokens of an issuer need its keys and names: give jwks, issuer and audience")
+        if (self.certificate is None) != (self.key is None):
+            raise InvalidArgument("TLS needs a certificate and its key: give both")
         if self.tokens:
             return StaticTokens.from_file(self.tokens)
-        if self.jwks:
-            if not self.issuer or not self.audience:
-                raise InvalidArgument("tokens of an issuer need its name and the audience: give issuer and audience")
+        if self.jwks and self.issuer and self.audience:
             return JwtTokens(self.jwks, issuer=self.issuer, audience=self.audience)
         return None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
+
+from icefield.errors import InvalidArgument
 
 from icefield_rest_server.aws_signature import S3Keys
 from icefield_rest_server.idempotency import IdempotencyStore
@@ -37,6 +40,8 @@ class RequestSigner(Protocol):
         """What clients are told, which have their requests signed at a path below the catalog's address."""
 
 
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+[^/]")
+
 Authorizer = Callable[[Principal | None, str, tuple[str, ...]], bool]
 """Whether somebody may do an operation, such as ``loadTable``, with a namespace, table or view by its levels.
 
@@ -58,7 +63,7 @@ class Settings:
     ``idempotent`` keeps the answers to requests with an idempotency key: in ``keys``, if that is given. ``shared`` is a
     folder that all processes of the server on this machine share, for these answers and for the sums of metrics.
     ``owned_folders`` are locations below which a table's files may be besides its namespace's place: a table that is
-    dropped with its files loses those that it owns, and no others.
+    dropped with its files loses those that it owns, and no others. Raises ``InvalidArgument`` for one without a scheme.
     """
 
     authenticator: Authenticator | None = field(default=None, repr=False)
@@ -81,3 +86,9 @@ class Settings:
     owned_folders: Sequence[str] = ()
     keys: IdempotencyStore | None = None
     shared: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.owned_folders, str) or not all(_ABSOLUTE.match(each) for each in self.owned_folders):
+            raise InvalidArgument(
+                "owned_folders is a list of locations, each with a scheme, such as s3://bucket/shared"
+            )

@@ -77,10 +77,13 @@ class StaticTokens:
 class JwtTokens:
     """Tokens that an issuer signed, whose keys are at a URL (JWKS); they must expire and be for this audience.
 
-    ``IssuerKeys`` says when the issuer is asked.
+    ``IssuerKeys`` says when the issuer is asked. Raises ``InvalidArgument`` without the name of the issuer or audience:
+    the tokens of others would be taken.
     """
 
     def __init__(self, jwks_uri: str, *, issuer: str, audience: str, name_claim: str = "sub") -> None:
+        if not issuer or not audience:
+            raise InvalidArgument("tokens of an issuer need its name and the audience: give issuer and audience")
         self._keys = IssuerKeys(jwks_uri)
         self._issuer, self._audience, self._claim = issuer, audience, name_claim
 

@@ -9,7 +9,7 @@ from icefield.errors import InvalidArgument
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.quoting import quoted
-from icefield_spark.running import named
+from icefield_spark.running import named, substituted
 
 
 class Merge:
@@ -28,18 +28,20 @@ class Merge:
     ) -> None:
         """``table``: its name as SQL has it. ``on``: a condition, or the columns of the key; null equals nothing.
 
-        ``run`` runs a statement in a session, which is that of the source.
+        ``run`` runs a statement, whose variables have their values already, in a session: that of the source.
         """
-        if not isinstance(on, str):
-            if not on:
-                raise InvalidArgument("a merge needs a key: name its columns, or give the table identifier fields")
-            on = " AND ".join(f"target.{quoted(name)} = source.{quoted(name)}" for name in on)
-        self._run, self._table, self._source, self._on = run, table, source, on
+        self._run, self._table, self._source = run, table, source
+        if isinstance(on, str):
+            self._on = self._said(on)
+        elif on:
+            self._on = " AND ".join(f"target.{quoted(name)} = source.{quoted(name)}" for name in on)
+        else:
+            raise InvalidArgument("a merge needs a key: name its columns, or give the table identifier fields")
         self._clauses: list[str] = []
 
     def when_matched_update(self, set: Mapping[str, str], condition: str | None = None) -> Self:
         """Give columns of rows that are met other values."""
-        return self._add("MATCHED", condition, f"UPDATE SET {assigned(set)}")
+        return self._add("MATCHED", condition, f"UPDATE SET {assigned(set, self._said)}")
 
     def when_matched_update_all(self, condition: str | None = None) -> Self:
         """Give all columns the values of the source, which has them all."""
@@ -51,7 +53,8 @@ class Merge:
 
     def when_not_matched_insert(self, values: Mapping[str, str], condition: str | None = None) -> Self:
         """Insert a row for rows of the source that meet none; columns that are not named are null."""
-        names, given = ", ".join(quoted(name) for name in values), ", ".join(f"({each})" for each in values.values())
+        names = ", ".join(quoted(name) for name in values)
+        given = ", ".join(f"({self._said(each)})" for each in values.values())
         return self._add("NOT MATCHED", condition, f"INSERT ({names}) VALUES ({given})")
 
     def when_not_matched_insert_all(self, condition: str | None = None) -> Self:
@@ -60,7 +63,7 @@ class Merge:
 
     def when_not_matched_by_source_update(self, set: Mapping[str, str], condition: str | None = None) -> Self:
         """Give columns of rows that no row of the source meets other values."""
-        return self._add("NOT MATCHED BY SOURCE", condition, f"UPDATE SET {assigned(set)}")
+        return self._add("NOT MATCHED BY SOURCE", condition, f"UPDATE SET {assigned(set, self._said)}")
 
     def when_not_matched_by_source_delete(self, condition: str | None = None) -> Self:
         """Delete rows that no row of the source meets."""
@@ -82,12 +85,17 @@ class Merge:
             )
 
     def _add(self, of: str, condition: str | None, then: str) -> Self:
-        self._clauses.append(f"WHEN {of}{'' if condition is None else f' AND ({condition})'} THEN {then}")
+        also = "" if condition is None else f" AND ({self._said(condition)})"
+        self._clauses.append(f"WHEN {of}{also} THEN {then}")
         return self
 
+    def _said(self, expression: str) -> str:
+        """An expression of the caller, with the values of its variables. Names of the table have none."""
+        return substituted(self._source.sparkSession, expression)
 
-def assigned(values: Mapping[str, str]) -> str:
-    """The assignments of an UPDATE. Raises ``InvalidArgument`` for none."""
+
+def assigned(values: Mapping[str, str], said: Callable[[str], str]) -> str:
+    """The assignments of an UPDATE, whose values ``said`` makes ready. Raises ``InvalidArgument`` for none."""
     if not values:
         raise InvalidArgument("an update sets at least one column")
-    return ", ".join(f"{quoted(*name.split('.'))} = {value}" for name, value in values.items())
+    return ", ".join(f"{quoted(*name.split('.'))} = {said(value)}" for name, value in values.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from icefield import Catalog, Table, load_catalog
@@ -30,6 +31,7 @@ from icefield_spark.quoting import quoted
 from icefield_spark.roads.choosing import checked_road
 from icefield_spark.roads.write_job import write_rows
 from icefield_spark.row_level import Target, delete_where, replace_where
+from icefield_spark.running import substituted
 from icefield_spark.sql import Statements
 from icefield_spark.streaming.epochs import Epoch, written_once
 from icefield_spark.types import from_spark_schema
@@ -364,8 +366,10 @@ class IcefieldSession:
         ``set`` maps names of columns, dotted for nested fields, to expressions of Spark's SQL, and ``where`` is a
         condition of Spark's SQL; None is all rows. Raises ``InvalidArgument`` for a column that is not there.
         """
-        condition = "" if where is None else f" WHERE {where}"
-        self.sql(f"UPDATE {self._named(identifier, branch)} SET {assigned(set)}{condition}")
+        said = partial(substituted, self.spark)
+        condition = "" if where is None else f" WHERE {said(where)}"
+        statement = f"UPDATE {self._named(identifier, branch)} SET {assigned(set, said)}{condition}"
+        self._statements.run(self.spark, statement, variables=False)
         return self.catalog.load_table(identifier)
 
     def merge(self, frame: DataFrame, identifier: str, on: str | Sequence[str], *, branch: str = MAIN_BRANCH) -> Merge:
@@ -374,7 +378,7 @@ class IcefieldSession:
         ``on``: columns of the key that both have, or a condition over ``target`` and ``source``. Its ``commit`` runs
         it.
         """
-        return Merge(self._statements.run, self._named(identifier, branch), frame, on)
+        return Merge(partial(self._statements.run, variables=False), self._named(identifier, branch), frame, on)
 
     def upsert(
         self,

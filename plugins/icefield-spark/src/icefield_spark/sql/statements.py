@@ -58,10 +58,13 @@ class Statements:
         self._write = write
         self._namespace: tuple[str, ...] = ()
 
-    def run(self, spark: SparkSession, string: str) -> DataFrame:
-        """Run one statement in a session, whose views it may name: the frame of what it gives."""
+    def run(self, spark: SparkSession, string: str, *, variables: bool = True) -> DataFrame:
+        """Run one statement in a session, whose views it may name: the frame of what it gives.
+
+        ``variables``: Spark's ``${...}`` stand for their values, and are no part of a name.
+        """
         try:
-            return self._run(spark, substituted(spark, string))
+            return self._run(spark, substituted(spark, string) if variables else string)
         except RecursionError:
             raise _too_deep(string) from None
         except Py4JJavaError as error:
