@@ -49,6 +49,7 @@ from broken_file_formats.reading import (
 from broken_file_formats.writing import (
     AppendsNothing,
     AppendsToAnything,
+    CountsNoFlushedBytes,
     IgnoresTheOffsetsOfSlices,
     LosesTheLastBatch,
     PublishesBeforeTheEnd,
@@ -89,6 +90,7 @@ BROKEN = {
     CountsRowsTwice: "test_metrics_are_true",
     TellsNanForABound: "test_a_nan_is_no_bound",
     TellsAWrongSize: "test_the_size_is_that_of_the_file",
+    CountsNoFlushedBytes: "test_the_size_counts_every_block_flush_and_key",
     PublishesWhatIsAborted: "test_an_aborted_file_is_never_seen",
     TakesDamageForAnEmptyFile: "test_damage_gets_one_typed_error",
     RaisesItsOwnErrors: "test_damage_gets_one_typed_error",

@@ -50,6 +50,18 @@ class TellsAWrongSize(Right):
             return replace(written, size=written.size - 1)
 
 
+class CountsNoFlushedBytes(Right):
+    class writer(Writer):
+        flushed = False
+
+        def flush(self) -> None:
+            self.flushed = True
+
+        def close(self) -> WrittenFile:
+            written = self.inner.close()
+            return replace(written, size=written.size - self.flushed)
+
+
 class PublishesWhatIsAborted(Right):
     class writer(Writer):
         def abort(self) -> None:

@@ -9,11 +9,12 @@ import pytest
 from icefield import Schema
 from icefield.abc import Committed, Conflict, Pointer, Proposal
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.errors import CommitStateUnknown, StorageError
+from icefield.errors import AccessDenied, CommitStateUnknown, StorageError
 from icefield.metadata import (
     TableMetadata,
     apply_updates,
     decode_metadata,
+    encode_metadata,
     new_table_metadata,
     with_metadata_log,
 )
@@ -166,15 +167,43 @@ def test_an_error_that_comes_after_the_swap_costs_no_file_and_is_no_failure(erro
     assert decode_metadata(data, outcome.pointer.location).properties["mine"] == "1"
 
 
-def test_an_error_after_which_the_pointer_cannot_be_read_costs_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+ERRORS = [KeyError("bug"), StorageError("reset", retryable=True), StorageError("bad"), AccessDenied("no")]
+
+
+@pytest.mark.parametrize("swaps", [True, False])
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
+def test_an_error_after_which_the_pointer_cannot_be_read_costs_no_file(
+    error: Exception, swaps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     strategy, changed, created = made()
-    strategy.error = KeyError("bug")
+    strategy.error, strategy.swaps = error, swaps
 
     def refuse() -> str | None:
         raise StorageError("down", retryable=True)
 
     monkeypatch.setattr(strategy, "read_pointer", refuse)
-    with pytest.raises(CommitStateUnknown):
+    with pytest.raises(CommitStateUnknown) as unknown:
         strategy.commit(created.pointer, Proposal(changed))
+    assert unknown.value.__cause__ is error
     assert strategy.pointer is not None
     strategy.file_system.stat(strategy.pointer)
+    assert len(list(strategy.file_system.list_files(strategy.location))) == 2
+
+
+def test_an_error_after_which_the_log_no_longer_reaches_the_base_is_no_failure() -> None:
+    strategy, changed, created = made()
+
+    class Overtaken(Interrupted):
+        def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
+            # The swap happens, and so many commits follow that the log begins after ours.
+            later = f"{strategy.location}/metadata/00009-{uuid4()}.metadata.json"
+            with self.file_system.open_output(later) as sink:
+                sink.write(encode_metadata(proposal.metadata))
+            self.pointer = later
+            raise StorageError("reset")
+
+    overtaken = Overtaken(strategy.table, strategy.location, strategy.file_system)
+    overtaken.pointer = strategy.pointer
+    with pytest.raises(CommitStateUnknown):
+        overtaken.commit(created.pointer, Proposal(changed))
+    assert len(list(strategy.file_system.list_files(strategy.location))) == 3

@@ -98,6 +98,7 @@ SCHEMAS: Final[ItemCodec[Schema]] = register(
         encode=lambda schema: _encode(schema_to_json(schema)),
         decode=_decode_schema,
         rewrite=lambda key: key.schema_id is None,
+        content=lambda schema: schema,  # its id is no part of its equality
     )
 )
 PARTITION_SPECS: Final[ItemCodec[PartitionSpec]] = register(
@@ -108,6 +109,7 @@ PARTITION_SPECS: Final[ItemCodec[PartitionSpec]] = register(
         encode=lambda spec: _encode(spec_to_json(spec)),
         decode=_decode_spec,
         rewrite=_lacks_field_ids,
+        content=attrgetter("definition"),
     )
 )
 SORT_ORDERS: Final[ItemCodec[SortOrder]] = register(
@@ -117,6 +119,7 @@ SORT_ORDERS: Final[ItemCodec[SortOrder]] = register(
         attrgetter("order_id"),
         encode=lambda order: _encode(sort_order_to_json(order)),
         decode=_decode_order,
+        content=attrgetter("fields"),
     )
 )
 SNAPSHOTS: Final[ItemCodec[Snapshot]] = register(

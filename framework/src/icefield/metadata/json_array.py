@@ -9,7 +9,7 @@ does not know.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -39,7 +39,7 @@ class ItemCodec(Generic[T]):
 
     ``record`` decodes the light record of an element, with its id, that is read of every element when metadata is
     loaded; where ``decode`` is None that record is the element itself. ``rewrite`` states by the record whether an
-    element must be written in another form than it came in.
+    element must be written in another form than it came in. ``content`` is an element without its id.
     """
 
     name: str
@@ -49,22 +49,33 @@ class ItemCodec(Generic[T]):
     decode: Callable[[_Text], T] | None = None
     rewrite: Callable[[Any], bool] | None = None
     unique: bool = True
+    content: Callable[[T], Hashable] | None = None
 
 
 class JsonArray(Sequence[T]):
     """An immutable sequence of elements that are decoded when they are asked for."""
 
-    __slots__ = ("_base", "_codec", "_items", "_location", "_parts", "_positions", "_records", "_tail")
+    __slots__ = (
+        *("_base", "_codec", "_contents", "_highest", "_items", "_location"),
+        *("_parts", "_positions", "_records", "_tail"),
+    )
 
-    def __init__(self, codec: ItemCodec[T], string: _Text = b"[]", location: str = "", tail: tuple[bytes, ...] = ()):
+    def __init__(self, codec: ItemCodec[T], string: _Text = b"[]", location: str = "", tail: Iterable[bytes] = ()):
         self._codec = codec
         self._base = string
         self._location = location
-        self._tail = tail
+        self._tail = list(tail)
         self._parts: list[_Text] | None = None
         self._records: list[Any] | None = None
         self._positions: dict[Any, int] | None = None
+        self._contents: dict[Hashable, int] | None = None
+        self._highest: int | None = None
         self._items: dict[int, T] = {}
+
+    @property
+    def name(self) -> str:
+        """The key of the array in the JSON of the metadata."""
+        return self._codec.name
 
     @classmethod
     def of(cls, codec: ItemCodec[T], items: Iterable[T]) -> JsonArray[T]:
@@ -104,22 +115,60 @@ class JsonArray(Sequence[T]):
         position = self.positions.get(identity)
         return None if position is None else self[position]
 
+    def alike(self, item: T) -> T | None:
+        """The first element that differs from another one in nothing but its id, or None."""
+        content = self._codec.content
+        assert content is not None, f"elements of '{self._codec.name}' are told apart by their ids alone"
+        if self._contents is None:
+            found: dict[Hashable, int] = {}
+            for position, each in enumerate(self):
+                found.setdefault(content(each), position)
+            self._contents = found
+        first = self._contents.get(content(item))
+        return None if first is None else self[first]
+
+    def next_id(self) -> int:
+        """The number above all ids, or 0; for arrays whose ids are numbers."""
+        if self._highest is None:
+            self._highest = max(self.positions, default=-1)
+        return self._highest + 1
+
     def extended(self, items: Iterable[T]) -> JsonArray[T]:
         """A new array with elements at its end. What was there is shared. Raises ``InvalidArgument``."""
+        result = JsonArray(self._codec, self._base, self._location, self._tail)
+        result._items = self._items.copy()
+        result._parts = None if self._parts is None else self._parts.copy()
+        result._records = None if self._records is None else self._records.copy()
+        result._positions = None if self._positions is None else self._positions.copy()
+        result._contents = None if self._contents is None else self._contents.copy()
+        result._highest = self._highest
+        result.grow(items)
+        return result
+
+    def grow(self, items: Iterable[T]) -> None:
+        """Add elements to the end of this very array, which its maker has not yet shown to anybody else."""
         added = list(items)
-        result = JsonArray(self._codec, self._base, self._location, (*self._tail, *map(self._encode, added)))
+        strings = list(map(self._encode, added))
         start = len(self)
-        result._items = {**self._items, **{start + i: item for i, item in enumerate(added)}}
+        self._tail += strings
+        self._items.update(enumerate(added, start))
+        if self._parts is not None:
+            self._parts += strings
         if self._records is not None:
             # Elements answer to the attributes of their records, so they stand in for them.
-            result._records = [*self._records, *added]
+            self._records += added
         if self._positions is not None:
-            identify = self._codec.identify
-            result._positions = {**self._positions, **{identify(item): start + i for i, item in enumerate(added)}}
-        return result
+            self._positions.update(zip(map(self._codec.identify, added), count(start)))
+        if self._highest is not None:
+            self._highest = max((self._highest, *map(self._codec.identify, added)))
+        if self._contents is not None and self._codec.content is not None:
+            for position, content in enumerate(map(self._codec.content, added), start):
+                self._contents.setdefault(content, position)
 
     def without(self, identities: Collection[Any]) -> JsonArray[T]:
         """A new array without the elements that have one of these ids."""
+        if self.positions.keys().isdisjoint(identities):
+            return self
         identify = self._codec.identify
         return self.kept([i for i, record in enumerate(self.records) if identify(record) not in identities])
 

@@ -8,7 +8,7 @@ its default and refuse a value of the wrong form with an error that names the pr
 # ruff: noqa: E501 -- the table reads best with one property a line
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -350,12 +350,6 @@ def columns_with(properties: Mapping[str, str], declared: Property) -> dict[str,
     return {
         name[len(prefix) :]: declared.parse(string) for name, string in properties.items() if name.startswith(prefix)
     }
-
-
-def without_properties(properties: Mapping[str, str], names: Iterable[str]) -> FrozenDict[str, str]:
-    """The properties without some of them; a name that is not there is no error."""
-    gone = frozenset(names)
-    return FrozenDict({name: value for name, value in properties.items() if name not in gone})
 
 
 def _required(properties: Mapping[str, str], declared: Property, column: str) -> Any:

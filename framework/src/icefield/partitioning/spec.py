@@ -101,8 +101,12 @@ class PartitionSpec:
 
     def compatible_with(self, other: PartitionSpec) -> bool:
         """Whether both group rows alike under the same names; ids do not matter."""
-        mine = [field.definition for field in self.fields]
-        return mine == [field.definition for field in other.fields]
+        return self.definition == other.definition
+
+    @property
+    def definition(self) -> tuple[tuple[tuple[int, ...], Transform, str], ...]:
+        """What makes two specs the same, whatever their ids."""
+        return tuple(field.definition for field in self.fields)
 
     def fields_by_source(self, source_id: int) -> tuple[PartitionField, ...]:
         """The fields that this version can compute from that column."""

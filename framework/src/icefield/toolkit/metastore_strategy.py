@@ -154,14 +154,15 @@ class MetastoreStrategy(CommitStrategy):
         """What an error of ``swap_pointer`` leaves: it says that nothing changed, and that is looked at.
 
         A subclass that is wrong about it, such as by a lock that cannot be released after the swap, must cost neither
-        the commit nor the file that the pointer names.
+        the commit nor the file that the pointer names. Raises ``CommitStateUnknown`` where the look fails, too.
         """
         try:
             moved = self.__pointer() != (None if base is None else base.location)
-            happened = moved and ours in self.__chain()
+            chain = self.__chain() if moved else []
         except Exception:
-            if isinstance(error, IcefieldError):
-                raise error from None
+            raise self.__unknown(ours) from error
+        happened = ours in chain
+        if moved and not happened and not _rules_out(chain, base):
             raise self.__unknown(ours) from error
         if not happened:
             delete_quietly(self.file_system, ours)
@@ -177,10 +178,7 @@ class MetastoreStrategy(CommitStrategy):
             chain = []
         if ours in chain:
             return Committed(Pointer(ours, version))
-        # Only what came right after the base proves that our swap is impossible: with an unmoved pointer it may still
-        # happen, and from a log that no longer reaches back to the base it may have been dropped.
-        followed = base is not None and base.location in chain[:-1]
-        if not followed and not (base is None and chain):
+        if not _rules_out(chain, base):
             raise self.__unknown(ours) from lost
         delete_quietly(self.file_system, ours)
         return Conflict()
@@ -225,6 +223,15 @@ class MetastoreStrategy(CommitStrategy):
                 delete_quietly(self.file_system, location)
         except Exception as error:
             _log.warning("old metadata files of '%s' were not deleted: %s", ".".join(self.table), type(error).__name__)
+
+
+def _rules_out(chain: list[str], base: Pointer | None) -> bool:
+    """Whether versions, of which none is ours, prove that our swap on a base did not and cannot happen.
+
+    Only a version right after the base proves it. With an unmoved pointer the swap may still happen, and from a log
+    that no longer reaches back to the base it may have been dropped.
+    """
+    return bool(chain) if base is None else base.location in chain[:-1]
 
 
 def _log_of(metadata: TableMetadata) -> list[str]:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from icefield.abc import CurrentView, TableName, ViewProposal
-from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError
+from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError, StorageError
 from icefield.metadata import decode_view_metadata, encode_view_metadata
 from icefield.metadata.file_names import (
     metadata_folder,
@@ -79,13 +79,29 @@ class MetastoreViews(ABC):
             swapped = self.swap_pointer(view, None if base is None else base.location, location)
         except OutcomeUnknown as lost:
             swapped = self.__settled(view, location, lost)
-        except IcefieldError:
-            delete_quietly(system, location)
-            raise
+        except Exception as error:  # not an interrupt: it may strike after the swap, and then nothing may be deleted
+            if not self.__happened(view, base, location, error):
+                delete_quietly(system, location)
+                raise
+            swapped = True
         if not swapped:
             delete_quietly(system, location)
             return None
         return CurrentView(location, metadata)
+
+    def __happened(self, view: TableName, base: CurrentView | None, ours: str, error: Exception) -> bool:
+        """Whether a swap that ended in an error was made. The error says that it was not, and that is looked at."""
+        try:
+            current = self.read_pointer(view)
+        except Exception:
+            raise self.__unknown(view, ours) from error
+        if current == ours:
+            _log.warning("view '%s' is committed, though the swap ended in %s", ".".join(view), type(error).__name__)
+            return True
+        is_answer = isinstance(error, IcefieldError) and not isinstance(error, StorageError)
+        if not is_answer and current != (None if base is None else base.location):  # ours may be among those before it
+            raise self.__unknown(view, ours) from error
+        return False
 
     def __settled(self, view: TableName, ours: str, lost: Exception) -> bool:
         """Find out by looking: only our own location proves anything, since the swap may come yet."""
@@ -94,9 +110,12 @@ class MetastoreViews(ABC):
                 return True
         except Exception as error:
             _log.warning("view '%s' cannot be looked at: %s", ".".join(view), type(error).__name__)
-        raise CommitStateUnknown(
+        raise self.__unknown(view, ours) from lost
+
+    def __unknown(self, view: TableName, ours: str) -> CommitStateUnknown:
+        return CommitStateUnknown(
             f"the reply to committing view {'.'.join(view)} was lost and the catalog does not say yet whether it "
             f"happened; no file was deleted, {ours} among them: load the view again and look for the change",
             view=view,
             location=ours,
-        ) from lost
+        )

@@ -34,8 +34,9 @@ class MetadataBuilder:
         ``UnsupportedFeature``.
         """
         before = self._result
-        for update in updates:
-            self._result = update.apply(self._result, self._change)
+        with self._change.drafting():
+            for update in updates:
+                self._result = update.apply(self._result, self._change)
         base = self._change.base
         if self._result is base:
             return base

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
+from icefield.metadata.json_array import JsonArray
+from icefield.metadata.properties import FrozenDict
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.schema import Schema
+
+T = TypeVar("T")
+Draft = TypeVar("Draft")
 
 LAST_ADDED = -1
 """As an id of a schema, spec or sort order: the one that was added last in the same change."""
@@ -14,18 +21,20 @@ LAST_ADDED = -1
 
 @dataclass(slots=True)
 class LastAdded:
-    """The ids that one change gave to schemas, specs, orders or versions, and the one that -1 stands for.
+    """The ids that one change gave to schemas, specs, orders or versions, the lowest, and the one that -1 stands for.
 
     As in the builders of Iceberg's Java library, an update that adds nothing new leaves -1 without a meaning: services
     that are built on it refuse the change.
     """
 
+    first: int | None = None
     last: int | None = None
     added: set[int] = field(default_factory=set)
 
     def add(self, id_: int) -> None:
         """Note that one was added."""
         self.last = id_
+        self.first = id_ if self.first is None else min(self.first, id_)
         self.added.add(id_)
 
     def found(self, id_: int, *, after_any: bool = False) -> None:
@@ -53,6 +62,54 @@ class Change:
     specs: LastAdded = field(default_factory=LastAdded)
     orders: LastAdded = field(default_factory=LastAdded)
     adds_snapshot: bool = False
+    _drafts: dict[str, Any] | None = None
+    """The last array or mapping of each name that the updates made; None where none may be changed in place."""
+
+    @contextmanager
+    def drafting(self) -> Iterator[None]:
+        """Let updates change in place whatever earlier ones have made, so that n of them cost no more than n.
+
+        Nobody else may have seen the metadata between two updates.
+        """
+        self._drafts = {}
+        try:
+            yield
+        finally:
+            self._drafts = None
+
+    def extended(self, array: JsonArray[T], item: T) -> JsonArray[T]:
+        """An array with an element at its end."""
+        if not self._is_draft(array.name, array):
+            return self._draft(array.name, array.extended([item]))
+        array.grow([item])
+        return array
+
+    def updated(self, name: str, mapping: Mapping[str, T], entries: Mapping[str, T]) -> Mapping[str, T]:
+        """The mapping of that name with more entries, or others."""
+        result = self._own(name, mapping)
+        dict.update(result, entries)
+        return result
+
+    def without(self, name: str, mapping: Mapping[str, T], keys: Iterable[str]) -> Mapping[str, T]:
+        """The mapping of that name without some entries; one that is not there is no error."""
+        result = self._own(name, mapping)
+        for key in keys:
+            dict.pop(result, key, None)
+        return result
+
+    def _own(self, name: str, mapping: Mapping[str, T]) -> FrozenDict[str, T]:
+        if self._is_draft(name, mapping):
+            assert isinstance(mapping, FrozenDict)
+            return mapping
+        return self._draft(name, FrozenDict(mapping))
+
+    def _is_draft(self, name: str, made: object) -> bool:
+        return self._drafts is not None and self._drafts.get(name) is made
+
+    def _draft(self, name: str, made: Draft) -> Draft:
+        if self._drafts is not None:
+            self._drafts[name] = made
+        return made
 
 
 @runtime_checkable
@@ -72,8 +129,8 @@ class TableUpdate(Protocol):
 
 def bound_to(metadata: TableMetadata, change: Change) -> Schema:
     """The schema that a new spec or sort order is made for: the current one, or the first of a new table."""
-    first = min(change.schemas.added, default=metadata.current_schema_id)
-    return metadata.schema_by_id(first if metadata.current_schema_id < 0 else metadata.current_schema_id)
+    first, current = change.schemas.first, metadata.current_schema_id
+    return metadata.schema_by_id(first if current < 0 and first is not None else current)
 
 
 def nothing_added(what: str, metadata: TableMetadata) -> str:

@@ -23,7 +23,7 @@ class AddEncryptionKey:
             raise InvalidArgument(f"table {metadata.location} must be upgraded to format version 3 to hold keys")
         known = metadata.encryption_keys.find(self.encryption_key.key_id)
         if known is None:
-            return replace(metadata, encryption_keys=metadata.encryption_keys.extended([self.encryption_key]))
+            return replace(metadata, encryption_keys=change.extended(metadata.encryption_keys, self.encryption_key))
         if known != self.encryption_key:
             raise InvalidArgument(f"the table has another encryption key '{known.key_id}' already")
         return metadata

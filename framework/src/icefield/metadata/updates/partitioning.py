@@ -30,18 +30,18 @@ class AddPartitionSpec:
         change.specs.add(added.spec_id)
         return replace(
             metadata,
-            partition_specs=metadata.partition_specs.extended([added]),
+            partition_specs=change.extended(metadata.partition_specs, added),
             last_partition_id=max(metadata.last_partition_id, added.last_assigned_field_id),
         )
 
     def known_to(self, metadata: TableMetadata) -> PartitionSpec | None:
         """The equivalent spec that the table has."""
-        return next((spec for spec in metadata.partition_specs if spec.compatible_with(self.spec)), None)
+        return metadata.partition_specs.alike(self.spec)
 
     @staticmethod
     def next_id(metadata: TableMetadata) -> int:
         """The id that the next spec gets."""
-        return max(metadata.partition_specs.positions, default=-1) + 1
+        return metadata.partition_specs.next_id()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icefield.errors import InvalidArgument
-from icefield.metadata.properties import FrozenDict
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import Change
@@ -30,7 +29,7 @@ class SetSnapshotRef:
             raise InvalidArgument("'main' must be a branch, and never expires")
         if metadata.refs.get(name) == ref:
             return metadata
-        changed = replace(metadata, refs=FrozenDict({**metadata.refs, name: ref}))
+        changed = replace(metadata, refs=change.updated("refs", metadata.refs, {name: ref}))
         return replace(changed, current_snapshot_id=ref.snapshot_id) if name == MAIN_BRANCH else changed
 
 
@@ -44,8 +43,7 @@ class RemoveSnapshotRef:
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
         if self.name not in metadata.refs:
             return metadata
-        left = FrozenDict({name: ref for name, ref in metadata.refs.items() if name != self.name})
-        changed = replace(metadata, refs=left)
+        changed = replace(metadata, refs=change.without("refs", metadata.refs, [self.name]))
         if self.name != MAIN_BRANCH:
             return changed
         # A change that ends like this empties the log: see ``MetadataBuilder``.

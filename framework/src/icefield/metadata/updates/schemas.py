@@ -35,16 +35,16 @@ class AddSchema:
             return metadata if highest == metadata.last_column_id else replace(metadata, last_column_id=highest)
         added = self.schema.with_schema_id(self.next_id(metadata))
         change.schemas.add(added.schema_id)
-        return replace(metadata, schemas=metadata.schemas.extended([added]), last_column_id=highest)
+        return replace(metadata, schemas=change.extended(metadata.schemas, added), last_column_id=highest)
 
     def known_to(self, metadata: TableMetadata) -> Schema | None:
         """The identical schema that the table has."""
-        return next((schema for schema in metadata.schemas if schema == self.schema), None)
+        return metadata.schemas.alike(self.schema)
 
     @staticmethod
     def next_id(metadata: TableMetadata) -> int:
         """The id that the next schema gets."""
-        return max(metadata.schemas.positions, default=-1) + 1
+        return metadata.schemas.next_id()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class AddSnapshot:
         change.timestamp_ms = max(change.timestamp_ms, snapshot.timestamp_ms)
         return replace(
             metadata,
-            snapshots=metadata.snapshots.extended([snapshot]),
+            snapshots=change.extended(metadata.snapshots, snapshot),
             last_sequence_number=max(metadata.last_sequence_number, snapshot.sequence_number),
             next_row_id=metadata.next_row_id if metadata.format_version < 3 else _row_ids_end(snapshot),
         )

@@ -27,19 +27,18 @@ class AddSortOrder:
         validate_order(self.sort_order, bound_to(metadata, change))
         added = SortOrder(*self.sort_order.fields, order_id=self.next_id(metadata))
         change.orders.add(added.order_id)
-        return replace(metadata, sort_orders=metadata.sort_orders.extended([added]))
+        return replace(metadata, sort_orders=change.extended(metadata.sort_orders, added))
 
     def known_to(self, metadata: TableMetadata) -> SortOrder | None:
         """The identical order that the table has."""
-        return next((order for order in metadata.sort_orders if order.same_as(self.sort_order)), None)
+        return metadata.sort_orders.alike(self.sort_order)
 
     def next_id(self, metadata: TableMetadata) -> int:
         """The id that the order gets as the next one."""
         if not self.sort_order.fields:
             return UNSORTED_ORDER_ID
         # 0 is kept for the order without fields, also where no such order is stored.
-        highest: int = max((*metadata.sort_orders.positions, UNSORTED_ORDER_ID))
-        return highest + 1
+        return max(metadata.sort_orders.next_id(), UNSORTED_ORDER_ID + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class SetStatistics:
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
         _check_snapshot(metadata, self.statistics.snapshot_id)
         others = metadata.statistics.without({self.statistics.snapshot_id})
-        return replace(metadata, statistics=others.extended([self.statistics]))
+        return replace(metadata, statistics=change.extended(others, self.statistics))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SetPartitionStatistics:
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
         _check_snapshot(metadata, self.partition_statistics.snapshot_id)
         others = metadata.partition_statistics.without({self.partition_statistics.snapshot_id})
-        return replace(metadata, partition_statistics=others.extended([self.partition_statistics]))
+        return replace(metadata, partition_statistics=change.extended(others, self.partition_statistics))
 
 
 @dataclass(frozen=True, slots=True)

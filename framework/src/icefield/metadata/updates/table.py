@@ -15,7 +15,6 @@ from icefield.metadata.properties import (
     FrozenDict,
     check_properties,
     check_property_name,
-    without_properties,
 )
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import Change
@@ -107,7 +106,7 @@ class SetProperties:
             metadata = UpgradeFormatVersion(int(version)).apply(metadata, change)
         if all(metadata.properties.get(name) == value for name, value in updates.items()):
             return metadata
-        return replace(metadata, properties=FrozenDict({**metadata.properties, **updates}))
+        return replace(metadata, properties=change.updated("properties", metadata.properties, updates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,4 +125,4 @@ class RemoveProperties:
             return metadata
         if ENCRYPTION_KEY_ID.name in self.removals and ENCRYPTION_KEY_ID.name in metadata.properties:
             check_property_name(ENCRYPTION_KEY_ID.name)
-        return replace(metadata, properties=without_properties(metadata.properties, self.removals))
+        return replace(metadata, properties=change.without("properties", metadata.properties, self.removals))

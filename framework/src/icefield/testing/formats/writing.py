@@ -97,6 +97,19 @@ class WritingChecks(FormatChecks):
             location, written = self.write(file_format, *flat_table(rows))
             assert written.size == MemoryFileSystem().stat(location).size
 
+    def test_the_size_counts_every_block_flush_and_key(self, file_format: FileFormat) -> None:
+        """If this fails, ``WrittenFile.size`` leaves out a flushed block or the key-value metadata."""
+        schema, table = flat_table(3_000)
+        location = fresh()
+        sink = MemoryFileSystem().open_output(location)
+        given = {"key": "x" * 10_000}
+        with file_format.open_writer(sink, schema, properties=self.small_blocks, metadata=given) as writer:
+            for batch in table.to_batches(max_chunksize=700):
+                writer.write(batch)
+                writer.flush()
+            written = writer.close()
+        assert written.size == MemoryFileSystem().stat(location).size == len(MemoryFileSystem.files[location][0])
+
     def test_the_estimated_size_grows_with_what_is_written(self, file_format: FileFormat) -> None:
         """If this fails, files never roll to the next, or at each batch."""
         schema, table = flat_table(50_000)

@@ -1,0 +1,113 @@
+"""Many updates in one change: the result is that of single steps, and no metadata that was handed out changes."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from icefield.metadata import TableMetadata, encode_metadata
+from icefield.metadata.entries import StatisticsFile
+from icefield.metadata.refs import SnapshotRef, branch, tag
+from icefield.metadata.updates import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSnapshot,
+    AddSortOrder,
+    MetadataBuilder,
+    RemoveProperties,
+    RemoveSchemas,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    RemoveStatistics,
+    SetProperties,
+    SetSnapshotRef,
+    SetStatistics,
+    TableUpdate,
+    apply_updates,
+)
+from icefield.metadata.updates.base import Change
+from icefield.partitioning import PartitionField, PartitionSpec, SortField, SortOrder
+from icefield.schema import Schema
+from icefield.types import NestedField, StringType
+from metadata_examples import NOW_MS, new_table, snapshot_for
+
+NUMBERS = st.integers(1, 4)
+NAMES = st.sampled_from(["a", "b", "c"])
+BASE = new_table(2)
+
+
+def wider(number: int) -> Schema:
+    return Schema(*BASE.schema().fields, NestedField(90, f"n{number}", StringType()))
+
+
+def spec(number: int) -> PartitionSpec:
+    return PartitionSpec(PartitionField(1, 1000, f"bucket[{number}]", f"b{number}"))
+
+
+def order(number: int) -> SortOrder:
+    return SortOrder(SortField(1, f"bucket[{number}]"), order_id=1)
+
+
+def snapshot(number: int) -> AddSnapshot:
+    return AddSnapshot(snapshot_for(BASE, number, sequence_number=number, timestamp_ms=NOW_MS))
+
+
+def moved(name: str, ref: SnapshotRef) -> SetSnapshotRef:
+    return SetSnapshotRef(name, ref)
+
+
+UPDATES: st.SearchStrategy[TableUpdate] = st.one_of(
+    st.builds(AddSchema, NUMBERS.map(wider)),
+    st.builds(AddPartitionSpec, NUMBERS.map(spec)),
+    st.builds(AddSortOrder, NUMBERS.map(order)),
+    NUMBERS.map(snapshot),
+    st.builds(moved, NAMES, st.one_of(NUMBERS.map(branch), NUMBERS.map(tag))),
+    st.builds(RemoveSnapshotRef, NAMES),
+    st.builds(RemoveSnapshots, st.sets(NUMBERS)),
+    st.builds(RemoveSchemas, st.sets(NUMBERS)),
+    st.builds(lambda number: SetStatistics(StatisticsFile(number, f"s3://{number}", 1, 1, ())), NUMBERS),
+    st.builds(RemoveStatistics, NUMBERS),
+    st.builds(SetProperties, st.dictionaries(NAMES, NAMES)),
+    st.builds(RemoveProperties, st.lists(NAMES)),
+)
+
+
+def valid(updates: list[TableUpdate]) -> tuple[list[TableUpdate], TableMetadata]:
+    """The updates that can be applied, and the metadata after each was applied to metadata that was handed out."""
+    taken: list[TableUpdate] = []
+    change, metadata = Change(base=BASE, timestamp_ms=NOW_MS), BASE
+    for update in updates:
+        try:
+            before, string = metadata, encode_metadata(metadata)
+            metadata = update.apply(metadata, change)
+            taken.append(update)
+            assert encode_metadata(before) == string
+        except ValueError:
+            continue
+    return taken, metadata
+
+
+@settings(max_examples=300)
+@given(st.lists(UPDATES, max_size=25))
+def test_many_updates_at_once_give_what_single_ones_give(updates: list[TableUpdate]) -> None:
+    taken, alone = valid(updates)
+    together = apply_updates(BASE, taken, now_ms=NOW_MS)
+    for name in ("schemas", "partition_specs", "sort_orders", "snapshots", "statistics"):
+        found, wanted = getattr(together, name), getattr(alone, name)
+        assert list(found) == list(wanted)
+        assert found.raw() == wanted.raw()
+        assert found.positions == wanted.positions
+    assert list(together.refs.items()) == list(alone.refs.items())
+    assert list(together.properties.items()) == list(alone.properties.items())
+
+
+@settings(max_examples=150)
+@given(st.lists(st.lists(UPDATES, max_size=4), max_size=6))
+def test_metadata_between_two_steps_of_a_change_stays_as_it_is(steps: list[list[TableUpdate]]) -> None:
+    builder = MetadataBuilder(BASE, now_ms=NOW_MS)
+    seen: list[tuple[TableMetadata, bytes]] = [(BASE, encode_metadata(BASE))]
+    for step in steps:
+        try:
+            metadata = builder.apply(step)
+        except ValueError:
+            break
+        seen.append((metadata, encode_metadata(metadata)))
+    for metadata, string in seen:
+        assert encode_metadata(metadata) == string
