@@ -139,10 +139,13 @@ class LocationLife:
         """A location that is free, another table's, in one, around one, or shared."""
         tables = [*self.judge.tables()]
         there = self.random.choice(tables).location() if tables else f"{self.files.root}/x"
+        around = there.rpartition("/")[0]
+        if not around.startswith(self.files.root):  # files are looked for below the root alone
+            around = there
         return self.random.choice(
             [
                 None, None, None, f"{self.files.root}/loc{self.random.randrange(3)}", there, f"{there}/",
-                f"{there}/data", f"{there}/data/inner", f"{there}/inner", f"{there}/metadata", there.rpartition("/")[0],
+                f"{there}/data", f"{there}/data/inner", f"{there}/inner", f"{there}/metadata", around,
             ]
         )  # fmt: skip
 
