@@ -134,6 +134,40 @@ def test_a_table_that_is_registered_twice_keeps_its_files_until_one_name_is_drop
     catalog.drop_table(name, purge=True)
 
 
+def test_a_commit_under_one_name_keeps_the_metadata_file_of_the_other_name(catalog):
+    freeing = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
+    table = catalog.create_table("db.t", SCHEMA, properties=freeing)
+    table.append(rows(1))
+    with pytest.warns(LocationWarning, match="registered twice"):
+        copy = catalog.register_table("db.copy", table.metadata_location)
+    for value in (2, 3, 4):
+        copy.append(rows(value))
+    assert (ids(catalog, "db.t"), ids(catalog, "db.copy")) == ([1], [1, 2, 3, 4])
+    catalog.drop_table("db.t")
+    for value in (5, 6):
+        copy.append(rows(value))
+    assert len(copy.inspect.metadata_log_entries()) == 2
+    assert ids(catalog, "db.copy") == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_files_of_a_table_that_writes_below_anothers_location_stay(catalog, tmp_path, stated):
+    shared = f"file://{tmp_path}/shared"
+    victim = catalog.create_table("db.victim", SCHEMA, properties={"write.data.path": shared})
+    victim.append(rows(41, 42))
+    around = {"write.data.path": shared} if stated else {}
+    table = catalog.create_table("db.t", SCHEMA, location=f"file://{tmp_path}", properties=around)
+    files = victim.inspect.files()["file_path"].to_pylist()
+    if stated:  # later nobody could tell the files of the two tables apart
+        with pytest.raises(InvalidArgument, match="other tables may use"):
+            table.add_files(files)
+    else:
+        table.add_files(files)
+    table.overwrite(rows(1))
+    table.maintenance.expire_snapshots(LATER, retain_last=1)
+    assert ids(catalog, "db.victim") == [41, 42]
+
+
 def test_metadata_of_another_table_in_the_folder_stops_the_removal_of_orphans(catalog, tmp_path):
     table = catalog.create_table("db.t", SCHEMA)
     table.append(rows(1))

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from icefield.abc import CatalogAbility, CatalogBackend, Current, NamespaceName, NewTable, Page, TableName
+from icefield.abc import CatalogAbility, CatalogBackend, Current, NamespaceName, NewTable, Page, Pointer, TableName
 from icefield.catalog.changes import ChangesOfCatalog
 from icefield.catalog.identifiers import namespace_name, string_of, table_name
 from icefield.catalog.purge import delete_files_of, delete_versions_of
@@ -24,6 +24,7 @@ from icefield.catalog.views import ViewsOfCatalog
 from icefield.commit import TableHandle, TableState
 from icefield.errors import (
     FileMissing,
+    IcefieldError,
     InvalidArgument,
     InvalidMetadata,
     LocationInUse,
@@ -46,7 +47,7 @@ from icefield.partitioning.parse import partition_spec_of, sort_order_of
 from icefield.schema import Schema, as_schema
 from icefield.secrets import has_password
 from icefield.storage import FileIO, given_location
-from icefield.storage.neighbours import check_location, free_location, refuse_twins, warn_of_twins
+from icefield.storage.neighbours import check_location, forget_name, free_location, refuse_twins, warn_of_twins
 from icefield.toolkit.from_catalogs import checked_properties
 from icefield.toolkit.versioned_strategy import says_dropped
 from icefield.transaction import Transaction, property_strings
@@ -345,7 +346,13 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         strategy = self._backend.strategy(table_name(identifier))
         if table is not None:
             refuse_twins(table.io, strategy, table.metadata, table.metadata_location, "purging")
+        pointer = None
+        if table is None and not self._backend.serves_metadata:
+            with suppress(IcefieldError):  # a table that cannot be read can be dropped
+                pointer = strategy.load()
         strategy.drop()
+        if isinstance(pointer, Pointer):
+            forget_name(self.io, strategy, pointer.location)
         if table is not None:
             delete_files_of(table.io, table.metadata, table.metadata_location, strategy)
             delete_versions_of(strategy)

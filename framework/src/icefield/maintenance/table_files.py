@@ -22,7 +22,7 @@ from icefield.metadata import TableMetadata, decode_metadata
 from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
 from icefield.storage.locations import JOB_FOLDER
-from icefield.storage.neighbours import owned_only
+from icefield.storage.neighbours import owned_only, tables_noted
 from icefield.toolkit.table_folders import folders_around, metadata_of_another
 
 _VERSIONS: Final = 16
@@ -84,7 +84,9 @@ class TableFiles:
             place += f"{part}/"
             is_layout = _OF_LAYOUT.fullmatch(part) is not None
             hashed |= is_layout
-            if not is_layout and not (hashed and part in self._context) and self._has_another(place):
+            if is_layout or (hashed and part in self._context):
+                continue
+            if self._has_another(place) or tables_noted(self._io, None, place.rstrip("/"), self._metadata.table_uuid):
                 return False
         return True
 

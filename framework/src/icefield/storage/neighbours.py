@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 from uuid import uuid4
 
@@ -30,8 +31,10 @@ from icefield.toolkit.table_folders import (
     folders_around,
     folders_noted,
     has_metadata_of,
+    is_registered_twice,
     is_used,
     metadata_of_another,
+    note_names,
     plain_folder,
     table_uuid_in,
 )
@@ -108,6 +111,9 @@ def warn_of_twins(io: FileIO, strategy: CommitStrategy, metadata: TableMetadata,
     """Warn where a metadata file that is registered is that of a table which the catalog has under another name."""
     known = tables_in(io, strategy, metadata_location, metadata.table_uuid)
     if known:
+        note_names(
+            io.storage(metadata_location), metadata_location.rpartition("/")[0], metadata.table_uuid, several=True
+        )
         warn(
             f"{metadata_location} is a version of the table {_names(known)}, which is now registered "
             "twice: two names change the same files. Drop one of the names, without purging it; until then neither can "
@@ -117,6 +123,15 @@ def warn_of_twins(io: FileIO, strategy: CommitStrategy, metadata: TableMetadata,
     others = tables_in(io, strategy, metadata_location)
     if others:
         warn(f"{metadata.location} is in use by {_names(others)} of this catalog, too: two tables are in one folder")
+
+
+def forget_name(io: FileIO, strategy: CommitStrategy, metadata_file: str) -> None:
+    """Note that a table has one name left, where it had two and one was dropped. Best effort."""
+    folder = metadata_file.rpartition("/")[0]
+    with suppress(IcefieldError):
+        system, uuid = io.storage(folder), table_uuid_in(io.storage(folder), metadata_file)
+        if is_registered_twice(system, folder, uuid) and len(tables_in(io, strategy, metadata_file, uuid)) < 2:
+            note_names(system, folder, uuid, several=False)
 
 
 def warn(message: str) -> None:
@@ -196,17 +211,23 @@ def refuse_twins(
     files = [metadata_location, f"{metadata_folder(metadata.location, metadata.properties)}/-"]
     files += [entry.metadata_file for entry in metadata.metadata_log]
     files += [each.manifest_list for each in metadata.snapshots if each.manifest_list is not None]
-    others = [
-        each
-        for file in {file.rpartition("/")[0]: file for file in files}.values()
-        for each in tables_in(io, strategy, file, metadata.table_uuid)
-    ]
+    folders = {file.rpartition("/")[0]: file for file in files}
+    others = [each for file in folders.values() for each in tables_in(io, strategy, file, metadata.table_uuid)]
+    if type(strategy).tables_in is CommitStrategy.tables_in:  # a service's client: the service has left a note
+        others = [("another name", each) for each in folders if _is_noted_twice(io, each, metadata.table_uuid)]
     if others:
         raise InvalidArgument(
             f"{what} would delete files that {_names(others)} may need, or forget that it needs them: the same table "
             "is registered under both names. Drop one of the names without purging it, and try again",
             table=strategy.table,
         )
+
+
+def _is_noted_twice(io: FileIO, folder: str, uuid: str | None) -> bool:
+    try:
+        return is_registered_twice(io.storage(folder), folder, uuid)
+    except (AccessDenied, LocationRefused, MissingPlugin):  # nothing is known
+        return False
 
 
 def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable[str]) -> None:
@@ -226,6 +247,8 @@ def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable
     if shared is None and at_home is not None:
         other = metadata_of_another(io.storage(location), location, metadata.table_uuid)
         shared = None if other is None else at_home
+    if shared is None and is_inside and tables_noted(io, None, stated, metadata.table_uuid):
+        shared = next((at for each, at in found.items() if each.startswith(data)), None)
     if shared is not None:
         raise InvalidArgument(
             f"{shared} is in a folder that other tables may use, and expiry would later delete it as a file of this "

@@ -25,7 +25,13 @@ from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.deletions import to_be_deleted
 from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.publishing import delete_quietly, read_whole
-from icefield.toolkit.table_folders import folders_to_note, metadata_files, note_folder, plain_folder
+from icefield.toolkit.table_folders import (
+    folders_to_note,
+    is_registered_twice,
+    metadata_files,
+    note_folder,
+    plain_folder,
+)
 
 __all__ = ["MetastoreStrategy", "OutcomeUnknown"]
 
@@ -219,10 +225,17 @@ class MetastoreStrategy(CommitStrategy):
             current = f"{metadata_folder(metadata.location, metadata.properties)}/"
             own = {plain_folder(base.location), plain_folder(current)}
             old = sorted(each for each in set(logged) - kept if plain_folder(each) in own)
-            for location in to_be_deleted(old):
+            needed = self.__needed_by_other_names(old, metadata.table_uuid)
+            for location in to_be_deleted([each for each in old if each not in needed]):
                 delete_quietly(self.file_system, location)
         except Exception as error:
             _log.warning("old metadata files of '%s' were not deleted: %s", ".".join(self.table), type(error).__name__)
+
+    def __needed_by_other_names(self, old: list[str], uuid: str | None) -> set[str]:
+        """The metadata files among some that are current under another name of the table."""
+        folders = {each.rpartition("/")[0] for each in old}
+        noted = [each for each in folders if is_registered_twice(self.file_system, each, uuid)]
+        return {location for folder in noted for _, location in self.tables_in(folder)}
 
 
 def _rules_out(chain: list[str], base: Pointer | None) -> bool:

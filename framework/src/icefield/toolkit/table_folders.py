@@ -153,6 +153,22 @@ def note_folder(system: FileSystem, folder: str, other: str, uuid: str | None) -
         system.put(f"{folder}/{NOTE}", msgspec.json.encode([*noted, (other, uuid)][-_MOST_READ:]), PutMode.OVERWRITE)
 
 
+def is_registered_twice(system: FileSystem, folder: str, uuid: str | None) -> bool:
+    """Whether a note in a metadata folder says that a table has two names: see ``note_names``."""
+    here = plain_folder(f"{folder}/")
+    return any(each == uuid and plain_folder(f"{place}/") == here for place, each in folders_noted(system, folder))
+
+
+def note_names(system: FileSystem, folder: str, uuid: str | None, *, several: bool) -> None:
+    """Note in a metadata folder whether the table with files there has several names: the folder notes itself.
+
+    A commit looks at the note before it deletes old metadata, and so do clients whose service knows no other names.
+    """
+    noted = [each for each in folders_noted(system, folder) if each != (folder, uuid)]
+    some = [*noted, (folder, uuid)] if several else noted
+    system.put(f"{folder}/{NOTE}", msgspec.json.encode(some[-_MOST_READ:]), PutMode.OVERWRITE)
+
+
 def plain_folder(location: str) -> str:
     """The folder of a file in one form, whether two slashes or a slash more than needed are in its location."""
     scheme, _, path = location.rpartition("://") if "://" in location else ("file", "", location.removeprefix("file:"))
