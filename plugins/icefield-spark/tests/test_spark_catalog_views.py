@@ -246,3 +246,24 @@ def test_a_view_that_could_not_be_read_is_not_created(prod: Any, catalog: icefie
         finally:
             prod.conf.unset("spark.sql.variable.substitute")
         assert not catalog.view_exists("db.v")
+
+
+def test_statements_of_icebergs_own_name_a_table_as_the_session_does(prod: Any, catalog: icefield.Catalog) -> None:
+    ice = attach(prod, catalog, name="prod")
+    for statement in (
+        "ALTER TABLE prod.db.t ADD PARTITION FIELD bucket(4, id)",
+        "ALTER TABLE prod.db.t REPLACE PARTITION FIELD id_bucket_4 WITH truncate(2, s)",
+        "ALTER TABLE prod.db.t DROP PARTITION FIELD truncate(2, s)",
+        "ALTER TABLE prod.db.t WRITE ORDERED BY id DESC",
+        "ALTER TABLE prod.db.t CREATE BRANCH b",
+        "ALTER TABLE prod.db.t CREATE TAG g",
+        "ALTER TABLE prod.db.t DROP TAG g",
+        "CREATE VIEW prod.db.made AS SELECT id FROM prod.db.t",
+    ):
+        ice.sql(statement)
+    assert set(catalog.load_table("db.t").refs()) == {"main", "b"}
+    assert [str(field.direction) for field in catalog.load_table("db.t").sort_order().fields] == ["desc"]
+    assert prod.table("prod.db.made").count() == 3
+    called = ice.sql("CALL prod.system.ancestors_of(table => 'prod.db.t')").collect()
+    assert len(called) == 1
+    assert ice.sql("SELECT count(*) FROM prod.db.t").first()[0] == 3
