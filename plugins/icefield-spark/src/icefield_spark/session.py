@@ -65,8 +65,8 @@ def attach(
     """
     joined = load_catalog(catalog, **properties) if isinstance(catalog, str) else catalog
     if name is not None:
-        provide(spark, joined, name, lambda each: IcefieldSession(each, joined))
-    return IcefieldSession(spark, joined)
+        provide(spark, joined, name, lambda each: IcefieldSession(each, joined, name))
+    return IcefieldSession(spark, joined, name)
 
 
 def install(spark: SparkSession) -> dict[str, IcefieldSession]:
@@ -94,11 +94,12 @@ class IcefieldSession:
     own reader and writer of Parquet where these serve, else in Arrow.
     """
 
-    def __init__(self, spark: SparkSession, catalog: Catalog) -> None:
+    def __init__(self, spark: SparkSession, catalog: Catalog, name: str | None = None) -> None:
+        """``name``: the name of the catalog in the session, besides its own."""
         self._attached = spark
         self.catalog = catalog
         self._origins = Origins(spark)
-        self._statements = Statements(catalog, self._write)
+        self._statements = Statements(catalog, self._write, name)
 
     @property
     def spark(self) -> SparkSession:

@@ -558,7 +558,7 @@ class Refresh extends scala.runtime.AbstractFunction0 implements java.io.Seriali
 public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces {
   private String name;
   private String[] namespace = new String[0];
-  private volatile BiFunction python;
+  volatile BiFunction python;
 
   public void initialize(String name, CaseInsensitiveStringMap options) {
     this.name = name;
@@ -587,7 +587,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
     }
   }
 
-  private Object ask(String method, Object argument, String[] namespace) throws NoSuchNamespaceException {
+  Object ask(String method, Object argument, String[] namespace) throws NoSuchNamespaceException {
     try {
       return Python.ask(python, method, argument);
     } catch (Failure failure) {
@@ -602,7 +602,24 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
     ObjectNode asked = Python.object();
     asked.set("name", Python.path(identifier));
     if (key != null) asked.put(key, value);
-    return new IcefieldTable(ask("load", asked.toString(), identifier));
+    try {
+      return new IcefieldTable(ask("load", asked.toString(), identifier));
+    } catch (NoSuchTableException missing) {
+      Table view = key == null ? viewAsTable(identifier) : null;
+      if (view == null) throw missing;
+      return view;
+    }
+  }
+
+  /** The view of a name; null where there is none. */
+  StoredView storedView(Identifier identifier) {
+    Object found = Python.call(python, "view", Python.path(identifier).toString());
+    return found == null ? null : new StoredView((BiFunction) found);
+  }
+
+  Table viewAsTable(Identifier identifier) {
+    StoredView found = storedView(identifier);
+    return found == null ? null : found.asTable(identifier);
   }
 
   public Table loadTable(Identifier identifier) throws NoSuchTableException { return load(identifier, null, null); }

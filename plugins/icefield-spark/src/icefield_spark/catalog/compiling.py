@@ -22,11 +22,15 @@ from pyspark.sql import SparkSession
 from icefield_spark.jvm import jvm_class
 
 CATALOG = "icefield.spark.IcefieldCatalog"
+MORE = ("icefield.spark.IcefieldRelations",)
+"""Classes of catalogs that can do more, the most able one first. A Spark has those that its interfaces allow."""
+
 HOLDER = "icefield.spark.Python"
 """The class that holds what answers for catalogs."""
 
 # Spark finds a format by this name of a class where no jar has one that calls itself "iceberg", as Java's runtime does.
 _FORMAT = "package iceberg; public class DefaultSource extends icefield.spark.NamedTables {}"
+_NEEDS = "// needs "
 
 
 def compiled_class(spark: SparkSession, name: str) -> Any:
@@ -92,10 +96,33 @@ def _reason(error: Exception) -> str:
     return (said.splitlines() or [type(error).__name__])[0][:300]
 
 
+def catalog_class(spark: SparkSession) -> str:
+    """The name of the most able class of catalogs that a Spark has."""
+    for name in MORE:
+        try:
+            compiled_class(spark, CATALOG).getClassLoader().loadClass(name)
+        except Py4JJavaError:
+            continue
+        return name
+    return CATALOG
+
+
+def _serves(spark: SparkSession, first: str) -> bool:
+    """Whether a Spark has the interface that the first line of a file asks for."""
+    if not first.startswith(_NEEDS):
+        return True
+    try:
+        jvm_class(spark, "java.lang.Thread").currentThread().getContextClassLoader().loadClass(first[len(_NEEDS) :])
+    except Py4JJavaError:
+        return False
+    return True
+
+
 def _source(spark: SparkSession) -> str:
     folder = resources.files("icefield_spark.catalog")
     files = sorted(each.name for each in folder.iterdir() if each.name.endswith(".java"))
-    lines = [line for name in files for line in folder.joinpath(name).read_text("utf-8").splitlines()]
+    texts = [folder.joinpath(name).read_text("utf-8").splitlines() for name in files]
+    lines = [line for text in texts if _serves(spark, text[0]) for line in text if not line.startswith(_NEEDS)]
     imports = sorted({line for line in lines if line.startswith("import ")})
     rest = [line for line in lines if not line.startswith("import ")]
     source = "\n".join(["package icefield.spark;", *imports, *rest])

@@ -24,12 +24,13 @@ from pyspark.sql import types as spark_types
 from icefield_spark.catalog.about import TableAbout
 from icefield_spark.catalog.altering import alter
 from icefield_spark.catalog.bridge import Remote, reply
-from icefield_spark.catalog.compiling import CATALOG, HOLDER, compiled_class
+from icefield_spark.catalog.compiling import CATALOG, HOLDER, MORE, catalog_class, compiled_class
 from icefield_spark.catalog.configuration import MARK, PREFIX
 from icefield_spark.catalog.described import created_schema
 from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
+from icefield_spark.catalog.views import Draft, StoredView, Views
 from icefield_spark.jvm import is_connected
 from icefield_spark.sql.sources import Source, selected
 
@@ -63,14 +64,14 @@ def provide(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) ->
         raise InvalidArgument(f"a catalog cannot be attached as '{name}': take a word of letters, digits and _")
     setting = f"{PREFIX}{name}"
     configured = spark.conf.get(setting, None)
-    if configured not in (None, MARK, CATALOG):
+    if configured not in (None, MARK, CATALOG, *MORE):
         raise InvalidArgument(f"the session has another catalog '{name}' ({configured}): take another name")
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     holder = compiled_class(spark, HOLDER).getField("CATALOGS").get(None)
     key = uuid4().hex
     holder.put(key, Attachment(spark.sparkContext, name, opened))
     shared = spark._jsparkSession.sharedState().conf()  # from which new sessions have theirs
-    for option, value in ((setting, CATALOG), (f"{setting}.key", key)):
+    for option, value in ((setting, catalog_class(spark)), (f"{setting}.key", key)):
         spark.conf.set(option, value)
         shared.set(option, value)
     # It may have been made for an earlier catalog, or while another session was the active one.
@@ -97,6 +98,7 @@ class SessionCatalog(Remote):
         self._ice = ice
         self._catalog = ice.catalog
         self._name = name
+        self._views = Views(ice.spark, ice.catalog, name)
 
     # Tables.
 
@@ -181,7 +183,38 @@ class SessionCatalog(Remote):
     def on_rename(self, asked: str) -> None:
         """Rename a table."""
         given = json.loads(asked)
-        self._catalog.rename_table(tuple(given["name"]), tuple(given["to"]))
+        self._catalog.rename_table(tuple(given["name"]), self._here(given["to"]))
+
+    def _here(self, name: list[str]) -> tuple[str, ...]:
+        """A new name without that of the catalog, which Spark takes for the first part of the namespace."""
+        return tuple(name[1:] if len(name) > 2 and name[0] == self._name else name)
+
+    # Views.
+
+    def on_view(self, name: str) -> StoredView | None:
+        """A view; None where there is none."""
+        return self._views.find(tuple(json.loads(name)))
+
+    def on_views(self, namespace: str) -> str:
+        """The names of the views of a namespace."""
+        return reply(self._views.names(tuple(json.loads(namespace))))
+
+    def on_view_exists(self, name: str) -> str:
+        """Whether there is a view of that name."""
+        return reply(self._views.loaded(tuple(json.loads(name))) is not None)
+
+    def on_draft_view(self, asked: str) -> Draft:
+        """A view that Spark makes, to be stored once its query was looked through."""
+        return Draft(self._views, json.loads(asked))
+
+    def on_drop_view(self, name: str) -> str:
+        """Drop a view; whether there was one."""
+        return reply(self._views.drop(tuple(json.loads(name))))
+
+    def on_rename_view(self, asked: str) -> None:
+        """Rename a view."""
+        given = json.loads(asked)
+        self._catalog.rename_view(tuple(given["name"]), self._here(given["to"]))
 
     # Namespaces.
 

@@ -56,7 +56,7 @@ class Context:
 
     def namespace(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
         """The catalog's namespace of a name; None for what is Spark's."""
-        local = parts[1:] if parts[0] == self.catalog.name else parts
+        local = parts[1:] if self.names.is_catalog(parts[0]) else parts
         return local if not local or self.names.is_namespace(local) else None
 
 

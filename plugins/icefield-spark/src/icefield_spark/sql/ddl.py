@@ -200,7 +200,7 @@ def _create_namespace(context: Context, cursor: Cursor) -> DataFrame:
     parts = cursor.names("a namespace")
     if parts[0] == "spark_catalog":
         return context.passed(cursor)
-    local = parts[1:] if parts[0] == context.catalog.name else parts
+    local = parts[1:] if context.names.is_catalog(parts[0]) else parts
     given: dict[str, str] = {}
     while not cursor.is_over:
         if cursor.takes("COMMENT"):
@@ -228,7 +228,7 @@ def _drop_namespace(context: Context, cursor: Cursor) -> DataFrame:
     cursor.expect_end()
     local = context.namespace(parts)
     if local is None:
-        if parts[0] != context.catalog.name:
+        if not context.names.is_catalog(parts[0]):
             return context.passed(cursor)
         if if_exists:
             return context.nothing()

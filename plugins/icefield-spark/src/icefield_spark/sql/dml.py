@@ -66,7 +66,10 @@ def queries_on(
     """
     ref = None if target.branch == "main" else target.branch
     source = Source((TARGET,), target.table, ref=ref, plan=target.plan, found=found, where=where, keys=keys)
-    return Queries(context.spark, Names(context.spark, context.catalog, context.names.namespace, {TARGET: source}))
+    return Queries(
+        context.spark,
+        Names(context.spark, context.catalog, context.names.namespace, {TARGET: source}, context.names.attached),
+    )
 
 
 def relation_of(context: Context, cursor: Cursor, parts: tuple[str, ...], schema: Schema, end: str) -> Relation:

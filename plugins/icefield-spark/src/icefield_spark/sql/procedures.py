@@ -63,7 +63,7 @@ class Procedure:
 def call(context: Context, cursor: Cursor) -> DataFrame:
     """``CALL``; the cursor stands after it."""
     parts = cursor.names("the name of a procedure")
-    local = parts[1:] if parts[0] == context.catalog.name else parts
+    local = parts[1:] if context.names.is_catalog(parts[0]) else parts
     if len(local) != 2 or local[0].lower() != "system":
         return context.passed(cursor)
     name = local[1].lower()

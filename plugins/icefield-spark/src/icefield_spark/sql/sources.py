@@ -112,10 +112,13 @@ class Names:
         catalog: Catalog,
         namespace: tuple[str, ...] = (),
         given: Mapping[str, Source] | None = None,
+        attached: str | None = None,
     ) -> None:
+        """``attached``: the name that the session has for the catalog, besides the catalog's own."""
         self._session = session
         self._catalog = catalog
         self.namespace = namespace
+        self.attached = attached
         self._given = dict(given or {})
         self._loaded: dict[tuple[str, ...], Table | None] = {}
         self._views: dict[tuple[str, ...], View | None] = {}
@@ -140,13 +143,17 @@ class Names:
             )
         made = copy(self)
         made.namespace, made.inside, made._given = namespace, (*self.inside, view), {}
-        made.elsewhere = None if catalog == self._catalog.name else catalog
+        made.elsewhere = None if catalog is None or self.is_catalog(catalog) else catalog
         return made
 
     @property
     def catalog_name(self) -> str:
         """The name of the catalog."""
         return self._catalog.name
+
+    def is_catalog(self, part: str) -> bool:
+        """Whether the first part of a name is the catalog's."""
+        return part in (self._catalog.name, self.attached)
 
     def is_known(self, parts: tuple[str, ...]) -> bool:
         """Whether a name can be that of a table of the catalog alone."""
@@ -159,7 +166,7 @@ class Names:
 
     def local(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """A name as the catalog has it: without the catalog's own, in the current namespace where it has one part."""
-        if len(parts) > 1 and parts[0] == self._catalog.name and (len(parts) > 2 or not self.is_namespace(parts[:1])):
+        if len(parts) > 1 and self.is_catalog(parts[0]) and (len(parts) > 2 or not self.is_namespace(parts[:1])):
             return parts[1:]
         return (*self.namespace, *parts) if len(parts) == 1 else parts
 
@@ -204,7 +211,7 @@ class Names:
 
     def _local_here(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """A name as the catalog has it; nothing where it is another catalog's."""
-        here = self.elsewhere is None or (len(parts) > 2 and parts[0] == self._catalog.name)
+        here = self.elsewhere is None or (len(parts) > 2 and self.is_catalog(parts[0]))
         return self.local(parts) if here else ()
 
     def _find(self, parts: tuple[str, ...]) -> Source | None:
@@ -253,7 +260,7 @@ class Names:
 
     def is_ours(self, parts: tuple[str, ...]) -> bool:
         """Whether a name in the query of a view can be of this catalog alone."""
-        return parts[0] == self._catalog.name or (self.elsewhere is None and len(parts) < 3)
+        return self.is_catalog(parts[0]) or (self.elsewhere is None and len(parts) < 3)
 
     def is_namespace(self, name: tuple[str, ...]) -> bool:
         """Whether the catalog has a namespace of that name."""

@@ -52,10 +52,11 @@ _EXPLAINS = ("EXTENDED", "FORMATTED", "COST", "CODEGEN")
 class Statements:
     """Runs statements on the tables of one catalog. The current namespace is the same in every session."""
 
-    def __init__(self, catalog: Catalog, write: Write) -> None:
-        """``write`` runs the job that writes a frame for a transaction."""
+    def __init__(self, catalog: Catalog, write: Write, attached: str | None = None) -> None:
+        """``write`` runs the job that writes a frame for a transaction; ``attached`` is as in ``Names``."""
         self._catalog = catalog
         self._write = write
+        self._attached = attached
         self._namespace: tuple[str, ...] = ()
 
     def run(self, spark: SparkSession, string: str, *, variables: bool = True) -> DataFrame:
@@ -75,13 +76,13 @@ class Statements:
     def _run(self, spark: SparkSession, string: str) -> DataFrame:
         statement = Statement(with_names(read_as(spark, string)))
         cursor = Cursor(statement)
-        names = Names(spark, self._catalog, self._namespace)
+        names = Names(spark, self._catalog, self._namespace, attached=self._attached)
         queries = Queries(spark, names)
         if cursor.takes("EXPLAIN"):
             kind = cursor.takes_one_of(*_EXPLAINS)
             return queries.frame(cursor.rest(), f"EXPLAIN {kind or ''} ")
         if cursor.takes("USE"):
-            return self._use(spark, cursor)
+            return self._use(names, spark, cursor)
         context = Context(spark, self._catalog, names, queries, self._write)
         if cursor.sees("CREATE"):
             view = _view(cursor, names, queries)
@@ -101,16 +102,16 @@ class Statements:
         counted = queries.count(statement.string)
         return queries.frame(statement.string) if counted is None else counted
 
-    def _use(self, spark: SparkSession, cursor: Cursor) -> DataFrame:
+    def _use(self, names: Names, spark: SparkSession, cursor: Cursor) -> DataFrame:
         """Make a namespace current, of this catalog or of Spark."""
         if not (cursor.takes("NAMESPACE") or cursor.takes("DATABASE")):
             cursor.takes("SCHEMA")
         parts = cursor.names("a namespace")
         cursor.expect_end()
-        if parts == (self._catalog.name,):
+        if len(parts) == 1 and names.is_catalog(parts[0]):
             self._namespace = ()
             return no_rows(spark)
-        local = parts[1:] if parts[0] == self._catalog.name else parts
+        local = parts[1:] if names.is_catalog(parts[0]) else parts
         if self._catalog.namespace_exists(local):
             self._namespace = local
             return no_rows(spark)

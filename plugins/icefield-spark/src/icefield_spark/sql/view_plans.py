@@ -77,6 +77,14 @@ def view_frame(spark: SparkSession, string: str, frames: Mapping[str, DataFrame]
     return frame
 
 
+def check_stored(plan: Any, name: str) -> None:
+    """Refuse the plan of a view's query whose names Spark looks up by itself, none of them as the path of a file.
+
+    Raises ``UnsupportedFeature`` for what no view may do.
+    """
+    _Checked(name, None).look(plan, frozenset(), 0)
+
+
 def check_text(string: str, name: str) -> None:
     """Raise ``UnsupportedFeature`` for a view's text in which Spark would exchange something."""
     if REFERENCE in string:
@@ -89,7 +97,8 @@ def check_text(string: str, name: str) -> None:
 class _Checked:
     """The walk over a plan and all that is in it."""
 
-    def __init__(self, name: str, frames: Collection[str]) -> None:
+    def __init__(self, name: str, frames: Collection[str] | None) -> None:
+        """``frames``: the temporary views that it may read; None where Spark finds no temporary ones."""
         self._name = name
         self._frames = frames
         self._nodes = 0
@@ -139,9 +148,9 @@ class _Checked:
     def _UnresolvedRelation(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
         parts = [str(each) for each in _items(node.multipartIdentifier())]
         plain = node.options().isEmpty() and not node.isStreaming()
-        is_known = parts[0] in self._frames or parts[0].lower() in known
+        is_known = self._frames is None or parts[0] in self._frames or parts[0].lower() in known
         # Of two parts Spark makes the path of a file, of one a temporary view.
-        if not plain or not (is_known if len(parts) == 1 else len(parts) > 2):
+        if not plain or not (is_known if len(parts) == 1 else len(parts) > 2 or self._frames is None):
             raise UnsupportedFeature(f"view {self._name} reads {'.'.join(parts)!r}, which is no table of the catalog")
 
     def _UnresolvedTableValuedFunction(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802

@@ -19,8 +19,8 @@ from icefield_spark.types import from_spark_schema, to_spark_schema
 Described = tuple[str, str, str | None]
 
 # What Iceberg's Java runtime keeps among the properties of a view, under its names.
-_MADE_BY, _CHANGED_BY, _COMMENT = "create_engine_version", "engine_version", "comment"
-_KEPT = frozenset({QUERY_COLUMNS, _MADE_BY, _CHANGED_BY, _COMMENT})
+MADE_BY, CHANGED_BY, COMMENT = "create_engine_version", "engine_version", "comment"
+KEPT = frozenset({QUERY_COLUMNS, MADE_BY, CHANGED_BY, COMMENT})
 
 
 def create(context: Context, cursor: Cursor, *, replaces: bool) -> DataFrame:
@@ -33,7 +33,7 @@ def create(context: Context, cursor: Cursor, *, replaces: bool) -> DataFrame:
     given: dict[str, str] = {}
     while not cursor.is_over and not cursor.sees("AS"):
         if cursor.takes("COMMENT"):
-            given[_COMMENT] = cursor.string("a comment")
+            given[COMMENT] = cursor.string("a comment")
         elif cursor.takes("TBLPROPERTIES"):
             given.update(terms.properties(cursor))
         else:
@@ -47,14 +47,14 @@ def create(context: Context, cursor: Cursor, *, replaces: bool) -> DataFrame:
         return context.nothing()
     rows = context.queries.rows_of_view(name, query, namespace).schema
     engine = f"Spark {context.spark.version}"
-    given = {QUERY_COLUMNS: ",".join(rows.names), _CHANGED_BY: engine, **given}
+    given = {QUERY_COLUMNS: ",".join(rows.names), CHANGED_BY: engine, **given}
     schema = from_spark_schema(_named(rows, columns), optional=True)
     sql = {DIALECT: query}
     if replaces and catalog.view_exists(name):
         catalog.load_view(name).replace(schema, sql, default_namespace=namespace, properties=given)
         return context.nothing()
     try:
-        catalog.create_view(name, schema, sql, default_namespace=namespace, properties={_MADE_BY: engine, **given})
+        catalog.create_view(name, schema, sql, default_namespace=namespace, properties={MADE_BY: engine, **given})
     except ViewExists:
         if not (replaces or if_not_exists):
             raise
@@ -128,11 +128,11 @@ def described(context: Context, view: View, extended: bool) -> list[Described]:
         *rows,
         ("", "", ""),
         ("# Detailed View Information", "", ""),
-        ("Comment", view.properties.get(_COMMENT, ""), ""),
+        ("Comment", view.properties.get(COMMENT, ""), ""),
         ("View Catalog and Namespace", place, ""),
         ("View Query Output Columns", f"[{columns}]", ""),
         ("View Properties", f"[{properties}]", ""),
-        ("Created By", view.properties.get(_MADE_BY, ""), ""),
+        ("Created By", view.properties.get(MADE_BY, ""), ""),
     ]
 
 
@@ -144,8 +144,8 @@ def created(context: Context, view: View) -> str:
         name = spelt(field.name)
         columns.append(name + (f" COMMENT {literal(comment)}" if comment else ""))
     lines = [f"CREATE VIEW {spelt(context.catalog.name, *view.name)} (", "  " + ",\n  ".join(columns) + ")"]
-    if _COMMENT in view.properties:
-        lines.append(f"COMMENT {literal(view.properties[_COMMENT])}")
+    if COMMENT in view.properties:
+        lines.append(f"COMMENT {literal(view.properties[COMMENT])}")
     listed = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in own_properties(view))
     if listed:
         lines.append(f"TBLPROPERTIES (\n  {listed})")
@@ -154,7 +154,7 @@ def created(context: Context, view: View) -> str:
 
 def own_properties(view: View) -> list[tuple[str, str]]:
     """The properties that somebody gave a view, sorted."""
-    return sorted((key, value) for key, value in view.properties.items() if key not in _KEPT)
+    return sorted((key, value) for key, value in view.properties.items() if key not in KEPT)
 
 
 def reserved_properties(view: View) -> dict[str, str]:
