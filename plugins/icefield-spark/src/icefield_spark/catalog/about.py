@@ -88,6 +88,9 @@ class ScanAbout(Remote):
 
     on_filter = on_describe
 
+    def on_frame(self, _: None) -> None:
+        """Nothing: the rows are given."""
+
     def on_rows(self, _: None) -> Any:
         """The rows, as the RDD of Spark's internal rows of a frame."""
         return self._frame.to(self._columns)._jdf.queryExecution().toRdd()

@@ -288,6 +288,8 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
   private final boolean takesRunTimeFilters;
   private JsonNode described;
   private RDD rows;
+  private LogicalPlan frame;
+  private boolean isFramed;
 
   IcefieldScan(BiFunction python, StructType columns, boolean takesRunTimeFilters) {
     this.python = python;
@@ -322,7 +324,7 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
 
   public void filter(Predicate[] predicates) {
     JsonNode found = Python.read(Python.call(python, "filter", Described.all(predicates).toString()));
-    synchronized (this) { rows = null; described = found; }
+    synchronized (this) { rows = null; described = found; frame = null; isFramed = false; }
   }
 
   /** The rows as Spark's own frame of the plan gives them: each task reads a partition of it. */
@@ -334,6 +336,15 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
       synchronized (this) { rows = found; }
     }
     return found;
+  }
+
+  /** The plan of Spark's own reader; null where another reads some of the files. */
+  LogicalPlan frame() {
+    synchronized (this) { if (isFramed) return frame; }
+    Object found = Python.call(python, "frame", null);
+    LogicalPlan made = found == null ? null : ((org.apache.spark.sql.Dataset) found).queryExecution().optimizedPlan();
+    synchronized (this) { frame = made; isFramed = true; }
+    return made;
   }
 
   public InputPartition[] planInputPartitions() {
@@ -511,6 +522,10 @@ class IcefieldStrategy extends SparkStrategy {
     if (plan instanceof WriteDelta) planned(plan, "originalTable", OperationWrite.class, made);
     else if (plan instanceof OverwritePartitionsDynamic) planned(plan, "table", IcefieldWrite.class, made);
     else if (plan instanceof WriteToDataSourceV2) epoch((WriteToDataSourceV2) plan, made);
+    else {
+      SparkPlan scan = InPlace.planned(plan);
+      if (scan != null) made.add(scan);
+    }
     return org.apache.spark.api.python.PythonUtils.toSeq(made);
   }
 

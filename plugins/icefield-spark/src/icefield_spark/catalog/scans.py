@@ -131,6 +131,11 @@ class Scan(Remote):
         self._planned = None
         return self.on_describe(None)
 
+    def on_frame(self, _: None) -> Any:
+        """The frame, where Spark's own reader reads every file; else nothing."""
+        roads = self._plan().roads
+        return None if roads.arrow is None or roads.arrow or not roads.groups else self._frame()._jdf
+
     def on_rows(self, _: None) -> Any:
         """The rows, as the RDD of Spark's internal rows of a frame."""
         return self._frame()._jdf.queryExecution().toRdd()
