@@ -327,3 +327,27 @@ def test_a_table_that_is_found_by_another_spelling_of_its_path_is_no_second_tabl
     linked.append(rows(2))
     assert len(linked.maintenance.expire_snapshots(LATER, retain_last=1).snapshot_ids) == 1
     assert ids(first, "db.t") == [1, 2]
+
+
+@pytest.mark.parametrize("place", ["", "/shared", "/shared/meta"])
+def test_orphans_of_a_table_around_anothers_folder_of_metadata_leave_that_folder(catalog, tmp_path, place):
+    root = f"file://{tmp_path}/root"
+    outer = catalog.create_table("db.outer", SCHEMA, location=root)
+    inner = catalog.create_table("db.inner", SCHEMA, properties={"write.metadata.path": f"{root}/shared/meta"})
+    inner.append(rows(1))
+    age(tmp_path)
+    done = outer.maintenance.remove_orphan_files(location=f"{root}{place}", dry_run=False)
+    assert (done.files, done.others) == (0, (f"{root}/shared/meta/",))
+    assert ids(catalog, "db.inner") == [1]
+
+
+def test_files_added_from_a_table_in_the_folder_of_metadata_stay(catalog, tmp_path):
+    place = f"file://{tmp_path}/x"
+    inner = catalog.create_table("db.inner", SCHEMA, location=f"{place}/metadata")
+    inner.append(rows(1))
+    outer = catalog.create_table("db.outer", SCHEMA, location=place)
+    outer.add_files(inner.inspect.files()["file_path"].to_pylist())
+    outer.overwrite(rows(2))
+    done = outer.maintenance.expire_snapshots(LATER, retain_last=1)
+    assert (done.data_files, done.kept_files) == (0, 1)
+    assert ids(catalog, "db.inner") == [1]

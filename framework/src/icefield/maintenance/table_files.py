@@ -79,7 +79,8 @@ class TableFiles:
         while (root := self._root_of(folder)) is None:
             if not self._look_further_back():
                 return False
-        place, hashed = f"{self._roots[root]}/", False
+        top = place = f"{self._roots[root]}/"
+        hashed = False
         for part in folder[len(root) :].split("/")[:-1]:
             place += f"{part}/"
             is_layout = _OF_LAYOUT.fullmatch(part) is not None
@@ -87,6 +88,8 @@ class TableFiles:
             if is_layout or (hashed and part in self._context):
                 continue
             if self._has_another(place) or tables_noted(self._io, None, place.rstrip("/"), self._metadata.table_uuid):
+                return False
+            if root != self._location and self._has_another(top):  # a table in the folder of data or of metadata
                 return False
         return True
 

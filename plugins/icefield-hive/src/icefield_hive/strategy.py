@@ -25,6 +25,7 @@ from icefield_hive.messages import (
     ALTER_TABLE,
     CREATE_TABLE,
     DROP_TABLE,
+    GET_ALL_DATABASES,
     GET_ALL_TABLES,
     GET_DATABASE,
     GET_TABLE,
@@ -76,15 +77,21 @@ class HiveStrategy(MetastoreStrategy):
             return False
 
     def tables_in(self, folder: str) -> Iterator[tuple[str, str]]:
-        """Those of the table's own database: the metastore cannot be asked by a location."""
-        every = self._metastore.names(GET_ALL_TABLES, self._database)
-        listing = f"the tables of {self._database} in catalog '{self._metastore.catalog}'"
-        names = [name for name in checked_names(listing, every) if name != self._name]
-        for start in range(0, len(names), TABLES_AT_ONCE):
-            some = names[start : start + TABLES_AT_ONCE]
-            answer: Record = self._metastore.ask(GET_TABLES, {"dbName": self._database, "tblNames": some})
-            for record in filter(is_iceberg, answer["tables"]):
-                yield f"{self._database}.{record['tableName']}", record["parameters"][METADATA_LOCATION]
+        """Those of every database: the metastore cannot be asked by a location."""
+        catalog = self._metastore.catalog
+        databases = checked_names(f"the namespaces of catalog '{catalog}'", self._metastore.names(GET_ALL_DATABASES))
+        for database in databases:
+            every = self._metastore.names(GET_ALL_TABLES, database)
+            found = checked_names(f"the tables of {database} in catalog '{catalog}'", every)
+            names = [name for name in found if (database, name) != (self._database, self._name)]
+            for start in range(0, len(names), TABLES_AT_ONCE):
+                some = names[start : start + TABLES_AT_ONCE]
+                try:
+                    answer: Record = self._metastore.ask(GET_TABLES, {"dbName": database, "tblNames": some})
+                except Refused:  # the database was dropped meanwhile
+                    break
+                for record in filter(is_iceberg, answer["tables"]):
+                    yield f"{database}.{record['tableName']}", record["parameters"][METADATA_LOCATION]
 
     def drop(self) -> None:
         with held(self._metastore, [(self._database, self._name)]):

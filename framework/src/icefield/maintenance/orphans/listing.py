@@ -26,7 +26,7 @@ _NEVER_PUBLISHED: Final = r"\.icefield-tmp$|(^|/)\.icefield-clock-[^/]*$"
 """What a writer, or a search for orphans, that was killed has left: hidden, and of use to nobody."""
 _OF_A_KILLED_JOB: Final = r"^([^._/][^/]*/)*" + JOB_FOLDER.pattern + r"/_(temporary/.*|SUCCESS)$"
 """The same of a job of an engine's own writer."""
-_OF_A_TABLE: Final = r"(^|/)" + METADATA_FOLDER + r"/[^/]*\.metadata\.json(\.gz)?$"
+_OF_A_TABLE: Final = r"\.metadata\.json(\.gz)?$"
 _VERSIONS: Final = r"(^|/)(v[0-9]+(\.gz)?\.metadata\.json(\.gz)?|" + VERSION_HINT.replace(".", r"\.") + ")$"
 """Versions of a table whose file system is its catalog, whichever folder is looked into."""
 
@@ -38,12 +38,14 @@ class Listing:
     ``belongs``: whether a metadata file is a version of the table. ``unknown`` are those that are not, in a metadata
     folder directly in ``root`` where that is the table's own (``is_own``): newer versions, those of commits that lost,
     or those of another table. ``own_versions`` counts the table's, where it is not its metadata folder.
+    ``is_of_another``: whether a metadata file is another table's; asked in folders that are not called ``metadata``.
     ``notes`` are files that name tables with files in their folders.
     """
 
     root: str
     limit_ms: int
     belongs: Callable[[str], bool]
+    is_of_another: Callable[[str], bool]
     is_own: bool = True
     listed: int = 0
     own_versions: int = 0
@@ -83,15 +85,26 @@ class Listing:
         self.notes += locations.filter(pc.ends_with(locations, f"/{NOTE}")).to_pylist()
         found = pc.match_substring_regex(below, _OF_A_TABLE)
         for location, path in zip(locations.filter(found).to_pylist(), below.filter(found).to_pylist(), strict=True):
-            folder = path.rpartition(f"{METADATA_FOLDER}/")[0]
+            folder, is_named = _table_folder(path)
             if folder in self.others:
                 continue
             if self.belongs(location):
-                self.own_versions += not folder
+                self.own_versions += is_named and not folder
+            elif not is_named:  # ``write.metadata.path`` of this table, or of another
+                if self.is_of_another(location):
+                    self.others.add(folder)
             elif folder or not self.is_own:
                 self.others.add(folder)
             else:
                 self.unknown.append(location)
+
+
+def _table_folder(path: str) -> tuple[str, bool]:
+    """The folder of the table of a metadata file, and whether that is around a folder called ``metadata``."""
+    folder = path[: path.rfind("/") + 1]
+    around = folder.removesuffix(f"{METADATA_FOLDER}/")
+    is_named = around != folder and (not around or around.endswith("/"))
+    return around if is_named else folder, is_named
 
 
 def _kept(below: pa.StringArray) -> Mask:

@@ -55,7 +55,7 @@ def remove_orphans(
     held = Belonging(io, places, prefixes, target.runner)
     versions = Versions(io, held.place_of, target.metadata, target.metadata_location)
     is_own = _is_own(places, root, target.metadata)
-    listing = Listing(root, limit, versions.has, is_own=is_own)
+    listing = Listing(root, limit, versions.has, versions.is_of_another_table, is_own=is_own)
     refuse_twins(io, target.strategy, target.metadata, target.metadata_location, "removing orphan files")
 
     def hold(metadata: TableMetadata, metadata_location: str | None) -> None:
