@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 import pytest
 from growth import MOST_GROWTH, Work, growth
-from icefield.metadata import Snapshot, TableUpdate, apply_updates
-from icefield.metadata.entries import EncryptedKey
+from icefield.metadata import Snapshot, TableMetadata, TableUpdate, apply_updates
+from icefield.metadata.entries import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import MAIN_BRANCH, branch
 from icefield.metadata.updates import (
     AddEncryptionKey,
@@ -15,12 +16,31 @@ from icefield.metadata.updates import (
     AddSchema,
     AddSnapshot,
     AddSortOrder,
+    RemoveEncryptionKey,
+    RemovePartitionSpecs,
+    RemovePartitionStatistics,
     RemoveProperties,
+    RemoveSchemas,
     RemoveSnapshotRef,
+    RemoveSnapshots,
+    RemoveStatistics,
+    SetPartitionStatistics,
     SetProperties,
     SetSnapshotRef,
+    SetStatistics,
 )
 from icefield.metadata.updates.creation import created_by, creation_updates
+from icefield.metadata.views import (
+    AddViewSchema,
+    AddViewVersion,
+    RemoveViewProperties,
+    SetViewProperties,
+    ViewRepresentation,
+    ViewUpdate,
+    ViewVersion,
+    apply_view_updates,
+    new_view_metadata,
+)
 from icefield.partitioning import PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField
@@ -103,3 +123,118 @@ def test_twice_the_updates_of_a_creation_take_about_twice_the_time() -> None:
         return lambda: created_by(given)
 
     assert growth(creating, 500) <= MOST_GROWTH
+
+
+# Removals, of a base that has as many entries.
+
+
+def statistics(number: int) -> SetStatistics:
+    return SetStatistics(StatisticsFile(number, f"memory://s/{number}", 1, 1, ()))
+
+
+def partition_statistics(number: int) -> SetPartitionStatistics:
+    return SetPartitionStatistics(PartitionStatisticsFile(number, f"memory://p/{number}", 1))
+
+
+@cache
+def with_snapshots(count: int) -> TableMetadata:
+    """Snapshots that no branch names but the last, each with statistics, and a schema for each."""
+    numbers = range(2, count + 2)
+    stated = [made(number) for number in numbers for made in (statistics, partition_statistics)]
+    return apply_updates(BASE, [*commits(count + 1), *stated, *schemas(count), *keys(count), *specs(count)])
+
+
+def statistics_that_go(count: int) -> list[TableUpdate]:
+    return [RemoveStatistics(number) for number in range(2, count + 2)]
+
+
+def statistics_that_are_replaced(count: int) -> list[TableUpdate]:
+    return [made(number) for number in range(2, count + 2) for made in (statistics, partition_statistics)]
+
+
+def snapshots_that_go(count: int) -> list[TableUpdate]:
+    """One by one and each with its statistics, as Java's library states an expiry."""
+    kinds: tuple[Callable[[int], TableUpdate], ...] = (
+        lambda number: RemoveSnapshots([number]),
+        RemoveStatistics,
+        RemovePartitionStatistics,
+    )
+    return [made(number) for number in range(2, count + 2) for made in kinds]
+
+
+def newest_snapshots_that_go(count: int) -> list[TableUpdate]:
+    return [RemoveSnapshots([number]) for number in range(count + 1, 1, -1)]
+
+
+def snapshots_that_go_beside_branches(count: int) -> list[TableUpdate]:
+    named = [SetSnapshotRef(f"b{number}", branch(count + 2)) for number in range(count)]
+    return [*named, *snapshots_that_go(count)]
+
+
+def schemas_that_go(count: int) -> list[TableUpdate]:
+    return [RemoveSchemas([number]) for number in range(1, count + 1)]
+
+
+def specs_that_go(count: int) -> list[TableUpdate]:
+    return [RemovePartitionSpecs([number]) for number in range(1, count + 1)]
+
+
+def keys_that_go(count: int) -> list[TableUpdate]:
+    return [RemoveEncryptionKey(f"k{number}") for number in range(count)]
+
+
+REMOVALS: dict[Callable[[int], list[TableUpdate]], int] = {
+    statistics_that_go: 1000,
+    statistics_that_are_replaced: 500,
+    snapshots_that_go: 500,
+    newest_snapshots_that_go: 1000,
+    snapshots_that_go_beside_branches: 500,
+    schemas_that_go: 1000,
+    specs_that_go: 1000,
+    keys_that_go: 1000,
+}
+
+
+@pytest.mark.parametrize("updates", REMOVALS, ids=lambda updates: updates.__name__)
+def test_twice_the_removals_of_twice_the_entries_take_about_twice_the_time(
+    updates: Callable[[int], list[TableUpdate]],
+) -> None:
+    def changing(count: int) -> Work:
+        base, given = with_snapshots(count), updates(count)
+        return lambda: apply_updates(base, given)
+
+    assert growth(changing, REMOVALS[updates]) <= MOST_GROWTH
+
+
+# Views.
+
+
+QUERY = ViewRepresentation("sql", "select 1", "spark")
+VIEW = new_view_metadata(BASE.schema(), ViewVersion(1, 1, 0, {}, (QUERY,), ("db",)), "memory://v")
+
+
+def view_schemas(count: int) -> list[ViewUpdate]:
+    fields = BASE.schema().fields
+    return [AddViewSchema(Schema(*fields, NestedField(90, f"n{number}", LongType()))) for number in range(count)]
+
+
+def view_versions(count: int) -> list[ViewUpdate]:
+    summaries = ({"number": str(number)} for number in range(count))
+    return [AddViewVersion(ViewVersion(1, 1, 0, summary, (QUERY,), ("db",))) for summary in summaries]
+
+
+def view_properties(count: int) -> list[ViewUpdate]:
+    names = [f"p{number}" for number in range(count)]
+    return [*(SetViewProperties({name: "1"}) for name in names), *(RemoveViewProperties([name]) for name in names)]
+
+
+VIEWS: dict[Callable[[int], list[ViewUpdate]], int] = {view_schemas: 500, view_versions: 500, view_properties: 1000}
+
+
+@pytest.mark.parametrize("updates", VIEWS, ids=lambda updates: updates.__name__)
+def test_twice_the_updates_of_a_view_take_about_twice_the_time(updates: Callable[[int], list[ViewUpdate]]) -> None:
+    def changing(count: int) -> Work:
+        given = updates(count)
+        return lambda: apply_view_updates(VIEW, given)
+
+    assert growth(changing, VIEWS[updates]) <= MOST_GROWTH

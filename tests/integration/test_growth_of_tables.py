@@ -143,6 +143,12 @@ def create_branches(table: Table, count: int) -> None:
             manage.create_branch(current.snapshot_id, f"b{number}")
 
 
+def creating_branches(count: int) -> Work:
+    table = new_table(schema=COLUMNS)
+    table.append(ROW)
+    return lambda: create_branches(table, count)
+
+
 def listing_branches(count: int) -> Work:
     table = with_branches(count)
     return lambda: (table.refs(), table.inspect.refs(), [table.snapshot_by_name(name) for name in table.refs()])
@@ -163,6 +169,7 @@ def expiring_beside_branches(count: int) -> Work:
 TABLES = {
     expiring: 20,
     inspecting_snapshots: 20,
+    creating_branches: 2000,
     listing_branches: 400,
     committing_beside_branches: 1000,
     expiring_beside_branches: 400,

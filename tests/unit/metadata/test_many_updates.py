@@ -1,9 +1,11 @@
 """Many updates in one change: the result is that of single steps, and no metadata that was handed out changes."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.metadata import TableMetadata, encode_metadata
-from icefield.metadata.entries import StatisticsFile
+from icefield.metadata.entries import PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import SnapshotRef, branch, tag
 from icefield.metadata.updates import (
     AddPartitionSpec,
@@ -11,11 +13,14 @@ from icefield.metadata.updates import (
     AddSnapshot,
     AddSortOrder,
     MetadataBuilder,
+    RemovePartitionSpecs,
+    RemovePartitionStatistics,
     RemoveProperties,
     RemoveSchemas,
     RemoveSnapshotRef,
     RemoveSnapshots,
     RemoveStatistics,
+    SetPartitionStatistics,
     SetProperties,
     SetSnapshotRef,
     SetStatistics,
@@ -53,26 +58,46 @@ def moved(name: str, ref: SnapshotRef) -> SetSnapshotRef:
     return SetSnapshotRef(name, ref)
 
 
+def statistics(number: int) -> SetStatistics:
+    return SetStatistics(StatisticsFile(number, f"s3://{number}", 1, 1, ()))
+
+
 UPDATES: st.SearchStrategy[TableUpdate] = st.one_of(
     st.builds(AddSchema, NUMBERS.map(wider)),
     st.builds(AddPartitionSpec, NUMBERS.map(spec)),
     st.builds(AddSortOrder, NUMBERS.map(order)),
     NUMBERS.map(snapshot),
     st.builds(moved, NAMES, st.one_of(NUMBERS.map(branch), NUMBERS.map(tag))),
-    st.builds(RemoveSnapshotRef, NAMES),
+    st.builds(RemoveSnapshotRef, st.one_of(NAMES, st.just("main"))),
     st.builds(RemoveSnapshots, st.sets(NUMBERS)),
     st.builds(RemoveSchemas, st.sets(NUMBERS)),
-    st.builds(lambda number: SetStatistics(StatisticsFile(number, f"s3://{number}", 1, 1, ())), NUMBERS),
+    NUMBERS.map(statistics),
     st.builds(RemoveStatistics, NUMBERS),
+    st.builds(lambda number: SetPartitionStatistics(PartitionStatisticsFile(number, f"s3://{number}", 1)), NUMBERS),
+    st.builds(RemovePartitionStatistics, NUMBERS),
+    st.builds(RemovePartitionSpecs, st.sets(NUMBERS)),
     st.builds(SetProperties, st.dictionaries(NAMES, NAMES)),
     st.builds(RemoveProperties, st.lists(NAMES)),
 )
 
 
-def valid(updates: list[TableUpdate]) -> tuple[list[TableUpdate], TableMetadata]:
+def lived() -> TableMetadata:
+    """A table with a history, and with two files of statistics for one snapshot, as other writers leave them."""
+    metadata = apply_updates(BASE, list(map(AddPartitionSpec, map(spec, range(1, 5)))), now_ms=NOW_MS)
+    for number in (1, 2, 1, 3):
+        head = [] if metadata.snapshots.has(number) else [snapshot(number)]
+        metadata = apply_updates(metadata, [*head, moved("main", branch(number))], now_ms=NOW_MS)
+    metadata = apply_updates(metadata, [moved("main", branch(3)), *map(statistics, (1, 2))], now_ms=NOW_MS)
+    return replace(metadata, statistics=metadata.statistics.extended([statistics(1).statistics]))
+
+
+LIVED = lived()
+
+
+def valid(updates: list[TableUpdate], base: TableMetadata = BASE) -> tuple[list[TableUpdate], TableMetadata]:
     """The updates that can be applied, and the metadata after each was applied to metadata that was handed out."""
     taken: list[TableUpdate] = []
-    change, metadata = Change(base=BASE, timestamp_ms=NOW_MS), BASE
+    change, metadata = Change(base=base, timestamp_ms=NOW_MS), base
     for update in updates:
         try:
             before, string = metadata, encode_metadata(metadata)
@@ -85,11 +110,13 @@ def valid(updates: list[TableUpdate]) -> tuple[list[TableUpdate], TableMetadata]
 
 
 @settings(max_examples=300)
-@given(st.lists(UPDATES, max_size=25))
-def test_many_updates_at_once_give_what_single_ones_give(updates: list[TableUpdate]) -> None:
-    taken, alone = valid(updates)
-    together = apply_updates(BASE, taken, now_ms=NOW_MS)
-    for name in ("schemas", "partition_specs", "sort_orders", "snapshots", "statistics"):
+@given(st.sampled_from([BASE, LIVED]), st.lists(UPDATES, max_size=25))
+def test_many_updates_at_once_give_what_single_ones_give(base: TableMetadata, updates: list[TableUpdate]) -> None:
+    taken, alone = valid(updates, base)
+    together = apply_updates(base, taken, now_ms=NOW_MS)
+    if together.current_snapshot_id == base.current_snapshot_id:
+        assert list(together.snapshot_log) == list(alone.snapshot_log)
+    for name in ("schemas", "partition_specs", "sort_orders", "snapshots", "statistics", "partition_statistics"):
         found, wanted = getattr(together, name), getattr(alone, name)
         assert list(found) == list(wanted)
         assert found.raw() == wanted.raw()

@@ -30,11 +30,10 @@ def change_of(
     each once: what does not was made by an action of the same transaction, whose own requirements guard it.
     """
     steps = tuple(updates)
-    found: list[TableRequirement] = [AssertTableUUID(base.table_uuid)] if base.table_uuid is not None else []
-    for requirement in (*_refs_moved(base, steps), *requirements):
-        if requirement not in found and holds(requirement, base):
-            found.append(requirement)
-    return Proposal(apply_updates(base, steps) if metadata is None else metadata, steps, tuple(found), base)
+    table: list[TableRequirement] = [AssertTableUUID(base.table_uuid)] if base.table_uuid is not None else []
+    stated = dict.fromkeys((*_refs_moved(base, steps), *requirements))
+    found = (*table, *(each for each in stated if each not in table and holds(each, base)))
+    return Proposal(apply_updates(base, steps) if metadata is None else metadata, steps, found, base)
 
 
 def _refs_moved(base: TableMetadata, updates: Iterable[TableUpdate]) -> Iterator[TableRequirement]:

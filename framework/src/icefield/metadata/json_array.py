@@ -56,7 +56,7 @@ class JsonArray(Sequence[T]):
     """An immutable sequence of elements that are decoded when they are asked for."""
 
     __slots__ = (
-        *("_base", "_codec", "_contents", "_highest", "_items", "_location"),
+        *("_base", "_codec", "_contents", "_dropped", "_highest", "_items", "_location"),
         *("_parts", "_positions", "_records", "_tail"),
     )
 
@@ -71,6 +71,7 @@ class JsonArray(Sequence[T]):
         self._contents: dict[Hashable, int] | None = None
         self._highest: int | None = None
         self._items: dict[int, T] = {}
+        self._dropped: set[int] = set()
 
     @property
     def name(self) -> str:
@@ -99,6 +100,7 @@ class JsonArray(Sequence[T]):
     @property
     def records(self) -> Sequence[Any]:
         """The light records of all elements, in order. Not to be changed."""
+        self.settle()
         if self._records is None:
             self._records = self._decode_records()
         return self._records
@@ -106,17 +108,21 @@ class JsonArray(Sequence[T]):
     @property
     def positions(self) -> dict[Any, int]:
         """Where each id is; the last one where an id is there twice. Not to be changed."""
-        if self._positions is None:
-            self._positions = dict(zip(map(self._codec.identify, self.records), count()))
-        return self._positions
+        self.settle()
+        return self._known_positions()
+
+    def has(self, identity: Any) -> bool:
+        """Whether an element has that id."""
+        return identity in self._known_positions()
 
     def find(self, identity: Any) -> T | None:
         """The element with an id, or None."""
-        position = self.positions.get(identity)
-        return None if position is None else self[position]
+        position = self._known_positions().get(identity)
+        return None if position is None else self._at(position)
 
     def alike(self, item: T) -> T | None:
         """The first element that differs from another one in nothing but its id, or None."""
+        self.settle()
         content = self._codec.content
         assert content is not None, f"elements of '{self._codec.name}' are told apart by their ids alone"
         if self._contents is None:
@@ -130,11 +136,12 @@ class JsonArray(Sequence[T]):
     def next_id(self) -> int:
         """The number above all ids, or 0; for arrays whose ids are numbers."""
         if self._highest is None:
-            self._highest = max(self.positions, default=-1)
+            self._highest = max(self._known_positions(), default=-1)
         return self._highest + 1
 
     def extended(self, items: Iterable[T]) -> JsonArray[T]:
         """A new array with elements at its end. What was there is shared. Raises ``InvalidArgument``."""
+        self.settle()
         result = JsonArray(self._codec, self._base, self._location, self._tail)
         result._items = self._items.copy()
         result._parts = None if self._parts is None else self._parts.copy()
@@ -149,7 +156,7 @@ class JsonArray(Sequence[T]):
         """Add elements to the end of this very array, which its maker has not yet shown to anybody else."""
         added = list(items)
         strings = list(map(self._encode, added))
-        start = len(self)
+        start = self._size()
         self._tail += strings
         self._items.update(enumerate(added, start))
         if self._parts is not None:
@@ -164,6 +171,31 @@ class JsonArray(Sequence[T]):
         if self._contents is not None and self._codec.content is not None:
             for position, content in enumerate(map(self._codec.content, added), start):
                 self._contents.setdefault(content, position)
+
+    def has_unique_ids(self) -> bool:
+        """Whether no id is there twice."""
+        return len(self._known_positions()) + len(self._dropped) == self._size()
+
+    def drop(self, identity: Any) -> None:
+        """Take the element with an id, which it alone has, off this very array, not yet shown to anybody else."""
+        self._drop_at(self._known_positions()[identity])
+
+    def drop_through(self, identities: Iterable[Any]) -> None:
+        """Take off this very array, as ``drop`` does, the elements up to the last one with one of these ids."""
+        known, records = self._known_positions(), self._records
+        assert records is not None
+        position = max((known.get(identity, -1) for identity in identities), default=-1)
+        while position >= 0 and position not in self._dropped:
+            self._drop_at(position)
+            position -= 1
+
+    def settle(self) -> None:
+        """Close the gaps that dropped elements left; until then each drop costs the same, however long the array."""
+        if self._dropped:
+            dropped, self._dropped = self._dropped, set()
+            left = self.kept([position for position in range(self._size()) if position not in dropped])
+            for name in JsonArray.__slots__:
+                setattr(self, name, getattr(left, name))
 
     def without(self, identities: Collection[Any]) -> JsonArray[T]:
         """A new array without the elements that have one of these ids."""
@@ -184,10 +216,12 @@ class JsonArray(Sequence[T]):
 
     def mapped(self, change: Callable[[bytes], bytes]) -> JsonArray[T]:
         """A new array with the JSON of each element changed."""
+        self.settle()
         return self._from_parts([change(bytes(part)) for part in self._strings()])
 
     def raw(self) -> _Text:
         """The JSON text of the array."""
+        self.settle()
         if not self._tail:
             return self._base
         head = bytes(self._base).rstrip()[:-1].rstrip()
@@ -199,7 +233,8 @@ class JsonArray(Sequence[T]):
         return len(self)
 
     def __len__(self) -> int:
-        return len(self._records) if self._records is not None else len(self._strings())
+        self.settle()
+        return self._size()
 
     @overload
     def __getitem__(self, position: int) -> T: ...
@@ -230,6 +265,23 @@ class JsonArray(Sequence[T]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} {self._codec.name}>"
+
+    def _known_positions(self) -> dict[Any, int]:
+        if self._positions is None:
+            self._positions = dict(zip(map(self._codec.identify, self.records), count()))
+        return self._positions
+
+    def _drop_at(self, position: int) -> None:
+        records, known = self._records, self._known_positions()
+        assert records is not None
+        identity = self._codec.identify(records[position])
+        if known.get(identity) == position:
+            del known[identity]
+        self._dropped.add(position)
+        self._highest = None if identity == self._highest else self._highest
+
+    def _size(self) -> int:
+        return len(self._records) if self._records is not None else len(self._strings())
 
     def _pairs(self) -> Iterator[tuple[int, tuple[Any, _Text]]]:
         return enumerate(zip(self.records, self._strings(), strict=True))
@@ -264,7 +316,7 @@ class JsonArray(Sequence[T]):
 
     def _decode_at(self, position: int) -> T:
         if self._codec.decode is None:
-            return self.records[position]  # type: ignore[no-any-return]
+            return (self._records or self.records)[position]  # type: ignore[no-any-return]
         try:
             return self._codec.decode(self._strings()[position])
         except UnsupportedFeature as error:

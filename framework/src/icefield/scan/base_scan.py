@@ -148,10 +148,10 @@ class BaseScan:
 
     @lazy
     def _dictionaries(self) -> frozenset[int]:
-        found = set()
+        found, top = set(), {column.field_id for column in self.schema.fields}
         for name in self.dictionary_columns:
             column = self.schema.find_field(name, self.case_sensitive)
-            if column not in self.schema.fields or not isinstance(column.field_type, StringType | BinaryType):
+            if column.field_id not in top or not isinstance(column.field_type, StringType | BinaryType):
                 raise InvalidArgument(
                     f"column '{name}' cannot come as a dictionary: only columns of type string and binary that are not "
                     f"inside others can, and it is of type {column.field_type}",

@@ -30,6 +30,7 @@ from icefield.schema.fields import ids_in
 from icefield.schema.name_mapping import carries_ids
 from icefield.schema.row_lineage import RowLineage
 from icefield.types import NestedField, StructType
+from icefield.types.arrow.pieces import with_columns
 from icefield.types.reserved import DELETED, FILE, PARTITION, SPEC_ID, is_reserved_id
 from icefield.types.values import distinct
 
@@ -242,9 +243,8 @@ class TaskReader:
             gone = deletes.rows(wanted.schema, batch, positions)
         if wanted.asked is not None:
             batch = batch.select(range(wanted.asked))
-        for at, cut in wanted.widened:
-            column = cut.apply(batch.select([at]))
-            batch = batch.set_column(at, column.schema.field(0), column.column(0))
+        cuts = ((at, cut.apply(batch.select([at]))) for at, cut in wanted.widened)
+        batch = with_columns(batch, {at: (column.schema.field(0), column.column(0)) for at, column in cuts})
         if gone is not None:
             if self._marks is not None:
                 batch = batch.set_column(self._marks, batch.schema.field(self._marks), pa.array(gone))

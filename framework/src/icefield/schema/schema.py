@@ -28,7 +28,7 @@ class Schema:
     that is reserved (metadata columns may be there under their own names) and for wrong identifier fields.
     """
 
-    __slots__ = ("_fields_by_id", "_identifier_field_ids", "_names", "_parents", "_schema_id", "_struct")
+    __slots__ = ("_field_ids", "_fields_by_id", "_identifier_field_ids", "_names", "_parents", "_schema_id", "_struct")
 
     _struct: StructType
     _schema_id: int
@@ -36,6 +36,7 @@ class Schema:
     _fields_by_id: dict[int, NestedField]
     _parents: dict[int, int]
     _names: FieldNames | None
+    _field_ids: frozenset[int] | None
 
     def __init__(self, *fields: NestedField, schema_id: int = 0, identifier_field_ids: Iterable[int] = ()) -> None:
         set_ = object.__setattr__
@@ -45,6 +46,7 @@ class Schema:
         set_(self, "_fields_by_id", {})
         set_(self, "_parents", {})
         set_(self, "_names", None)
+        set_(self, "_field_ids", None)
         for field in fields:
             self._enter(field, None)
         for id_ in self._identifier_field_ids:
@@ -115,7 +117,10 @@ class Schema:
     @property
     def field_ids(self) -> frozenset[int]:
         """The ids of all fields, nested ones included."""
-        return frozenset(self._fields_by_id)
+        if self._field_ids is None:
+            object.__setattr__(self, "_field_ids", frozenset(self._fields_by_id))
+        assert self._field_ids is not None
+        return self._field_ids
 
     @property
     def highest_field_id(self) -> int:

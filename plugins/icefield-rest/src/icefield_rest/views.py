@@ -140,7 +140,7 @@ class Views:
         found, wanted = self._looked_for(view), proposal.metadata
         if (
             found is not None
-            and found.metadata.current_version().same_as(wanted.current_version())
+            and found.metadata.current_version().content == wanted.current_version().content
             and dict(found.metadata.properties) == dict(wanted.properties)
         ):
             return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -236,7 +236,8 @@ def _plain_names(schema: Schema, case_sensitive: bool) -> set[str]:
     """The columns that a filter can name, which by the scan's rules may be none of those that differ in case only."""
     names = [each.name for each in schema.fields]
     folded = names if case_sensitive else [name.lower() for name in names]
-    return {name for name, plain in zip(names, folded, strict=True) if folded.count(plain) == 1}
+    counts = Counter(folded)
+    return {name for name, plain in zip(names, folded, strict=True) if counts[plain] == 1}
 
 
 # -- planned anew -----------------------------------------------------------------------------------------------------

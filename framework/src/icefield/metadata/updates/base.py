@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FrozenDict
+from icefield.metadata.refs import SnapshotRef
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.schema import Schema
 
@@ -50,18 +51,10 @@ class LastAdded:
         return self.last if given == LAST_ADDED else given
 
 
-@dataclass(slots=True)
-class Change:
-    """What the updates of one change know of each other."""
+@dataclass(slots=True, kw_only=True)
+class Drafts:
+    """The arrays and mappings that the updates of one change make."""
 
-    base: TableMetadata
-    timestamp_ms: int
-    """The time of the change: that of its newest snapshot, and never before the base's."""
-
-    schemas: LastAdded = field(default_factory=LastAdded)
-    specs: LastAdded = field(default_factory=LastAdded)
-    orders: LastAdded = field(default_factory=LastAdded)
-    adds_snapshot: bool = False
     _drafts: dict[str, Any] | None = None
     """The last array or mapping of each name that the updates made; None where none may be changed in place."""
 
@@ -75,6 +68,9 @@ class Change:
         try:
             yield
         finally:
+            for made in self._drafts.values():
+                if isinstance(made, JsonArray):
+                    made.settle()
             self._drafts = None
 
     def extended(self, array: JsonArray[T], item: T) -> JsonArray[T]:
@@ -82,6 +78,27 @@ class Change:
         if not self._is_draft(array.name, array):
             return self._draft(array.name, array.extended([item]))
         array.grow([item])
+        return array
+
+    def dropped(self, array: JsonArray[T], identities: Iterable[Any]) -> JsonArray[T]:
+        """An array without the elements that have one of these ids; the very array where none has."""
+        gone = {identity for identity in identities if array.has(identity)}
+        if not gone:
+            return array
+        if not (self._is_draft(array.name, array) and array.has_unique_ids()):
+            return self._draft(array.name, array.without(gone))
+        for identity in gone:
+            array.drop(identity)
+        return array
+
+    def dropped_through(self, array: JsonArray[T], identities: Iterable[Any]) -> JsonArray[T]:
+        """An array of the elements behind the last one with one of these ids; the very array where none has."""
+        gone = [identity for identity in identities if array.has(identity)]
+        if gone and self._is_draft(array.name, array):
+            array.drop_through(gone)
+        elif gone:
+            last = max(array.positions[identity] for identity in gone)
+            return self._draft(array.name, array.kept(range(last + 1, len(array))))
         return array
 
     def updated(self, name: str, mapping: Mapping[str, T], entries: Mapping[str, T]) -> Mapping[str, T]:
@@ -110,6 +127,32 @@ class Change:
         if self._drafts is not None:
             self._drafts[name] = made
         return made
+
+
+@dataclass(slots=True)
+class Change(Drafts):
+    """What the updates of one change know of each other."""
+
+    base: TableMetadata
+    timestamp_ms: int
+    """The time of the change: that of its newest snapshot, and never before the base's."""
+
+    schemas: LastAdded = field(default_factory=LastAdded)
+    specs: LastAdded = field(default_factory=LastAdded)
+    orders: LastAdded = field(default_factory=LastAdded)
+    adds_snapshot: bool = False
+    _named: frozenset[int] | None = None
+
+    def named_by(self, refs: Mapping[str, SnapshotRef]) -> frozenset[int]:
+        """The snapshots that branches and tags name, which are those of the metadata that was made last."""
+        if self._named is None:
+            self._named = frozenset(ref.snapshot_id for ref in refs.values())
+        return self._named
+
+    def _own(self, name: str, mapping: Mapping[str, T]) -> FrozenDict[str, T]:
+        if name == "refs":
+            self._named = None
+        return Drafts._own(self, name, mapping)
 
 
 @runtime_checkable

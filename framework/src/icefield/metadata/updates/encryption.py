@@ -37,5 +37,6 @@ class RemoveEncryptionKey:
     action: ClassVar[str] = "remove-encryption-key"
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
-        left = metadata.encryption_keys.without({self.key_id})
-        return metadata if left is metadata.encryption_keys else replace(metadata, encryption_keys=left)
+        if not metadata.encryption_keys.has(self.key_id):
+            return metadata
+        return replace(metadata, encryption_keys=change.dropped(metadata.encryption_keys, [self.key_id]))

@@ -55,7 +55,7 @@ class SetDefaultSpec:
         chosen = change.specs.chosen(self.spec_id)
         if chosen is None:
             raise InvalidArgument(nothing_added("partition spec", metadata))
-        if chosen not in metadata.partition_specs.positions:
+        if not metadata.partition_specs.has(chosen):
             raise InvalidArgument(f"table {metadata.location} has no partition spec {self.spec_id} to make the default")
         return metadata if chosen == metadata.default_spec_id else replace(metadata, default_spec_id=chosen)
 
@@ -74,4 +74,4 @@ class RemovePartitionSpecs:
         gone = frozenset(self.spec_ids)
         if metadata.default_spec_id in gone:
             raise InvalidArgument(f"partition spec {metadata.default_spec_id} is the default and cannot be removed")
-        return replace(metadata, partition_specs=metadata.partition_specs.without(gone)) if gone else metadata
+        return replace(metadata, partition_specs=change.dropped(metadata.partition_specs, gone)) if gone else metadata

@@ -23,7 +23,7 @@ class SetSnapshotRef:
         name, ref = self.name, self.ref
         if not isinstance(name, str) or not name.strip():
             raise InvalidArgument("a branch or tag must have a name")
-        if ref.snapshot_id not in metadata.snapshots.positions:
+        if not metadata.snapshots.has(ref.snapshot_id):
             raise InvalidArgument(f"'{name}' cannot refer to snapshot {ref.snapshot_id}, which does not exist")
         if name == MAIN_BRANCH and (ref.is_tag or ref.max_ref_age_ms is not None):
             raise InvalidArgument("'main' must be a branch, and never expires")

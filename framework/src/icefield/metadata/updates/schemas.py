@@ -58,7 +58,7 @@ class SetCurrentSchema:
         chosen = change.schemas.chosen(self.schema_id)
         if chosen is None:
             raise InvalidArgument(nothing_added("schema", metadata))
-        if chosen not in metadata.schemas.positions:
+        if not metadata.schemas.has(chosen):
             raise InvalidArgument(f"table {metadata.location} has no schema {self.schema_id} to make current")
         return metadata if chosen == metadata.current_schema_id else replace(metadata, current_schema_id=chosen)
 
@@ -77,4 +77,4 @@ class RemoveSchemas:
         gone = frozenset(self.schema_ids)
         if metadata.current_schema_id in gone:
             raise InvalidArgument(f"schema {metadata.current_schema_id} is current and cannot be removed")
-        return replace(metadata, schemas=metadata.schemas.without(gone)) if gone else metadata
+        return replace(metadata, schemas=change.dropped(metadata.schemas, gone)) if gone else metadata

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.metadata.integrity import CLOCK_SKEW_MS
-from icefield.metadata.json_array import JsonArray
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import Change
@@ -53,37 +52,31 @@ class RemoveSnapshots:
         object.__setattr__(self, "snapshot_ids", frozenset(self.snapshot_ids))
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
-        gone = frozenset(self.snapshot_ids) & metadata.snapshots.positions.keys()
+        gone = frozenset(filter(metadata.snapshots.has, self.snapshot_ids))
         if not gone:
             return metadata
-        for name, ref in metadata.refs.items():
+        for name, ref in metadata.refs.items() if gone & change.named_by(metadata.refs) else ():
             if ref.snapshot_id in gone:
                 # Most likely since the change was made: whoever made it decides anew on what there is now.
                 raise ValidationFailed(f"snapshot {ref.snapshot_id} cannot be removed: '{name}' refers to it")
         return replace(
             metadata,
-            snapshots=metadata.snapshots.without(gone),
-            snapshot_log=trimmed_log(metadata.snapshot_log, gone),
-            statistics=metadata.statistics.without(gone),
-            partition_statistics=metadata.partition_statistics.without(gone),
+            snapshots=change.dropped(metadata.snapshots, gone),
+            # Entries before one of a snapshot that is gone would show a wrong history.
+            snapshot_log=change.dropped_through(metadata.snapshot_log, gone),
+            statistics=change.dropped(metadata.statistics, gone),
+            partition_statistics=change.dropped(metadata.partition_statistics, gone),
         )
-
-
-def trimmed_log(log: JsonArray[Any], gone: frozenset[int]) -> JsonArray[Any]:
-    """The log after its last entry of a snapshot that is gone: what precedes a gap would show a wrong history."""
-    entries = log.records
-    start = max((i + 1 for i, entry in enumerate(entries) if entry.snapshot_id in gone), default=0)
-    return log.kept(range(start, len(entries)))
 
 
 def _check_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> None:
     if not 0 < snapshot.snapshot_id < 2**63:
         raise InvalidArgument(f"snapshot id {snapshot.snapshot_id} is no positive long")
-    if snapshot.snapshot_id in metadata.snapshots.positions:
+    if metadata.snapshots.has(snapshot.snapshot_id):
         raise InvalidArgument(f"table {metadata.location} has a snapshot {snapshot.snapshot_id} already")
     if snapshot.manifest_list is None:
         raise InvalidArgument(f"snapshot {snapshot.snapshot_id} names no manifest list")
-    if snapshot.schema_id is not None and snapshot.schema_id not in metadata.schemas.positions:
+    if snapshot.schema_id is not None and not metadata.schemas.has(snapshot.schema_id):
         raise InvalidArgument(
             f"snapshot {snapshot.snapshot_id} names schema {snapshot.schema_id}, which does not exist"
         )

@@ -52,7 +52,7 @@ class SetDefaultSortOrder:
         chosen = change.orders.chosen(self.sort_order_id)
         if chosen is None:
             raise InvalidArgument(nothing_added("sort order", metadata))
-        if chosen not in metadata.sort_orders.positions:
+        if not metadata.sort_orders.has(chosen):
             raise InvalidArgument(
                 f"table {metadata.location} has no sort order {self.sort_order_id} to make the default"
             )

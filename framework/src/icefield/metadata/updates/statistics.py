@@ -20,7 +20,7 @@ class SetStatistics:
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
         _check_snapshot(metadata, self.statistics.snapshot_id)
-        others = metadata.statistics.without({self.statistics.snapshot_id})
+        others = change.dropped(metadata.statistics, [self.statistics.snapshot_id])
         return replace(metadata, statistics=change.extended(others, self.statistics))
 
 
@@ -32,8 +32,9 @@ class RemoveStatistics:
     action: ClassVar[str] = "remove-statistics"
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
-        left = metadata.statistics.without({self.snapshot_id})
-        return metadata if left is metadata.statistics else replace(metadata, statistics=left)
+        if not metadata.statistics.has(self.snapshot_id):
+            return metadata
+        return replace(metadata, statistics=change.dropped(metadata.statistics, [self.snapshot_id]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class SetPartitionStatistics:
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
         _check_snapshot(metadata, self.partition_statistics.snapshot_id)
-        others = metadata.partition_statistics.without({self.partition_statistics.snapshot_id})
+        others = change.dropped(metadata.partition_statistics, [self.partition_statistics.snapshot_id])
         return replace(metadata, partition_statistics=change.extended(others, self.partition_statistics))
 
 
@@ -57,10 +58,12 @@ class RemovePartitionStatistics:
     action: ClassVar[str] = "remove-partition-statistics"
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
-        left = metadata.partition_statistics.without({self.snapshot_id})
-        return metadata if left is metadata.partition_statistics else replace(metadata, partition_statistics=left)
+        if not metadata.partition_statistics.has(self.snapshot_id):
+            return metadata
+        left = change.dropped(metadata.partition_statistics, [self.snapshot_id])
+        return replace(metadata, partition_statistics=left)
 
 
 def _check_snapshot(metadata: TableMetadata, snapshot_id: int) -> None:
-    if snapshot_id not in metadata.snapshots.positions:
+    if not metadata.snapshots.has(snapshot_id):
         raise InvalidArgument(f"statistics cannot be set for snapshot {snapshot_id}, which does not exist")

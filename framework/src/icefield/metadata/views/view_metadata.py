@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -61,11 +61,11 @@ class ViewVersion(msgspec.Struct, frozen=True, rename="kebab", repr_omit_default
             if given.type == SQL and given.dialect is not None and given.sql is not None
         }
 
-    def same_as(self, other: ViewVersion) -> bool:
-        """Whether two versions differ in nothing but their id and time."""
-        ignored: dict[str, Any] = {"version_id": 0, "timestamp_ms": 0, "default_catalog": None}
-        mine, theirs = (msgspec.structs.replace(version, **ignored) for version in (self, other))
-        return mine == theirs and (self.default_catalog or None) == (other.default_catalog or None)
+    @property
+    def content(self) -> Hashable:
+        """Everything but the id and the time."""
+        summary, catalog = frozenset(self.summary.items()), self.default_catalog or None
+        return self.schema_id, summary, self.representations, self.default_namespace, catalog
 
 
 @decodable
@@ -88,6 +88,7 @@ VERSIONS: Final[ItemCodec[ViewVersion]] = register(
         attrgetter("version_id"),
         encode=msgspec.json.encode,
         decode=msgspec.json.Decoder(ViewVersion).decode,
+        content=attrgetter("content"),
     )
 )
 VERSION_LOG: Final[ItemCodec[ViewHistoryEntry]] = register(

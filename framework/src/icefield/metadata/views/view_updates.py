@@ -13,7 +13,7 @@ from icefield.errors import InvalidArgument, UnsupportedFeature, ValidationFaile
 from icefield.metadata.codecs import SCHEMAS
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FrozenDict
-from icefield.metadata.updates.base import LAST_ADDED, LastAdded
+from icefield.metadata.updates.base import LAST_ADDED, Drafts, LastAdded
 from icefield.metadata.validation import check_location
 from icefield.metadata.views.view_metadata import (
     SQL,
@@ -37,7 +37,7 @@ _KEPT_BY_DEFAULT = 10
 
 
 @dataclass(slots=True)
-class ViewChange:
+class ViewChange(Drafts):
     """What the updates of one change know of each other."""
 
     timestamp_ms: int
@@ -123,13 +123,13 @@ class AddViewSchema:
     def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
         if self.known_to(metadata) is not None:
             return metadata  # and -1 means the one that the change added before, if any
-        added = self.schema.with_schema_id(max(metadata.schemas.positions, default=-1) + 1)
+        added = self.schema.with_schema_id(metadata.schemas.next_id())
         change.schemas.add(added.schema_id)
-        return replace(metadata, schemas=metadata.schemas.extended([added]))
+        return replace(metadata, schemas=change.extended(metadata.schemas, added))
 
     def known_to(self, metadata: ViewMetadata) -> Schema | None:
         """The identical schema that the view has."""
-        return next((schema for schema in metadata.schemas if schema == self.schema), None)
+        return metadata.schemas.alike(self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class SetViewProperties:
     def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
         if all(metadata.properties.get(name) == value for name, value in self.updates.items()):
             return metadata
-        return replace(metadata, properties=FrozenDict({**metadata.properties, **self.updates}))
+        return replace(metadata, properties=change.updated("properties", metadata.properties, self.updates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +168,9 @@ class RemoveViewProperties:
         object.__setattr__(self, "removals", frozenset(self.removals))
 
     def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
-        gone = frozenset(self.removals)
-        if not gone & metadata.properties.keys():
+        if not any(name in metadata.properties for name in self.removals):
             return metadata
-        left = {name: value for name, value in metadata.properties.items() if name not in gone}
-        return replace(metadata, properties=FrozenDict(left))
+        return replace(metadata, properties=change.without("properties", metadata.properties, self.removals))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +192,16 @@ class AddViewVersion:
         if known is not None:
             change.versions.found(known.version_id)
             return metadata
-        taken = metadata.versions.positions
-        added = msgspec.structs.replace(given, version_id=max(taken) + 1 if taken else max(given.version_id, 1))
+        taken = len(metadata.versions) > 0
+        added = msgspec.structs.replace(
+            given, version_id=metadata.versions.next_id() if taken else max(given.version_id, 1)
+        )
         change.versions.add(added.version_id)
-        return replace(metadata, versions=metadata.versions.extended([added]))
+        return replace(metadata, versions=change.extended(metadata.versions, added))
 
     def known_to(self, metadata: ViewMetadata) -> ViewVersion | None:
         """The version of the view that says the same."""
-        return next((version for version in metadata.versions if version.same_as(self.view_version)), None)
+        return metadata.versions.alike(self.view_version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,13 +232,14 @@ def apply_view_updates(metadata: ViewMetadata, updates: Iterable[ViewUpdate]) ->
     """
     change = ViewChange(now_ms())
     result = metadata
-    for update in updates:
-        result = update.apply(result, change)
+    with change.drafting():
+        for update in updates:
+            result = update.apply(result, change)
     if result is metadata:
         return metadata
-    if metadata.current_version_id in metadata.versions.positions:
+    if metadata.versions.has(metadata.current_version_id):
         _check_dialects(metadata, result)
-    if result.current_version_id not in result.versions.positions:
+    if not result.versions.has(result.current_version_id):
         raise InvalidArgument(f"view {result.location} has no current version")
     if change.logged is not None:  # one entry for the whole change, however often it chose
         result = replace(result, version_log=result.version_log.extended([change.logged]))
@@ -297,7 +298,7 @@ def view_creation_updates(metadata: ViewMetadata) -> tuple[ViewUpdate, ...]:
 
 
 def _check(version: ViewVersion, metadata: ViewMetadata) -> None:
-    if version.schema_id not in metadata.schemas.positions:
+    if not metadata.schemas.has(version.schema_id):
         raise InvalidArgument(f"a version of a view names schema {version.schema_id}, which does not exist")
     if not version.representations:
         raise InvalidArgument("a version of a view needs a query: give its SQL by dialect")

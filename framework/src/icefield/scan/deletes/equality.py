@@ -162,7 +162,8 @@ class EqualityDeletes:
             check_type(kind, location)
         with open_file(self._io, file) as reader:
             held = reader.schema if self._mapping is None else self._mapping.apply(reader.schema)
-            lacking = [id_ for id_ in self._ids if id_ not in _ids_of(list(held))]
+            there = _ids_of(list(held))
+            lacking = [id_ for id_ in self._ids if id_ not in there]
             if lacking:
                 raise InvalidFile(
                     f"{location} deletes rows by field {lacking[0]}, of which it has no column", location=location

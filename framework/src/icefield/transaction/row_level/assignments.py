@@ -16,7 +16,7 @@ from icefield.errors import InvalidArgument
 from icefield.schema import Schema
 from icefield.types import NestedField
 from icefield.types.arrow.nested import settled
-from icefield.types.arrow.pieces import one_array
+from icefield.types.arrow.pieces import one_array, with_columns
 from icefield.types.arrow.types import to_arrow_type
 from icefield.types.values import constant_array, to_internal
 from icefield.writing.conforming import Conforming
@@ -67,12 +67,15 @@ class Assignments:
 
         Raises ``InvalidArgument`` that names the column, for values that it cannot hold.
         """
+        changed: dict[int, tuple[pa.Field, pa.Array]] = {}
+        schema = rows.schema
         for each in self._made:
-            at = rows.schema.get_field_index(each.path[0])
-            column = _with_child(rows.column(at), each.path[1:], each.make(seen))
+            at = schema.get_field_index(each.path[0])
+            before = changed[at][1] if at in changed else rows.column(at)
+            column = _with_child(before, each.path[1:], each.make(seen))
             # Where a struct may be null, so may its required fields be in Arrow.
-            rows = rows.set_column(at, pa.field(each.path[0], column.type), column)
-        return rows
+            changed[at] = pa.field(each.path[0], column.type), column
+        return with_columns(rows, changed)
 
     def columns(self, seen: pa.RecordBatch) -> pa.RecordBatch:
         """The new values alone, by names of columns. Raises ``InvalidArgument`` for a field that is in a struct."""

@@ -174,14 +174,14 @@ def _unequal(one: pa.Array, other: pa.Array) -> Ints:
 
 def _settled(table: pa.Table) -> pa.Table:
     """Keys whose floats are equal where their bits are: with one NaN and one zero."""
+    columns = table.columns
     for place, field in enumerate(table.schema):
         if pa.types.is_floating(field.type):
-            column = table.column(place)
+            column = columns[place]
             nan, zero = pa.scalar(float("nan"), field.type), pa.scalar(0.0, field.type)
             # -0.0 and 0.0 add up to 0.0; no other number changes.
-            settled = pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
-            table = table.set_column(place, field, settled)
-    return table
+            columns[place] = pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
+    return pa.table(columns, schema=table.schema)
 
 
 def _between_ends(field: NestedField, column: pa.ChunkedArray) -> BooleanExpression:

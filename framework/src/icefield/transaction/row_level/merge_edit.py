@@ -13,7 +13,7 @@ from icefield.schema import Schema
 from icefield.transaction.row_level.clauses import BoundClause, first_that_holds
 from icefield.transaction.row_level.edits import Edit, Edited, Ints
 from icefield.transaction.row_level.merge_source import MergeSource
-from icefield.types.arrow.pieces import one_array
+from icefield.types.arrow.pieces import one_array, with_columns
 from icefield.types.values import distinct
 from icefield.writing.conforming import Conforming
 
@@ -119,8 +119,13 @@ class MergeEdit(Edit):
         else:
             assert each.given is not None
             taken = self._everything.take(pa.array(each.given))
-            for name in taken.column_names:
-                rows = rows.set_column(rows.schema.get_field_index(name), name, one_array(taken[name]))
+            rows = with_columns(
+                rows,
+                {
+                    rows.schema.get_field_index(name): (pa.field(name, column.type), one_array(column))
+                    for name, column in zip(taken.column_names, taken.columns, strict=True)
+                },
+            )
         return Conforming(self._schema, rows.schema).apply(rows)
 
     def _refuse_several(self, batch: pa.RecordBatch, rows: Ints) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import count
 
@@ -24,10 +25,11 @@ class MergeSource:
         self.name, self.on = name, dict(on)
         self.rows = rows.combine_chunks()
         columns = rows.column_names
-        twice = sorted({each for each in columns if columns.count(each) > 1})
+        twice = _twice(columns)
         if twice:
             raise InvalidArgument(f"the source has two columns of the name '{twice[0]}'", column=twice[0])
-        missing = [own for own in self.on.values() if own not in columns]
+        known = frozenset(columns)
+        missing = [own for own in self.on.values() if own not in known]
         if missing:
             raise InvalidArgument(f"the source has no column '{missing[0]}'; it has {', '.join(columns)}")
         fields = [schema.find_field((each,)) for each in self.on]
@@ -50,7 +52,7 @@ class MergeSource:
     def named(self) -> pa.Table:
         """The rows under ``column_names``. Raises ``InvalidArgument`` where two columns come to have one name."""
         names = self.column_names
-        twice = [name for name in names if names.count(name) > 1]
+        twice = _twice(names)
         if twice:
             raise InvalidArgument(f"the source has '{twice[0]}' next to the column that is the key '{twice[0]}'")
         return self.rows.rename_columns(names)
@@ -75,6 +77,11 @@ class MergeSource:
     def alone(self, given: Ints) -> pa.RecordBatch:
         """Rows of the source without any of the table."""
         return pa.RecordBatch.from_arrays([self._struct.take(pa.array(given))], names=[self.name])
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    """The names that are there more than once, sorted."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def _batches(rows: pa.Table) -> Sequence[pa.RecordBatch]:

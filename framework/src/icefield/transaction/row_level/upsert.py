@@ -84,7 +84,8 @@ class _RowsByKey(Edit):
         super().__init__(keys.range(schema))
         self._keys, self._rows, self._update = keys, rows, update
         self._key_ids = frozenset(schema.find_field((name,)).field_id for name in keys.names)
-        compared = [name for name in rows.column_names if name not in keys.names and schema.has_field((name,))]
+        known = frozenset(keys.names)
+        compared = [name for name in rows.column_names if name not in known and schema.has_field((name,))]
         self._others = rows.select(compared)
         self._ids = self._key_ids | {schema.find_field((name,)).field_id for name in compared}
 

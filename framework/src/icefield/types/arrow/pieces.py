@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 
@@ -12,3 +14,13 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
+
+
+def with_columns(rows: pa.RecordBatch, changed: Mapping[int, tuple[pa.Field, pa.Array]]) -> pa.RecordBatch:
+    """Rows with other columns at some places: one copy of the list of columns, however many change."""
+    if not changed:
+        return rows
+    fields, columns = list(rows.schema), rows.columns
+    for at, (field, column) in changed.items():
+        fields[at], columns[at] = field, column
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, rows.schema.metadata))

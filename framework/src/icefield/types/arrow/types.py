@@ -131,10 +131,12 @@ def field_id(field: pa.Field) -> int | None:
 
 def with_dictionaries(schema: pa.Schema, ids: frozenset[int]) -> pa.Schema:
     """The schema with the columns of those ids dictionary-encoded."""
-    for position, column in enumerate(schema):
-        if field_id(column) in ids:
-            schema = schema.set(position, column.with_type(pa.dictionary(pa.int32(), column.type)))
-    return schema
+    if not ids:
+        return schema
+    columns = [
+        each.with_type(pa.dictionary(pa.int32(), each.type)) if field_id(each) in ids else each for each in schema
+    ]
+    return pa.schema(columns, schema.metadata)
 
 
 def with_field_id(field: pa.Field, id_: int) -> pa.Field:

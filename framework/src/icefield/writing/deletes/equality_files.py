@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Final
 
 import pyarrow as pa
@@ -85,12 +86,14 @@ class EqualityColumns:
         return lambda batch: conforming.apply(self._picked(batch))
 
     def _picked(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        if len(set(rows.schema.names)) < len(rows.schema.names):
-            twice = next(name for name in rows.schema.names if rows.schema.names.count(name) > 1)
+        names, columns = rows.schema.names, rows.columns
+        places = dict(zip(names, count(), strict=False))
+        if len(places) < len(names):
+            twice = next(name for at, name in enumerate(names) if places[name] != at)
             raise InvalidArgument(f"column '{twice}' comes twice", column=twice)
         arrays = [
-            self._part(field, rows.column(rows.schema.get_field_index(field.name)), (field.name,))
-            if field.name in rows.schema.names
+            self._part(field, columns[places[field.name]], (field.name,))
+            if field.name in places
             else self._missing(field, (field.name,))
             for field in self.schema.fields
         ]

@@ -86,8 +86,9 @@ def _columns_of(layout: Layout, write_statistics: bool | Sequence[str]) -> dict[
     """The columns of strings and bytes at the top that have statistics, by position."""
     chunks = {id_: chunk for chunk, id_ in enumerate(layout.ids)}
     found: dict[int, _Column] = {}
+    named = frozenset(() if isinstance(write_statistics, bool) else write_statistics)
     for position, each in enumerate(layout.schema.fields):
-        has_statistics = write_statistics if isinstance(write_statistics, bool) else each.name in write_statistics
+        has_statistics = write_statistics if isinstance(write_statistics, bool) else each.name in named
         if has_statistics and isinstance(each.field_type, StringType | BinaryType):
             is_string = isinstance(each.field_type, StringType)
             found[position] = _Column(each.field_id, chunks[each.field_id], is_string)

@@ -103,6 +103,7 @@ class Scan(Remote):
         filters = [str(each) for each in (self.row_filter, *self._run_time) if each != AlwaysTrue()]
         text = f"icefield {name} files={len(chosen)} filter=[{', '.join(filters)}]"
         key = [self._table.metadata_location, str(self._version), self._columns.json(), *filters]
+        shown = frozenset(self._columns.names)
         sources = {field.source_id for field in self._table.spec().fields}
         return reply(
             {
@@ -113,7 +114,7 @@ class Scan(Remote):
                 "runtime_columns": [
                     field.name
                     for field in self._table.schema().fields
-                    if field.field_id in sources and field.name in self._columns.names
+                    if field.field_id in sources and field.name in shown
                 ],
             }
         )

@@ -153,10 +153,11 @@ def _cast(value: str, given: spark.DataType, kind: spark.DataType, checks: bool)
 
 def by_column(columns: spark.StructType, values: Mapping[Path, str], alias: str) -> dict[str, str]:
     """The new values of whole columns, of which those fields keep theirs that are given none."""
+    given = {path[0] for path in values}
     return {
         each.name: _value(each.dataType, quoted(alias, each.name), (each.name,), values)
         for each in columns.fields
-        if any(path[0] == each.name for path in values)
+        if each.name in given
     }
 
 
