@@ -57,6 +57,19 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         java_classes.ended(session)
 
 
+@pytest.fixture(scope="module")
+def canary(spark: Any) -> Any:
+    """Whether a property of the JVM was set; it is removed again."""
+    system = spark._jvm.java.lang.System
+
+    def found() -> bool:
+        value = system.getProperty("icefield.canary")
+        system.clearProperty("icefield.canary")
+        return value is not None
+
+    return found
+
+
 @pytest.fixture
 def properties(tmp_path: Path) -> dict[str, str]:
     """The properties of the test's catalog; one of them is a secret."""

@@ -32,19 +32,6 @@ def prod(spark: Any, catalog: icefield.Catalog) -> Iterator[Any]:
     spark.sql("USE spark_catalog.default")
 
 
-@pytest.fixture(scope="module")
-def canary(spark: Any) -> Any:
-    """Whether a property of the JVM was set; it is removed again."""
-    system = spark._jvm.java.lang.System
-
-    def found() -> bool:
-        value = system.getProperty("icefield.canary")
-        system.clearProperty("icefield.canary")
-        return value is not None
-
-    return found
-
-
 def rows(spark: Any, statement: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in spark.sql(statement).collect()]
 

@@ -22,19 +22,6 @@ def rows(frame: Any) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in frame.collect()]
 
 
-@pytest.fixture(scope="module")
-def canary(spark: Any) -> Any:
-    """Whether a property of the JVM was set; it is removed again."""
-    system = spark._jvm.java.lang.System
-
-    def found() -> bool:
-        value = system.getProperty("icefield.canary")
-        system.clearProperty("icefield.canary")
-        return value is not None
-
-    return found
-
-
 RUN = "reflect('java.lang.System', 'setProperty', 'icefield.canary', 'yes')"
 
 PROGRAMS = [

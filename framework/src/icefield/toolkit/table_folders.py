@@ -150,7 +150,7 @@ def note_folder(system: FileSystem, folder: str, other: str, uuid: str | None) -
         return
     noted = folders_noted(system, folder)
     if (other, uuid) not in noted:
-        system.put(f"{folder}/{NOTE}", msgspec.json.encode([*noted, (other, uuid)][-_MOST_READ:]), PutMode.OVERWRITE)
+        _put_note(system, folder, [*noted, (other, uuid)])
 
 
 def is_registered_twice(system: FileSystem, folder: str, uuid: str | None) -> bool:
@@ -165,8 +165,11 @@ def note_names(system: FileSystem, folder: str, uuid: str | None, *, several: bo
     A commit looks at the note before it deletes old metadata, and so do clients whose service knows no other names.
     """
     noted = [each for each in folders_noted(system, folder) if each != (folder, uuid)]
-    some = [*noted, (folder, uuid)] if several else noted
-    system.put(f"{folder}/{NOTE}", msgspec.json.encode(some[-_MOST_READ:]), PutMode.OVERWRITE)
+    _put_note(system, folder, [*noted, (folder, uuid)] if several else noted)
+
+
+def _put_note(system: FileSystem, folder: str, noted: list[tuple[str, str | None]]) -> None:
+    system.put(f"{folder}/{NOTE}", msgspec.json.encode(noted[-_MOST_READ:]), PutMode.OVERWRITE)
 
 
 def plain_folder(location: str) -> str:

@@ -18,6 +18,16 @@ def is_object(value: Any) -> bool:
     return isinstance(value, JavaObject)
 
 
+def settings_of(spark: SparkSession) -> dict[str, str]:
+    """All settings of a session as they are; ``SET`` would hide secrets."""
+    entries = spark._jsparkSession.conf().getAll().iterator()
+    found: dict[str, str] = {}
+    while entries.hasNext():
+        entry = entries.next()
+        found[entry._1()] = entry._2()
+    return found
+
+
 def jvm_class(spark: SparkSession, name: str) -> Any:
     """A class by its full name.
 

@@ -120,6 +120,20 @@ public class Python {
   static ArrayNode path(Identifier identifier) {
     return strings(identifier.namespace()).add(identifier.name());
   }
+
+  static Identifier[] identifiers(String[] namespace, Object reply) {
+    String[] names = strings(read(reply));
+    Identifier[] made = new Identifier[names.length];
+    for (int at = 0; at < made.length; at++) made[at] = Identifier.of(namespace, names[at]);
+    return made;
+  }
+
+  static ObjectNode renaming(Identifier from, Identifier to) {
+    ObjectNode made = object();
+    made.set("name", path(from));
+    made.set("to", path(to));
+    return made;
+  }
 }
 
 /** An error of Icefield's: its class there, and its message. */
@@ -513,7 +527,7 @@ class IcefieldStrategy extends SparkStrategy {
         all.add(known.apply(at));
       }
       all.add(new IcefieldStrategy());
-      session.experimental().extraStrategies_$eq(org.apache.spark.api.python.PythonUtils.toSeq(all));
+      session.experimental().extraStrategies_$eq(Sequences.of(all));
     }
   }
 
@@ -526,7 +540,7 @@ class IcefieldStrategy extends SparkStrategy {
       SparkPlan scan = InPlace.planned(plan);
       if (scan != null) made.add(scan);
     }
-    return org.apache.spark.api.python.PythonUtils.toSeq(made);
+    return Sequences.of(made);
   }
 
   private void epoch(WriteToDataSourceV2 plan, ArrayList made) {
@@ -647,19 +661,11 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
   public void invalidateTable(Identifier identifier) {}
 
   public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
-    JsonNode names = Python.read(ask("tables", Python.strings(namespace).toString(), namespace));
-    Identifier[] made = new Identifier[names.size()];
-    for (int at = 0; at < made.length; at++) made[at] = Identifier.of(namespace, Python.at(names, at).asText());
-    return made;
+    return Python.identifiers(namespace, ask("tables", Python.strings(namespace).toString(), namespace));
   }
 
   public boolean tableExists(Identifier identifier) {
     return "true".equals(Python.call(python, "table_exists", Python.path(identifier).toString()));
-  }
-
-  public Table createTable(Identifier identifier, Column[] columns, Transform[] partitions, Map properties)
-      throws TableAlreadyExistsException, NoSuchNamespaceException {
-    return createTable(identifier, CatalogV2Util.v2ColumnsToStructType(columns), partitions, properties);
   }
 
   public Table createTable(Identifier identifier, StructType schema, Transform[] partitions, Map properties)
@@ -673,6 +679,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
     }
   }
 
+  /** The columns come as a struct: Spark makes one of them, in which their default values are. */
   private static ObjectNode creation(Identifier identifier, StructType schema, Transform[] partitions, Map properties) {
     ObjectNode asked = Python.object();
     asked.set("name", Python.path(identifier));
@@ -694,25 +701,13 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
       throws NoSuchNamespaceException {
     return staged("create", identifier, schema, partitions, properties);
   }
-  public StagedTable stageCreate(Identifier identifier, Column[] columns, Transform[] partitions, Map properties)
-      throws NoSuchNamespaceException {
-    return staged("create", identifier, CatalogV2Util.v2ColumnsToStructType(columns), partitions, properties);
-  }
   public StagedTable stageReplace(Identifier identifier, StructType schema, Transform[] partitions, Map properties)
       throws NoSuchNamespaceException {
     return staged("replace", identifier, schema, partitions, properties);
   }
-  public StagedTable stageReplace(Identifier identifier, Column[] columns, Transform[] partitions, Map properties)
-      throws NoSuchNamespaceException {
-    return staged("replace", identifier, CatalogV2Util.v2ColumnsToStructType(columns), partitions, properties);
-  }
   public StagedTable stageCreateOrReplace(Identifier identifier, StructType schema, Transform[] partitions, Map properties)
       throws NoSuchNamespaceException {
     return staged("create or replace", identifier, schema, partitions, properties);
-  }
-  public StagedTable stageCreateOrReplace(Identifier identifier, Column[] columns, Transform[] partitions, Map properties)
-      throws NoSuchNamespaceException {
-    return staged("create or replace", identifier, CatalogV2Util.v2ColumnsToStructType(columns), partitions, properties);
   }
 
   /** A frame's columns may hold nulls, whatever Spark says of its constants. */
@@ -742,11 +737,8 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
   public boolean purgeTable(Identifier identifier) { return drop(identifier, true); }
 
   public void renameTable(Identifier from, Identifier to) throws NoSuchTableException, TableAlreadyExistsException {
-    ObjectNode asked = Python.object();
-    asked.set("name", Python.path(from));
-    asked.set("to", Python.path(to));
     try {
-      Python.ask(python, "rename", asked.toString());
+      Python.ask(python, "rename", Python.renaming(from, to).toString());
     } catch (Failure failure) {
       if (failure.kind.equals("TableExists")) throw new TableAlreadyExistsException(to);
       if (failure.kind.equals("NoSuchTable")) throw new NoSuchTableException(from);

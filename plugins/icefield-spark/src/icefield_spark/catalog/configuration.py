@@ -10,7 +10,7 @@ from urllib.parse import quote
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.sql import SparkSession
 
-from icefield_spark.jvm import is_connected
+from icefield_spark.jvm import is_connected, settings_of
 
 PREFIX = "spark.sql.catalog."
 MARK = "icefield"
@@ -28,22 +28,23 @@ _WITHOUT_MEANING = ("cache-enabled", "cache.", "io-impl", "use-nullable-query-sc
 _NOT_TRANSLATED = ("hadoop.", "metrics-reporter-impl", "lock-impl", "clients", "client.factory")
 
 
+def refuse_connect(spark: SparkSession) -> None:
+    """Raise ``UnsupportedFeature`` through Spark Connect."""
+    if is_connected(spark):
+        raise UnsupportedFeature(
+            "through Spark Connect no catalog can be added to a session, whose JVM is elsewhere: leave name out, and "
+            "use ice.sql and ice.table"
+        )
+
+
 def configured(spark: SparkSession) -> dict[str, dict[str, str]]:
     """The properties of each catalog whose setting is ``icefield``, by its name, as the session states them.
 
     Raises ``UnsupportedFeature`` through Spark Connect.
     """
-    if is_connected(spark):
-        raise UnsupportedFeature(
-            "through Spark Connect no catalog can be added to a session, whose JVM is elsewhere: call attach without "
-            "name, and use ice.sql and ice.table"
-        )
-    settings: dict[str, str] = {}
-    entries = spark._jsparkSession.sessionState().conf().getAllConfs().iterator()
-    while entries.hasNext():
-        entry = entries.next()
-        if entry._1().startswith(PREFIX):
-            settings[entry._1()[len(PREFIX) :]] = entry._2()
+    refuse_connect(spark)
+    found = settings_of(spark)
+    settings = {name[len(PREFIX) :]: value for name, value in found.items() if name.startswith(PREFIX)}
     names = [name for name, value in settings.items() if "." not in name and value == MARK]
     return {
         name: {key[len(name) + 1 :]: value for key, value in settings.items() if key.startswith(f"{name}.")}

@@ -11,12 +11,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import reply
+from icefield_spark.sql.calls import UNITS
 from icefield_spark.sql.defaults import constant_of, with_defaults
 from icefield_spark.types import from_spark_schema, to_spark_schema
 
 # The names under which Spark keeps the default of a column for new rows, and that for the rows that are there.
 _NEW_ROWS, _OLD_ROWS = "CURRENT_DEFAULT", "EXISTS_DEFAULT"
-_SPARKS_NAMES = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+_SPARKS_NAMES = {unit: function for function, unit in UNITS.items()}
 
 
 def described(

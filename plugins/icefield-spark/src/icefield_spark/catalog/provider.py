@@ -14,7 +14,6 @@ from icefield.errors import (
     NoSuchNamespace,
     NoSuchTable,
     NotSupportedByCatalog,
-    UnsupportedFeature,
 )
 from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
@@ -25,13 +24,13 @@ from icefield_spark.catalog.about import TableAbout
 from icefield_spark.catalog.altering import alter
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.compiling import CATALOG, HOLDER, MORE, catalog_class, compiled_class
-from icefield_spark.catalog.configuration import MARK, PREFIX
+from icefield_spark.catalog.configuration import MARK, PREFIX, refuse_connect
 from icefield_spark.catalog.described import created_schema
 from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
 from icefield_spark.catalog.views import Draft, StoredView, Views
-from icefield_spark.jvm import is_connected
+from icefield_spark.sql.calls import UNITS
 from icefield_spark.sql.sources import Source, selected
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 Opened = Callable[[SparkSession], "IcefieldSession"]
 
 _OF_SPARK = frozenset({"provider", "owner", "external", "is_managed_location", "table_type"})
-_PLURALS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 _FORMATS = frozenset({"parquet", "orc", "avro"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TAKEN = frozenset({"spark_catalog", "system", "global_temp", "session", "builtin"})
@@ -55,11 +53,7 @@ def provide(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) ->
     Raises ``InvalidArgument`` for a name that cannot be used, and ``UnsupportedFeature`` where the Java classes of the
     catalog cannot be added to the session's JVM.
     """
-    if is_connected(spark):
-        raise UnsupportedFeature(
-            "through Spark Connect no catalog can be added to a session, whose JVM is elsewhere: leave name out, and "
-            "use ice.sql and ice.table"
-        )
+    refuse_connect(spark)
     if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
         raise InvalidArgument(f"a catalog cannot be attached as '{name}': take a word of letters, digits and _")
     setting = f"{PREFIX}{name}"
@@ -262,4 +256,4 @@ def _partition_field(described: Any) -> Any:
         return column
     if name in ("bucket", "truncate"):
         return (column, f"{name}[{numbers[0]}]")
-    return (column, _PLURALS.get(name, name))
+    return (column, UNITS.get(name, name))

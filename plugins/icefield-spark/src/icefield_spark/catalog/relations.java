@@ -1,5 +1,4 @@
 // needs org.apache.spark.sql.connector.catalog.RelationCatalog
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -50,10 +49,7 @@ public class IcefieldRelations extends IcefieldCatalog implements RelationCatalo
   }
 
   public Identifier[] listViews(String[] namespace) throws NoSuchNamespaceException {
-    JsonNode names = Python.read(ask("views", Python.strings(namespace).toString(), namespace));
-    Identifier[] made = new Identifier[names.size()];
-    for (int at = 0; at < made.length; at++) made[at] = Identifier.of(namespace, Python.at(names, at).asText());
-    return made;
+    return Python.identifiers(namespace, ask("views", Python.strings(namespace).toString(), namespace));
   }
 
   private View store(String method, Identifier identifier, View view) {
@@ -96,11 +92,8 @@ public class IcefieldRelations extends IcefieldCatalog implements RelationCatalo
   }
 
   public void renameView(Identifier from, Identifier to) throws NoSuchViewException, ViewAlreadyExistsException {
-    ObjectNode asked = Python.object();
-    asked.set("name", Python.path(from));
-    asked.set("to", Python.path(to));
     try {
-      Python.ask(python, "rename_view", asked.toString());
+      Python.ask(python, "rename_view", Python.renaming(from, to).toString());
     } catch (Failure failure) {
       if (failure.kind.equals("ViewExists") || failure.kind.equals("TableExists")) throw new ViewAlreadyExistsException(to);
       if (failure.kind.equals("NoSuchView")) throw new NoSuchViewException(from);

@@ -92,11 +92,9 @@ class IcefieldEpochExec extends SparkPlan {
     return nothing;
   }
 
-  public scala.collection./*IMMUTABLE*/Seq output() { return none(); }
+  public scala.collection./*IMMUTABLE*/Seq output() { return Sequences.none(); }
   public scala.collection./*IMMUTABLE*/Seq children() {
-    java.util.ArrayList all = new java.util.ArrayList();
-    all.add(child);
-    return org.apache.spark.api.python.PythonUtils.toSeq(all);
+    return Sequences.one(child);
   }
   public SparkPlan withNewChildrenInternal(scala.collection./*IMMUTABLE*/IndexedSeq children) {
     return new IcefieldEpochExec(write, epochs, (SparkPlan) children.apply(0));
@@ -104,8 +102,4 @@ class IcefieldEpochExec extends SparkPlan {
   public int productArity() { return 0; }
   public Object productElement(int at) { throw new IndexOutOfBoundsException(); }
   public boolean canEqual(Object other) { return other instanceof IcefieldEpochExec; }
-
-  private static scala.collection./*IMMUTABLE*/Seq none() {
-    return org.apache.spark.api.python.PythonUtils.toSeq(new java.util.ArrayList());
-  }
 }

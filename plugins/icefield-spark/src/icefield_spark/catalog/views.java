@@ -1,10 +1,8 @@
 import com.fasterxml.jackson.databind.JsonNode;
-import java.lang.reflect.Method;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.TableIdentifier;
-import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -53,31 +51,9 @@ class StoredView {
       Map.Entry entry = (Map.Entry) each.next();
       properties.put("view.sqlConfig." + entry.getKey(), entry.getValue());
     }
-    return new V1Table(table(identifier, properties));
-  }
-
-  /** The constructor has more parameters in later versions. Its defaults are methods of the companion. */
-  private CatalogTable table(Identifier identifier, Map properties) {
-    Object companion = org.apache.spark.sql.catalyst.catalog.CatalogTable$.MODULE$;
-    Method maker = null;
-    try {
-      Method[] methods = companion.getClass().getMethods();
-      for (int at = 0; at < methods.length; at++)
-        if (methods[at].getName().equals("apply") && methods[at].getReturnType() == CatalogTable.class) maker = methods[at];
-      Object[] given = new Object[maker.getParameterTypes().length];
-      for (int at = 4; at < given.length; at++)
-        given[at] = companion.getClass().getMethod("apply$default$" + (at + 1), new Class[0]).invoke(companion, new Object[0]);
-      String[] above = identifier.namespace();
-      given[0] = new TableIdentifier(identifier.name(), scala.Option.apply(above.length == 0 ? null : above[above.length - 1]));
-      given[1] = org.apache.spark.sql.catalyst.catalog.CatalogTableType$.MODULE$.VIEW();
-      given[2] = org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat$.MODULE$.empty();
-      given[3] = schema();
-      given[11] = org.apache.spark.api.python.PythonUtils.toScalaMap(properties);
-      given[13] = scala.Option.apply(text());
-      return (CatalogTable) maker.invoke(companion, given);
-    } catch (ReflectiveOperationException error) {
-      throw new IllegalStateException(error);
-    }
+    String[] above = identifier.namespace();
+    scala.Option database = scala.Option.apply(above.length == 0 ? null : above[above.length - 1]);
+    return new V1Table(SparksTables.view(new TableIdentifier(identifier.name(), database), schema(), properties, text()));
   }
 }
 

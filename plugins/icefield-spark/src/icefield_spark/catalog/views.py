@@ -13,13 +13,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from icefield_spark.catalog.bridge import Remote, reply
+from icefield_spark.catalog.configuration import PREFIX
+from icefield_spark.jvm import settings_of
 from icefield_spark.sql.view_plans import check_stored, check_text
 from icefield_spark.sql.view_rows import DIALECT, QUERY_COLUMNS
 from icefield_spark.sql.views import CHANGED_BY, COMMENT, KEPT, MADE_BY
 from icefield_spark.types import from_spark_schema, to_spark_schema
 
 _CURRENT_SETTINGS: Final = "spark.sql.legacy.useCurrentConfigsForView"
-_OF_CATALOGS: Final = "spark.sql.catalog."
 _FIXED: Final = {"spark.sql.variable.substitute": "false", "spark.sql.runSQLOnFiles": "false"}
 """Settings that no view is read without: its text is what was checked, and a name is never the path of a file."""
 
@@ -51,13 +52,10 @@ class StoredView(Remote):
 
     def _settings(self) -> dict[str, str]:
         """The settings of the session: a view is read as the statement is that names it."""
-        found = self._spark._jsparkSession.conf().getAll().toSeq()
-        pairs = [found.apply(at) for at in range(found.size())]
-        settings = {str(pair._1()): str(pair._2()) for pair in pairs}
         return {
             name: value
-            for name, value in settings.items()
-            if name.startswith("spark.sql.") and not name.startswith(_OF_CATALOGS)
+            for name, value in settings_of(self._spark).items()
+            if name.startswith("spark.sql.") and not name.startswith(PREFIX)
         }
 
 
