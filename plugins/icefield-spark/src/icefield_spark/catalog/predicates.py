@@ -52,7 +52,6 @@ _CONVERSIONS: dict[str, Any] = {
 }
 
 
-_CONSTANTS = {"ALWAYS_TRUE": True, "ALWAYS_FALSE": False}
 _NULLS = {"IS_NULL": True, "IS_NOT_NULL": False}
 _OF_COLUMNS = frozenset({"<=>", "IN", "STARTS_WITH", *_NULLS})
 _COMPARED_WITH_NAN: dict[str, Any] = {
@@ -115,8 +114,8 @@ class Filters:
         name, arguments = predicate.get("function"), predicate.get("arguments", ())
         if "column" in predicate:
             return kernel.EqualTo(self._column(predicate), truth)
-        if name in _CONSTANTS:
-            return kernel.AlwaysTrue() if _CONSTANTS[name] is truth else kernel.AlwaysFalse()
+        if predicate.get("type") == "boolean" and predicate["value"] is not None:
+            return kernel.AlwaysTrue() if _value(predicate) is truth else kernel.AlwaysFalse()
         if name in ("AND", "OR"):
             join = kernel.And if (name == "AND") is truth else kernel.Or
             return join(*(self._exact(each, truth) for each in arguments))

@@ -1,0 +1,71 @@
+"""Statements of Spark's own SQL on tables of a catalog, each as Iceberg's Java runtime answers it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import icefield
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+MODES = ("copy-on-write", "merge-on-read")
+
+
+def ids(spark: Any) -> list[int]:
+    return sorted(row.id for row in spark.table("prod.db.t").collect())
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("of", ["", " WHERE true", " WHERE 1 = 1", " WHERE id >= 0"])
+def test_all_rows_are_deleted(prod: Any, mode: str, of: str) -> None:
+    prod.sql(f"CREATE TABLE prod.db.t (id BIGINT) TBLPROPERTIES ('write.delete.mode' = '{mode}')")
+    prod.sql("INSERT INTO prod.db.t SELECT id FROM range(5)")
+    prod.sql("DELETE FROM prod.db.t WHERE false")
+    prod.sql("DELETE FROM prod.db.t WHERE CAST(NULL AS BOOLEAN)")
+    assert ids(prod) == [0, 1, 2, 3, 4]
+    prod.sql("DELETE FROM prod.db.t WHERE id = 3")
+    prod.sql(f"DELETE FROM prod.db.t{of}")
+    assert ids(prod) == []
+
+
+def test_all_rows_are_replaced_by_a_condition_that_is_true(prod: Any) -> None:
+    from pyspark.sql import functions as f
+
+    prod.sql("CREATE TABLE prod.db.t (id BIGINT)")
+    prod.sql("INSERT INTO prod.db.t SELECT id FROM range(5)")
+    prod.range(7, 9).writeTo("prod.db.t").overwrite(f.lit(True))
+    assert ids(prod) == [7, 8]
+    prod.sql("INSERT INTO prod.db.t REPLACE WHERE true SELECT 9")
+    assert ids(prod) == [9]
+
+
+def test_a_table_is_moved_by_its_location(prod: Any, catalog: icefield.Catalog) -> None:
+    prod.sql("CREATE TABLE prod.db.t (id BIGINT)")
+    prod.sql("INSERT INTO prod.db.t VALUES (1)")
+    there = catalog.load_table("db.t").location() + "-moved"
+    prod.sql(f"ALTER TABLE prod.db.t SET LOCATION '{there}'")
+    table = catalog.load_table("db.t")
+    assert table.location() == there
+    assert "location" not in table.properties
+    prod.sql("INSERT INTO prod.db.t VALUES (2)")
+    assert ids(prod) == [1, 2]
+
+
+def test_the_order_and_the_key_of_a_table_are_among_its_properties(prod: Any, catalog: icefield.Catalog) -> None:
+    prod.sql("CREATE TABLE prod.db.t (id BIGINT NOT NULL, s STRING)")
+    table = catalog.load_table("db.t")
+    with table.transaction() as transaction:
+        with transaction.update_schema() as update:
+            update.set_identifier_fields("id")
+        with transaction.update_sort_order() as order:
+            order.asc("id", "bucket[4]").desc("s", "truncate[2]")
+    shown = dict(prod.sql("SHOW TBLPROPERTIES prod.db.t").collect())
+    assert shown["sort-order"] == "bucket(4, id) ASC NULLS FIRST, truncate(s, 2) DESC NULLS LAST"
+    assert shown["identifier-fields"] == "[id]"
+
+
+def test_the_format_version_is_raised_by_its_property(prod: Any, catalog: icefield.Catalog) -> None:
+    prod.sql("CREATE TABLE prod.db.t (id BIGINT)")
+    prod.sql("ALTER TABLE prod.db.t SET TBLPROPERTIES ('format-version' = '3')")
+    assert catalog.load_table("db.t").format_version == 3
