@@ -69,3 +69,34 @@ def test_the_format_version_is_raised_by_its_property(prod: Any, catalog: icefie
     prod.sql("CREATE TABLE prod.db.t (id BIGINT)")
     prod.sql("ALTER TABLE prod.db.t SET TBLPROPERTIES ('format-version' = '3')")
     assert catalog.load_table("db.t").format_version == 3
+
+
+def test_rows_of_a_table_are_counted_by_metadata_where_that_is_exact(prod: Any) -> None:
+    prod.sql("CREATE TABLE prod.db.t (id BIGINT) TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    assert prod.sql("SELECT count(*) FROM prod.db.t").collect() == [(0,)]
+    prod.sql("INSERT INTO prod.db.t SELECT id FROM range(10)")
+    first = prod.sql("SELECT snapshot_id FROM prod.db.t.snapshots").first()[0]
+    prod.sql("INSERT INTO prod.db.t SELECT NULL")
+    for query, counts in (
+        ("SELECT count(*) AS n, count(1) FROM prod.db.t", [(11, 11)]),
+        (f"SELECT count(*) FROM prod.db.t VERSION AS OF {first}", [(10,)]),
+    ):
+        assert prod.sql(query).collect() == counts
+        plan = prod.sql(f"EXPLAIN {query}").first()[0]
+        assert "LocalTableScan" in plan
+        assert "files=" not in plan
+    for query, rows in (
+        ("SELECT count(id), count(*) + 1 FROM prod.db.t", [(10, 12)]),
+        ("SELECT count(NULL) FROM prod.db.t", [(0,)]),
+        ("SELECT count(*) FROM prod.db.t WHERE id > 4", [(5,)]),
+        ("SELECT count(DISTINCT 1) FROM prod.db.t", [(1,)]),
+        ("SELECT id % 2 AS k, count(*) FROM prod.db.t GROUP BY k ORDER BY k", [(None, 1), (0, 5), (1, 5)]),
+        ("SELECT count(*) FROM (SELECT id FROM prod.db.t LIMIT 3)", [(3,)]),
+        ("SELECT count(*) FILTER (WHERE id < 3) FROM prod.db.t", [(3,)]),
+        ("SELECT count(*) FROM prod.db.t HAVING count(*) > 20", []),
+        ("SELECT count(*) FROM prod.db.t TABLESAMPLE (0 PERCENT)", [(0,)]),
+        ("SELECT count(*) FROM prod.db.t a JOIN prod.db.t b ON a.id = b.id", [(10,)]),
+    ):
+        assert prod.sql(query).collect() == rows, query
+    prod.sql("DELETE FROM prod.db.t WHERE id = 3")
+    assert prod.sql("SELECT count(*) FROM prod.db.t").collect() == [(10,)]

@@ -20,6 +20,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.WriteDelta;
@@ -356,9 +357,16 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
   LogicalPlan frame() {
     synchronized (this) { if (isFramed) return frame; }
     Object found = Python.call(python, "frame", null);
-    LogicalPlan made = found == null ? null : ((org.apache.spark.sql.Dataset) found).queryExecution().optimizedPlan();
+    LogicalPlan made = planOf(found);
     synchronized (this) { frame = made; isFramed = true; }
     return made;
+  }
+
+  /** One row that has the number of all rows in each column; null where metadata does not say how many there are. */
+  LogicalPlan counted(int columns) { return planOf(Python.call(python, "count", String.valueOf(columns))); }
+
+  private static LogicalPlan planOf(Object frame) {
+    return frame == null ? null : ((org.apache.spark.sql.Dataset) frame).queryExecution().optimizedPlan();
   }
 
   public InputPartition[] planInputPartitions() {
@@ -537,7 +545,7 @@ class IcefieldStrategy extends SparkStrategy {
     else if (plan instanceof OverwritePartitionsDynamic) planned(plan, "table", IcefieldWrite.class, made);
     else if (plan instanceof WriteToDataSourceV2) epoch((WriteToDataSourceV2) plan, made);
     else {
-      SparkPlan scan = InPlace.planned(plan);
+      SparkPlan scan = plan instanceof Aggregate ? InPlace.counted(plan) : InPlace.planned(plan);
       if (scan != null) made.add(scan);
     }
     return Sequences.of(made);

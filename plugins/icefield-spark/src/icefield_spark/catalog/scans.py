@@ -18,7 +18,8 @@ from pyspark.sql import types as spark_types
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.predicates import Described, Filters
 from icefield_spark.catalog.streams import Stream
-from icefield_spark.planned import Planned, planned
+from icefield_spark.planned import Planned, counted, planned
+from icefield_spark.running import run_sql
 from icefield_spark.wap import branch_read
 
 
@@ -136,6 +137,16 @@ class Scan(Remote):
         """The frame, where Spark's own reader reads every file; else nothing."""
         roads = self._plan().roads
         return None if roads.arrow is None or roads.arrow or not roads.groups else self._frame()._jdf
+
+    def on_count(self, columns: str) -> Any:
+        """A frame of one row, with the number of all rows in each column, where metadata says it; else nothing."""
+        if self._run_time or self.row_filter != AlwaysTrue():
+            return None
+        count = counted(self._version.scan(self._table))
+        if count is None:
+            return None
+        row = ", ".join([f"{count}L"] * int(columns))
+        return run_sql(self._spark, f"SELECT * FROM VALUES ({row})")._jdf
 
     def on_rows(self, _: None) -> Any:
         """The rows, as the RDD of Spark's internal rows of a frame."""
