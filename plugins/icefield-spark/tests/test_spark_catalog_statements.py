@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import icefield
@@ -100,3 +101,32 @@ def test_rows_of_a_table_are_counted_by_metadata_where_that_is_exact(prod: Any) 
         assert prod.sql(query).collect() == rows, query
     prod.sql("DELETE FROM prod.db.t WHERE id = 3")
     assert prod.sql("SELECT count(*) FROM prod.db.t").collect() == [(10,)]
+
+
+def test_an_old_version_is_read_with_the_columns_that_it_had(prod: Any, catalog: icefield.Catalog) -> None:
+    prod.sql("CREATE TABLE prod.db.t (id BIGINT, p INT) PARTITIONED BY (p)")
+    prod.sql("INSERT INTO prod.db.t SELECT id, id % 2 FROM range(6)")
+    then = catalog.load_table("db.t").current_snapshot()
+    assert then is not None
+    prod.sql("REPLACE TABLE prod.db.t PARTITIONED BY (q) AS SELECT concat('n', id) AS name, 1 AS q FROM prod.db.t")
+    old = f"prod.db.t VERSION AS OF {then.snapshot_id}"
+    assert prod.sql(f"SELECT count(*) FROM {old} WHERE rand() >= 0").collect() == [(6,)]
+    assert prod.sql(f"SELECT count(*) FROM {old} a JOIN (SELECT 1 AS p) b ON a.p = b.p").collect() == [(3,)]
+    assert prod.sql(f"SELECT count(*), max(id) FROM {old} WHERE p = 1").collect() == [(3, 5)]
+    assert prod.sql("SELECT count(*) FROM prod.db.t WHERE rand() >= 0").collect() == [(6,)]
+
+
+def test_the_statement_that_creates_a_table_can_be_run(prod: Any, catalog: icefield.Catalog, tmp_path: Path) -> None:
+    there = f"file://{tmp_path}/far"
+    prod.sql(f"CREATE TABLE prod.db.t (id BIGINT, s STRING) PARTITIONED BY (bucket(4, id)) LOCATION '{there}'")
+    prod.sql("INSERT INTO prod.db.t VALUES (1, 'a')")
+    with catalog.load_table("db.t").update_sort_order() as order:
+        order.asc("id")
+    assert catalog.load_table("db.t").location() == there
+    (statement,) = prod.sql("SHOW CREATE TABLE prod.db.t").first()
+    prod.sql(statement.replace("prod.db.t ", "prod.db.copy ").replace("/far", "/copy"))
+    table, copy = catalog.load_table("db.t"), catalog.load_table("db.copy")
+    assert copy.schema() == table.schema()
+    assert copy.spec() == table.spec()
+    assert copy.properties == table.properties
+    assert copy.location() == f"file://{tmp_path}/copy"

@@ -31,6 +31,7 @@ from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
 from icefield_spark.catalog.views import Draft, StoredView, Views
 from icefield_spark.sql.calls import UNITS
+from icefield_spark.sql.properties import MADE_PROPERTIES
 from icefield_spark.sql.sources import Source, selected
 
 if TYPE_CHECKING:
@@ -144,7 +145,8 @@ class SessionCatalog(Remote):
 
     def _creation(self, given: Any) -> dict[str, Any]:
         """The arguments of ``Catalog.create_table``."""
-        properties = {name: value for name, value in given["properties"].items() if name not in _OF_SPARK}
+        hidden = _OF_SPARK | MADE_PROPERTIES
+        properties = {name: value for name, value in given["properties"].items() if name not in hidden}
         provider = given["properties"].get("provider", "iceberg").lower()
         if provider in _FORMATS:
             properties.setdefault("write.format.default", provider)
@@ -153,7 +155,7 @@ class SessionCatalog(Remote):
         return {
             "identifier": tuple(given["name"]),
             "schema": created_schema(self._ice.spark, spark_types.StructType.fromJson(given["schema"])),
-            "location": properties.pop("location", None),
+            "location": _slashed(properties.pop("location", None)),
             "partition_spec": [_partition_field(each) for each in given["partitions"]],
             "properties": properties,
         }
@@ -243,6 +245,13 @@ class SessionCatalog(Remote):
             for table in self._catalog.list_tables(name):
                 self._catalog.drop_table(table)
         self._catalog.drop_namespace(name)
+
+
+def _slashed(location: str | None) -> str | None:
+    """A location as it was given: Spark makes ``file:/path`` of ``file:///path``, which not all engines read."""
+    if location is None or not location.startswith("file:/") or location.startswith("file://"):
+        return location
+    return f"file://{location.removeprefix('file:')}"
 
 
 def _partition_field(described: Any) -> Any:

@@ -106,6 +106,7 @@ class Scan(Remote):
         key = [self._table.metadata_location, str(self._version), self._columns.json(), *filters]
         shown = frozenset(self._columns.names)
         sources = {field.source_id for field in self._table.spec().fields}
+        schema = self._version.scan(self._table).schema
         return reply(
             {
                 "description": text,
@@ -113,9 +114,7 @@ class Scan(Remote):
                 "rows": sum(each.rows for each in chosen),
                 "bytes": sum(each.size for each in chosen),
                 "runtime_columns": [
-                    field.name
-                    for field in self._table.schema().fields
-                    if field.field_id in sources and field.name in shown
+                    field.name for field in schema.fields if field.field_id in sources and field.name in shown
                 ],
             }
         )
@@ -162,7 +161,7 @@ class Scan(Remote):
 
     def _names(self) -> list[str]:
         # A scan reads at least one column; for a count Spark asks for none.
-        return self._columns.names or [next(iter(self._table.schema().fields)).name]
+        return self._columns.names or [self._version.scan(self._table).schema.fields[0].name]
 
     def _plan(self) -> Planned:
         if self._planned is None:

@@ -9,6 +9,9 @@ from icefield.partitioning import SortField
 from icefield_spark.quoting import spelt
 from icefield_spark.transforms import parted
 
+MADE_PROPERTIES = frozenset({"sort-order", "identifier-fields", "current-snapshot-id", "format"})
+"""Those that are shown and cannot be set. The statement that ``SHOW CREATE TABLE`` gives has them, too."""
+
 
 def shown_properties(metadata: TableMetadata) -> dict[str, str]:
     """Its properties, and those that Iceberg's Java runtime shows: format, version, snapshot, order and key."""
