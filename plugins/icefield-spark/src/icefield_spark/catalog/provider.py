@@ -26,6 +26,7 @@ from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.compiling import CATALOG, HOLDER, MORE, catalog_class, compiled_class
 from icefield_spark.catalog.configuration import MARK, PREFIX, refuse_connect
 from icefield_spark.catalog.described import created_schema
+from icefield_spark.catalog.procedures import CatalogProcedure, procedure_names
 from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
@@ -209,6 +210,16 @@ class SessionCatalog(Remote):
         """Rename a view."""
         given = json.loads(asked)
         self._catalog.rename_view(tuple(given["name"]), self._here(given["to"]))
+
+    # Procedures.
+
+    def on_procedure(self, name: str) -> CatalogProcedure:
+        """A procedure."""
+        return CatalogProcedure(self._ice, self._name, json.loads(name))
+
+    def on_procedures(self, namespace: str) -> str:
+        """The names of the procedures of a namespace."""
+        return reply(procedure_names(json.loads(namespace)))
 
     # Namespaces.
 
