@@ -18,13 +18,14 @@ _SESSION = ("session", "roads", "deletes", "sql_tables", "sql_queries", "sql_cha
 _DATA_SOURCE = ("data_source", "options", "deleted_rows", "row_plans", "workers", "write_roads")
 _STREAMS = ("writing", "types", "lost_attempts", "streaming_sink")
 _CATALOG = tuple(f"spark_catalog{name}" for name in ("", "_plans", "_predicates", "_settings", "_streams"))
-# Spark 3.5 has no data sources in Python, 4.0 neither streams into them in Arrow nor the type time, and 4.1 no bounded
-# batches, by which the tests of the streaming source read. Before 4.1 an INSERT gives every column of a table.
+# Spark 3.5 has neither CALL nor data sources in Python, 4.0 neither streams into them in Arrow nor the type time, and
+# 4.1 no bounded batches, by which the tests of the streaming source read. Before 4.1 an INSERT gives every column.
+_CALLS = (*_CATALOG, "spark_catalog_procedures")
 MODULES = {
     "3.5": (*_SESSION, *_CATALOG),
-    "4.0": (*_SESSION, *_CATALOG, *_DATA_SOURCE),
-    "4.1": (*_SESSION, *_CATALOG, *_DATA_SOURCE, *_STREAMS, "spark_catalog_created"),
-    "4.3": (*_SESSION, *_CATALOG, *_DATA_SOURCE, *_STREAMS, "spark_catalog_created", "streaming_source"),
+    "4.0": (*_SESSION, *_CALLS, *_DATA_SOURCE),
+    "4.1": (*_SESSION, *_CALLS, *_DATA_SOURCE, *_STREAMS, "spark_catalog_created"),
+    "4.3": (*_SESSION, *_CALLS, *_DATA_SOURCE, *_STREAMS, "spark_catalog_created", "streaming_source"),
 }
 
 

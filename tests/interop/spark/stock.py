@@ -21,10 +21,13 @@ def main(zone):
         request = json.loads(line)
         try:
             if request["do"] == "catalog":
-                attached[request["name"]] = attach(spark, icefield.load_catalog(request["name"], **request["given"]))
+                name = request["name"]
+                attached[name] = attach(spark, icefield.load_catalog(name, **request["given"]), name=name)
                 answer = {}
             else:
-                answer = answer_of(attached[request["name"]].sql(request["text"]))
+                # Calls go the way on which Spark itself reads them; all else is for the statements' own.
+                run = spark.sql if request["text"].startswith("CALL") else attached[request["name"]].sql
+                answer = answer_of(run(request["text"]))
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from icefield_spark.jvm import jvm_class
 
 CATALOG = "icefield.spark.IcefieldCatalog"
-MORE = ("icefield.spark.IcefieldRelations",)
+MORE = ("icefield.spark.IcefieldRelations", "icefield.spark.IcefieldProcedures")
 """Classes of catalogs that can do more, the most able one first. A Spark has those that its interfaces allow."""
 
 HOLDER = "icefield.spark.Python"

@@ -26,13 +26,14 @@ from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.compiling import CATALOG, HOLDER, MORE, catalog_class, compiled_class
 from icefield_spark.catalog.configuration import MARK, PREFIX, refuse_connect
 from icefield_spark.catalog.described import created_schema
+from icefield_spark.catalog.procedures import CatalogProcedure, procedure_names
 from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
 from icefield_spark.catalog.views import Draft, StoredView, Views
-from icefield_spark.sql.calls import UNITS
 from icefield_spark.sql.properties import MADE_PROPERTIES
 from icefield_spark.sql.sources import Source, selected
+from icefield_spark.sql.terms import PLAIN
 
 if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession
@@ -212,6 +213,16 @@ class SessionCatalog(Remote):
         given = json.loads(asked)
         self._catalog.rename_view(tuple(given["name"]), self._here(given["to"]))
 
+    # Procedures.
+
+    def on_procedure(self, name: str) -> CatalogProcedure:
+        """A procedure."""
+        return CatalogProcedure(self._ice, self._name, json.loads(name))
+
+    def on_procedures(self, namespace: str) -> str:
+        """The names of the procedures of a namespace."""
+        return reply(procedure_names(json.loads(namespace)))
+
     # Namespaces.
 
     def on_namespaces(self, parent: str) -> str:
@@ -265,4 +276,4 @@ def _partition_field(described: Any) -> Any:
         return column
     if name in ("bucket", "truncate"):
         return (column, f"{name}[{numbers[0]}]")
-    return (column, UNITS.get(name, name))
+    return (column, PLAIN.get(name.upper(), name))

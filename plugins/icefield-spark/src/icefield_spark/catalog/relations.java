@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.View;
 
 /** A catalog for a Spark that creates and changes views of catalogs, too. */
-public class IcefieldRelations extends IcefieldCatalog implements RelationCatalog {
+public class IcefieldRelations extends IcefieldProcedures implements RelationCatalog {
   public Relation loadRelation(Identifier identifier) throws NoSuchTableException {
     try {
       return loadTable(identifier);

@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import unquote
 
 from icefield import Schema, Table
-from icefield.errors import InvalidArgument, TableExists, UnsupportedFeature
+from icefield.errors import InvalidArgument, NoSuchTable, TableExists, UnsupportedFeature
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
 from icefield_spark.quoting import quoted
 from icefield_spark.sql.columns import is_case_sensitive
-from icefield_spark.sql.context import Context
+from icefield_spark.sql.context import Context, Rows
 from icefield_spark.sql.defaults import values_of
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.types import from_spark_schema, to_spark_type
@@ -59,7 +59,7 @@ class _Files:
         return {each: {pair[0]: made[pair] for pair in values.items()} for each, values in strings.items()}
 
 
-def add_files(context: Context, table: Table, given: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+def add_files(context: Context, table: Table, given: Mapping[str, Any]) -> Rows:
     """Take files into a table that is there."""
     files = _source(context, given["source_table"]).where(given.get("partition_filter", {}))
     if not files.found:
@@ -75,7 +75,7 @@ def add_files(context: Context, table: Table, given: Mapping[str, Any]) -> Seque
     return [[len(files.found), partitions]]
 
 
-def snapshot(context: Context, given: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+def snapshot(context: Context, given: Mapping[str, Any]) -> Rows:
     """Make a table of the files of one of Spark's own, which stays as it is and keeps its files."""
     source = name_of(given["source_table"])
     _check_of_spark(context, source)
@@ -120,6 +120,8 @@ def _check_of_spark(context: Context, parts: tuple[str, ...]) -> None:
         raise UnsupportedFeature(
             f"{'.'.join(parts)} is a table of Icefield, whose files stay its own: write its rows with INSERT"
         )
+    if not context.spark.catalog.tableExists(quoted(*parts)):
+        raise NoSuchTable(f"Spark has no table {'.'.join(parts)}", table=parts)
 
 
 def _files_in(context: Context, kind: str, folder: str) -> _Files:

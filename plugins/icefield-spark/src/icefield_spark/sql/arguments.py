@@ -14,6 +14,7 @@ from icefield_spark.running import run_sql
 from icefield_spark.sql.parsing import Cursor
 
 STRING: Final = "string"
+INT: Final = "int"
 LONG: Final = "bigint"
 BOOLEAN: Final = "boolean"
 TIME: Final = "timestamp"
@@ -28,17 +29,20 @@ class Parameter:
 
     name: str
     kind: str = STRING
+    doc: str = ""
     required: bool = False
     ignored: bool = False
     """Whether it says how Java is to work, and has no effect here."""
     unsupported: str = ""
     """Why it is refused where it asks for something."""
+    nulls: bool = False
+    """Whether a null may be in it."""
 
 
 def taken(spark: SparkSession, procedure: str, parameters: Sequence[Parameter], cursor: Cursor) -> dict[str, Any]:
     """The arguments in the parentheses that come next, by name; those that are left out are not there.
 
-    Times are ms since 1970 UTC. Raises ``InvalidArgument`` for one that is unknown, missing or given twice.
+    Times are ms since 1970 UTC. Raises ``InvalidArgument`` for one that is unknown or given twice.
     """
     known = {each.name: each for each in parameters}
     found: dict[str, str] = {}
@@ -55,10 +59,28 @@ def taken(spark: SparkSession, procedure: str, parameters: Sequence[Parameter], 
         if name in found:
             raise InvalidArgument(f"{procedure} is given '{name}' twice")
         found[name] = item.rest()
+    return _values(spark, found, known)
+
+
+def checked(procedure: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that have a value and an effect, by name.
+
+    Raises ``InvalidArgument`` for one that is missing, ``UnsupportedFeature`` for one that cannot be heeded.
+    """
+    found = {}
+    for each in parameters:
+        value = given.get(each.name)
+        if each.unsupported and value not in (None, False):
+            raise UnsupportedFeature(f"the argument '{each.name}' is not supported: {each.unsupported}")
+        items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        if None in items and not each.nulls:
+            raise InvalidArgument(f"the argument '{each.name}' of {procedure} has a null in it")
+        if value is not None and not each.ignored:
+            found[each.name] = value
     missing = [each.name for each in parameters if each.required and each.name not in found]
     if missing:
         raise InvalidArgument(f"{procedure} needs {', '.join(missing)}")
-    return {name: value for name, value in _values(spark, found, known).items() if value is not None}
+    return found
 
 
 def options(
@@ -98,8 +120,4 @@ def _values(spark: SparkSession, given: Mapping[str, str], known: Mapping[str, P
         kind = known[name].kind
         made = f"CAST(({value}) AS {kind})"
         columns.append(f"{f'unix_millis({made})' if kind == TIME else made} AS {name}")
-    found = run_sql(spark, f"SELECT {', '.join(columns)}").collect()[0].asDict()
-    for name, value in found.items():
-        if known[name].unsupported and value not in (None, False):
-            raise UnsupportedFeature(f"the argument '{name}' is not supported: {known[name].unsupported}")
-    return {name: value for name, value in found.items() if not known[name].ignored}
+    return run_sql(spark, f"SELECT {', '.join(columns)}").collect()[0].asDict()

@@ -17,7 +17,7 @@ from icefield_spark.arrow import SparkBatches, in_pieces
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import with_cause_alone
 from icefield_spark.quoting import quoted
-from icefield_spark.sql.context import Context
+from icefield_spark.sql.context import Context, Rows
 from icefield_spark.types import to_spark_schema
 
 _OPTIONS = {
@@ -28,7 +28,7 @@ _OPTIONS = {
 }
 
 
-def create_changelog_view(context: Context, table: Table, given: dict[str, Any]) -> str:
+def create_changelog_view(context: Context, table: Table, given: dict[str, Any]) -> Rows:
     """Make a temporary view of what changed between two snapshots, and give its name."""
     bounds: dict[str, Any] = {}
     for key, value in given.get("options", {}).items():
@@ -49,7 +49,7 @@ def create_changelog_view(context: Context, table: Table, given: dict[str, Any])
     )
     name = str(given.get("changelog_view") or f"{table.name()[-1]}_changes")
     context.spark.range(0, 1, 1, 1).mapInArrow(reader, columns).createOrReplaceTempView(quoted(name))
-    return name
+    return [[name]]
 
 
 class _ChangeReader:

@@ -16,6 +16,9 @@ from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.sources import Names
 from icefield_spark.writing import Outcome
 
+Rows = Sequence[Sequence[Any]]
+"""A few rows, by the order of their columns."""
+
 
 @dataclass(frozen=True)
 class Context:
@@ -34,7 +37,7 @@ class Context:
         """What a statement gives that gives nothing."""
         return no_rows(self.spark)
 
-    def rows(self, columns: str, rows: Sequence[Sequence[Any]]) -> DataFrame:
+    def rows(self, columns: str, rows: Rows) -> DataFrame:
         """A frame of a few rows. ``columns``: names and types as in a statement."""
         return self.spark.createDataFrame([tuple(row) for row in rows], columns)
 

@@ -1,426 +1,303 @@
-"""``CALL catalog.system.procedure(...)``: upkeep and snapshots, with the names and columns of Java's procedures."""
+"""The procedures of a catalog: names, parameters and columns of Java's; and ``CALL`` of ``ice.sql``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from icefield import Table
-from icefield.errors import InvalidArgument, NoSuchSnapshot, UnsupportedFeature
-from icefield.expressions import BooleanExpression
+from icefield.errors import UnsupportedFeature
 from pyspark.sql import DataFrame
 
+from icefield_spark.sql import snapshot_procedures as snapshots
+from icefield_spark.sql import upkeep_procedures as upkeep
 from icefield_spark.sql.adding_files import add_files, name_of, snapshot
-from icefield_spark.sql.arguments import BOOLEAN, LONG, LONGS, MAP, STRING, STRINGS, TIME, Parameter, options, taken
+from icefield_spark.sql.arguments import BOOLEAN, INT, LONG, LONGS, MAP, STRINGS, TIME, Parameter, checked, taken
 from icefield_spark.sql.changelog import create_changelog_view
-from icefield_spark.sql.columns import filter_of, spelling_of
-from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import Cursor, Statement
-from icefield_spark.sql.terms import term
-from icefield_spark.upkeep import maintenance_of
+from icefield_spark.sql.context import Context, Rows
+from icefield_spark.sql.parsing import Cursor
 
-Rows = Sequence[Sequence[Any]]
+NAMESPACE: Final = "system"
 
-_TABLE = Parameter("table", required=True)
 _MOVED = "previous_snapshot_id bigint NOT NULL, current_snapshot_id bigint NOT NULL"
 _SET = "previous_snapshot_id bigint, current_snapshot_id bigint NOT NULL"
 _PUBLISHED = "source_snapshot_id bigint NOT NULL, current_snapshot_id bigint NOT NULL"
-_REWRITE_OPTIONS: dict[str, tuple[str, type]] = {
-    "target-file-size-bytes": ("target_file_size_bytes", int),
-    "min-file-size-bytes": ("min_file_size_bytes", int),
-    "max-file-size-bytes": ("max_file_size_bytes", int),
-    "min-input-files": ("min_input_files", int),
-    "delete-file-threshold": ("delete_file_threshold", int),
-    "delete-ratio-threshold": ("delete_ratio_threshold", float),
-    "max-file-group-size-bytes": ("max_file_group_size_bytes", int),
-    "partial-progress.enabled": ("partial_progress", bool),
-    "partial-progress.max-commits": ("max_commits", int),
-    "rewrite-all": ("rewrite_all", bool),
-    "use-starting-sequence-number": ("use_starting_sequence_number", bool),
-    "remove-dangling-deletes": ("remove_dangling_deletes", bool),
-    "partial-progress.max-failed-commits": ("max_failed_commits", int),
-    "rewrite-job-order": ("rewrite_job_order", str),
-    "output-spec-id": ("output_spec_id", int),
-}
-_DELETE_OPTIONS: dict[str, tuple[str, type]] = {
-    "target-file-size-bytes": ("target_file_size", int),
-    "min-input-files": ("min_input_files", int),
-    "rewrite-all": ("rewrite_all", bool),
-}
-_IGNORED_OPTIONS = ("max-concurrent-file-group-rewrites",)
 
 
 @dataclass(frozen=True)
 class Procedure:
-    """A procedure: its parameters, its columns, and what it does with a table and arguments."""
+    """A procedure: a sentence on it, its parameters, its columns, and what gives its rows for arguments."""
 
+    doc: str
     parameters: Sequence[Parameter]
     columns: str
-    run: Callable[[Context, Table, dict[str, Any]], Rows]
+    run: Callable[[Context, dict[str, Any]], Rows]
+
+    @property
+    def description(self) -> str:
+        """The sentence, and one on each parameter, for a Spark that shows nothing else of a procedure."""
+        shown = (
+            f"{each.name} ({each.kind}{', required' if each.required else ''}): {each.doc}" for each in self.parameters
+        )
+        return f"{self.doc} Arguments: {'; '.join(shown)}."
 
 
 def call(context: Context, cursor: Cursor) -> DataFrame:
     """``CALL``; the cursor stands after it."""
     parts = cursor.names("the name of a procedure")
     local = parts[1:] if context.names.is_catalog(parts[0]) else parts
-    if len(local) != 2 or local[0].lower() != "system":
+    if len(local) != 2 or local[0].lower() != NAMESPACE:
         return context.passed(cursor)
-    name = local[1].lower()
-    if name in _REFUSED:
-        raise UnsupportedFeature(f"there is no procedure '{name}' here: {_REFUSED[name]}")
-    if name in _WITHOUT_TABLE:
-        return _WITHOUT_TABLE[name](context, cursor)
-    found = PROCEDURES.get(name)
-    if found is None:
-        raise UnsupportedFeature(
-            f"there is no procedure '{name}'; there are {', '.join(sorted((*PROCEDURES, *_WITHOUT_TABLE)))}"
-        )
-    given = taken(context.spark, name, found.parameters, cursor)
+    found = procedure(local)
+    given = taken(context.spark, local[1].lower(), found.parameters, cursor)
     cursor.expect_end()
-    table = context.names.table(name_of(given.pop("table")))
-    return context.rows(found.columns, found.run(context, table, given))
+    return context.rows(found.columns, called(context, local, given))
 
 
-def _register(context: Context, cursor: Cursor) -> DataFrame:
-    parameters = [_TABLE, Parameter("metadata_file", required=True)]
-    given = taken(context.spark, "register_table", parameters, cursor)
-    cursor.expect_end()
-    table = context.catalog.register_table(context.names.local(name_of(given["table"])), given["metadata_file"])
-    snapshot = table.current_snapshot()
-    summary = {} if snapshot is None else snapshot.summary
-    row = [
-        None if snapshot is None else snapshot.snapshot_id,
-        int(summary.get("total-records", 0)),
-        int(summary.get("total-data-files", 0)),
-    ]
-    columns = "current_snapshot_id bigint, total_records_count bigint, total_data_files_count bigint"
-    return context.rows(columns, [row])
+def procedure(name: Sequence[str]) -> Procedure:
+    """The procedure of a name. Raises ``UnsupportedFeature`` where there is none."""
+    *above, last = [part.lower() for part in name]
+    if above == [NAMESPACE] and last in _REFUSED:
+        raise UnsupportedFeature(f"there is no procedure '{last}' here: {_REFUSED[last]}")
+    if above != [NAMESPACE] or last not in PROCEDURES:
+        known = ", ".join(sorted(PROCEDURES))
+        raise UnsupportedFeature(f"there is no procedure '{'.'.join(name)}'; in {NAMESPACE} there are {known}")
+    return PROCEDURES[last]
 
 
-def _snapshot(context: Context, cursor: Cursor) -> DataFrame:
-    parameters = [
-        Parameter("source_table", required=True),
-        _TABLE,
-        Parameter("location"),
-        Parameter("properties", MAP),
-        Parameter("parallelism", LONG, ignored=True),
-        Parameter("ignore_missing_files", BOOLEAN, unsupported="files are looked at before they are taken"),
-    ]
-    given = taken(context.spark, "snapshot", parameters, cursor)
-    cursor.expect_end()
-    return context.rows("imported_files_count bigint NOT NULL", snapshot(context, given))
+def called(context: Context, name: Sequence[str], given: Mapping[str, Any]) -> Rows:
+    """The rows of a call. ``given``: values by the names of parameters; None is none, times are ms since 1970 UTC.
+
+    Raises ``InvalidArgument`` for an argument that is missing, ``UnsupportedFeature`` for one that cannot be heeded.
+    """
+    found = procedure(name)
+    return found.run(context, checked(name[-1].lower(), found.parameters, given))
 
 
-def _current(table: Table) -> int | None:
-    snapshot = table.current_snapshot()
-    return None if snapshot is None else snapshot.snapshot_id
+def _of_table(run: Callable[[Context, Table, dict[str, Any]], Rows]) -> Callable[[Context, dict[str, Any]], Rows]:
+    """A procedure of the table that its argument ``table`` names."""
+    return lambda context, given: run(context, context.names.table(name_of(given.pop("table"))), given)
 
 
-def _moved(change: Callable[[Any, dict[str, Any]], Any]) -> Callable[[Context, Table, dict[str, Any]], Rows]:
-    """A procedure that makes another snapshot current."""
+_TABLE = Parameter("table", doc="the name of the table", required=True)
+_SNAPSHOT = Parameter("snapshot_id", LONG, "the current one, unless given")
+_CONCURRENT = Parameter("max_concurrent_deletes", INT, "has no effect: files are deleted in bulk", ignored=True)
+_STREAMED = Parameter("stream_results", BOOLEAN, "has no effect: results are never held at once", ignored=True)
+_PARALLEL = Parameter("parallelism", INT, "has no effect", ignored=True)
+_WHERE = Parameter("where", doc="only files that may hold rows of this condition")
 
-    def run(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-        before = _current(table)
-        with table.manage_snapshots() as update:
-            change(update, given)
-        return [[before, _current(table)]]
-
-    return run
-
-
-def _cherry_pick(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    with table.manage_snapshots() as update:
-        update.cherry_pick(given["snapshot_id"])
-    return [[given["snapshot_id"], _current(table)]]
-
-
-def _publish(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    staged = [each.snapshot_id for each in table.snapshots() if each.summary.get("wap.id") == given["wap_id"]]
-    with table.manage_snapshots() as update:
-        update.publish_changes(given["wap_id"])
-    return [[staged[-1] if staged else None, _current(table)]]
-
-
-def _fast_forward(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    before = table.refs().get(given["branch"])
-    with table.manage_snapshots() as update:
-        update.fast_forward(given["branch"], given["to"])
-    after = table.refs()[given["branch"]].snapshot_id
-    return [[given["branch"], None if before is None else before.snapshot_id, after]]
-
-
-def _ancestors(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    start = given.get("snapshot_id", _current(table))
-    if start is not None and table.snapshot_by_id(start) is None:
-        raise NoSuchSnapshot(f"the table has no snapshot {start}", snapshot_id=start)
-    return [[each.snapshot_id, each.timestamp_ms] for each in table.metadata.ancestors(start)]
-
-
-def _expire(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    made = maintenance_of(context.spark, table).expire_snapshots(
-        given.get("older_than"), given.get("retain_last"), given.get("snapshot_ids") or ()
-    )
-    return [
-        [
-            made.data_files,
-            made.position_delete_files + made.deletion_vector_files,
-            made.equality_delete_files,
-            made.manifests,
-            made.manifest_lists,
-            made.statistics_files + made.partition_statistics_files,
-        ]
-    ]
-
-
-def _orphans(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    mismatch = given.get("prefix_mismatch_mode", "error").lower()
-    made = maintenance_of(context.spark, table).remove_orphan_files(
-        given.get("older_than"),
-        given.get("location"),
-        dry_run=given.get("dry_run", False),
-        equal_schemes=given.get("equal_schemes"),
-        equal_authorities=given.get("equal_authorities"),
-        prefix_mismatch=mismatch,
-        exclusive=given.get("exclusive", False),
-    )
-    return [[location] for location in made.orphans.column("location").to_pylist()]
-
-
-def _rewrite(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    chosen = options("rewrite_data_files", given.get("options", {}), _REWRITE_OPTIONS, _IGNORED_OPTIONS)
-    order = given.get("sort_order")
-    strategy = given.get("strategy", "binpack" if order is None else "sort").lower()
-    if order is not None and strategy == "binpack":
-        raise InvalidArgument("a sort_order belongs to the strategy 'sort'")
-    if order is not None:
-        columns = _zorder(order)
-        if columns:
-            strategy, chosen["zorder_columns"] = (
-                "zorder",
-                [spelling_of(context, table.schema(), each) for each in columns],
-            )
-        else:
-            chosen["sort_order"] = [_spelt(context, table, item) for item in Cursor(Statement(order)).items()]
-    if "branch" in given:
-        chosen["branch"] = given["branch"]
-    made = maintenance_of(context.spark, table).rewrite_data_files(
-        strategy, where=_where(context, table, given), **chosen
-    )
-    return [
-        [
-            made.rewritten_data_files,
-            made.added_data_files,
-            made.rewritten_bytes,
-            made.failed_data_files,
-            made.removed_delete_files,
-        ]
-    ]
-
-
-def _spelt(context: Context, table: Table, item: Cursor) -> str:
-    """A term of a sort order, with its column as the table spells it."""
-    direction = Cursor(item.statement, item.at, item.end)
-    column, _ = term(direction)
-    own, written = spelling_of(context, table.schema(), column), item.statement.between(item.at, direction.at)
-    if own != column:
-        # The last mention of the column: before it stands at most the name of its transform.
-        before, found, after = written.rpartition(column)
-        written = f"{before}{own}{after}" if found else written
-    return f"{written} {direction.rest()}".rstrip()
-
-
-def _where(context: Context, table: Table, given: dict[str, Any]) -> BooleanExpression | str | None:
-    """The condition on the files, in Spark's words or in those of Iceberg's filters here."""
-    condition = given.get("where")
-    if condition is None:
-        return None
-    found = filter_of(context, table.schema(), condition)
-    return condition if found is None else found
-
-
-def _zorder(order: str) -> list[str]:
-    cursor = Cursor(Statement(order))
-    if not cursor.takes("ZORDER"):
-        return []
-    return [term(item)[0] for item in cursor.enclosed().items()]
-
-
-def _rewrite_manifests(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    made = maintenance_of(context.spark, table).rewrite_manifests(
-        given.get("spec_id"), cluster_by=given.get("sort_by") or ()
-    )
-    return [[made.rewritten_manifests, made.added_manifests]]
-
-
-def _rewrite_deletes(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    chosen = options("rewrite_position_delete_files", given.get("options", {}), _DELETE_OPTIONS, _IGNORED_OPTIONS)
-    made = maintenance_of(context.spark, table).rewrite_position_delete_files(_where(context, table, given), **chosen)
-    return [
-        [
-            made.rewritten_position_delete_files + made.rewritten_deletion_vectors,
-            made.added_position_delete_files + made.added_deletion_vectors,
-            made.rewritten_bytes,
-            made.added_bytes,
-        ]
-    ]
-
-
-def _rewrite_table_path(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    made = table.maintenance.rewrite_table_path(**given)
-    place = made.file_list_location or "N/A"
-    return [[made.latest_version, place, made.rewritten_manifests, made.rewritten_delete_files]]
-
-
-def _table_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    made = maintenance_of(context.spark, table).compute_table_stats(given.get("columns"), given.get("snapshot_id"))
-    return [] if made is None else [[made.statistics_path]]
-
-
-def _partition_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    made = maintenance_of(context.spark, table).compute_partition_stats(given.get("snapshot_id"))
-    return [] if made is None else [[made.statistics_path]]
-
-
-def _changelog(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    return [[create_changelog_view(context, table, given)]]
-
-
-_CONCURRENT = Parameter("max_concurrent_deletes", LONG, ignored=True)
-_SNAPSHOT = Parameter("snapshot_id", LONG)
-
-PROCEDURES: dict[str, Procedure] = {
+PROCEDURES: Final[dict[str, Procedure]] = {
     "rollback_to_snapshot": Procedure(
-        [_TABLE, Parameter("snapshot_id", LONG, required=True)],
+        "Make an ancestor of the current snapshot the current one.",
+        [_TABLE, Parameter("snapshot_id", LONG, "the ancestor", required=True)],
         _MOVED,
-        _moved(lambda update, given: update.rollback_to_snapshot(given["snapshot_id"])),
+        _of_table(snapshots.moving(lambda update, given: update.rollback_to_snapshot(given["snapshot_id"]))),
     ),
     "rollback_to_timestamp": Procedure(
-        [_TABLE, Parameter("timestamp", TIME, required=True)],
+        "Make the snapshot that was the current one at a time the current one.",
+        [_TABLE, Parameter("timestamp", TIME, "the time", required=True)],
         _MOVED,
-        _moved(lambda update, given: update.rollback_to_timestamp(given["timestamp"])),
+        _of_table(snapshots.moving(lambda update, given: update.rollback_to_timestamp(given["timestamp"]))),
     ),
     "set_current_snapshot": Procedure(
-        [_TABLE, _SNAPSHOT, Parameter("ref")],
+        "Make any snapshot the current one.",
+        [_TABLE, Parameter("snapshot_id", LONG, "the snapshot"), Parameter("ref", doc="its branch or tag instead")],
         _SET,
-        _moved(lambda update, given: update.set_current_snapshot(given.get("snapshot_id"), given.get("ref"))),
+        _of_table(
+            snapshots.moving(
+                lambda update, given: update.set_current_snapshot(given.get("snapshot_id"), given.get("ref"))
+            )
+        ),
     ),
-    "cherrypick_snapshot": Procedure([_TABLE, Parameter("snapshot_id", LONG, required=True)], _PUBLISHED, _cherry_pick),
-    "publish_changes": Procedure([_TABLE, Parameter("wap_id", required=True)], _PUBLISHED, _publish),
+    "cherrypick_snapshot": Procedure(
+        "Make the changes of a snapshot anew on top of the current one.",
+        [_TABLE, Parameter("snapshot_id", LONG, "the snapshot", required=True)],
+        _PUBLISHED,
+        _of_table(snapshots.cherrypick_snapshot),
+    ),
+    "publish_changes": Procedure(
+        "Make the changes that were staged under a wap.id on top of the current snapshot.",
+        [_TABLE, Parameter("wap_id", doc="the id under which they were staged", required=True)],
+        _PUBLISHED,
+        _of_table(snapshots.publish_changes),
+    ),
     "fast_forward": Procedure(
-        [_TABLE, Parameter("branch", required=True), Parameter("to", required=True)],
-        "branch_updated string NOT NULL, previous_ref bigint, updated_ref bigint NOT NULL",
-        _fast_forward,
-    ),
-    "ancestors_of": Procedure([_TABLE, _SNAPSHOT], "snapshot_id bigint, timestamp bigint", _ancestors),
-    "expire_snapshots": Procedure(
+        "Move a branch forward to the snapshot of another branch.",
         [
             _TABLE,
-            Parameter("older_than", TIME),
-            Parameter("retain_last", LONG),
+            Parameter("branch", doc="the branch that moves", required=True),
+            Parameter("to", doc="the branch or tag that it moves to", required=True),
+        ],
+        "branch_updated string NOT NULL, previous_ref bigint, updated_ref bigint NOT NULL",
+        _of_table(snapshots.fast_forward),
+    ),
+    "ancestors_of": Procedure(
+        "List a snapshot and those that it was made from.",
+        [_TABLE, _SNAPSHOT],
+        "snapshot_id bigint, timestamp bigint",
+        _of_table(snapshots.ancestors_of),
+    ),
+    "expire_snapshots": Procedure(
+        "Remove old snapshots, and delete the files that only they had.",
+        [
+            _TABLE,
+            Parameter("older_than", TIME, "those before this time; by default as the table's properties say"),
+            Parameter("retain_last", INT, "how many of each branch stay whatever their age"),
             _CONCURRENT,
-            Parameter("stream_results", BOOLEAN, ignored=True),
-            Parameter("snapshot_ids", LONGS),
-            Parameter("clean_expired_metadata", BOOLEAN, unsupported="columns and partition specs stay as they were"),
+            _STREAMED,
+            Parameter("snapshot_ids", LONGS, "snapshots that go whatever their age"),
+            Parameter(
+                "clean_expired_metadata",
+                BOOLEAN,
+                "only false",
+                unsupported="columns and partition specs stay as they were",
+            ),
         ],
         "deleted_data_files_count bigint, deleted_position_delete_files_count bigint, "
         "deleted_equality_delete_files_count bigint, deleted_manifest_files_count bigint, "
         "deleted_manifest_lists_count bigint, deleted_statistics_files_count bigint",
-        _expire,
+        _of_table(upkeep.expire_snapshots),
     ),
     "remove_orphan_files": Procedure(
+        "Delete the files in the table's folder that no version of it has.",
         [
             _TABLE,
-            Parameter("older_than", TIME),
-            Parameter("location"),
-            Parameter("dry_run", BOOLEAN),
+            Parameter("older_than", TIME, "those before this time, three days ago by default"),
+            Parameter("location", doc="a folder of the table, all of it by default"),
+            Parameter("dry_run", BOOLEAN, "list them only; false by default"),
             _CONCURRENT,
-            Parameter("file_list_view", unsupported="the store is listed anew; location says which folder of it"),
-            Parameter("equal_schemes", MAP),
-            Parameter("equal_authorities", MAP),
-            Parameter("prefix_mismatch_mode"),
-            Parameter("prefix_listing", BOOLEAN, ignored=True),
-            Parameter("stream_results", BOOLEAN, ignored=True),
-            Parameter("exclusive", BOOLEAN),  # last, as the others have places of their own
+            Parameter(
+                "file_list_view", unsupported="the store is listed anew; location says which folder of it", doc="none"
+            ),
+            Parameter("equal_schemes", MAP, "schemes that mean the same store"),
+            Parameter("equal_authorities", MAP, "authorities that mean the same store"),
+            Parameter("prefix_mismatch_mode", doc="error (by default), ignore or delete"),
+            Parameter("prefix_listing", BOOLEAN, "has no effect", ignored=True),
+            _STREAMED,
+            # Last, as the others have places of their own.
+            Parameter("exclusive", BOOLEAN, "whether no other table needs anything there; false by default"),
         ],
         "orphan_file_location string NOT NULL",
-        _orphans,
+        _of_table(upkeep.remove_orphan_files),
     ),
     "rewrite_data_files": Procedure(
+        "Write data files anew: small ones together, and sorted where that is asked for.",
         [
             _TABLE,
-            Parameter("strategy"),
-            Parameter("sort_order"),
-            Parameter("options", MAP),
-            Parameter("where"),
-            Parameter("branch"),
+            Parameter("strategy", doc="binpack or sort; by default sort where sort_order is given"),
+            Parameter("sort_order", doc="as in ORDER BY, or zorder(a, b); the table's by default"),
+            Parameter("options", MAP, "such as rewrite-all and target-file-size-bytes"),
+            _WHERE,
+            Parameter("branch", doc="main by default"),
         ],
         "rewritten_data_files_count int NOT NULL, added_data_files_count int NOT NULL, "
         "rewritten_bytes_count bigint NOT NULL, failed_data_files_count int NOT NULL, "
         "removed_delete_files_count int NOT NULL",
-        _rewrite,
+        _of_table(upkeep.rewrite_data_files),
     ),
     "rewrite_manifests": Procedure(
+        "Write manifests anew, with their entries by partition.",
         [
             _TABLE,
-            Parameter("use_caching", BOOLEAN, ignored=True),
-            Parameter("spec_id", LONG),
-            Parameter("sort_by", STRINGS),
+            Parameter("use_caching", BOOLEAN, "has no effect", ignored=True),
+            Parameter("spec_id", INT, "a partition spec, the current one by default"),
+            Parameter("sort_by", STRINGS, "the partition fields that come first"),
         ],
         "rewritten_manifests_count int NOT NULL, added_manifests_count int NOT NULL",
-        _rewrite_manifests,
+        _of_table(upkeep.rewrite_manifests),
     ),
     "rewrite_position_delete_files": Procedure(
-        [_TABLE, Parameter("options", MAP), Parameter("where")],
+        "Write position delete files anew, without deletes in files that are gone.",
+        [_TABLE, Parameter("options", MAP, "such as rewrite-all and target-file-size-bytes"), _WHERE],
         "rewritten_delete_files_count int NOT NULL, added_delete_files_count int NOT NULL, "
         "rewritten_bytes_count bigint NOT NULL, added_bytes_count bigint NOT NULL",
-        _rewrite_deletes,
+        _of_table(upkeep.rewrite_position_delete_files),
     ),
     "compute_table_stats": Procedure(
-        [_TABLE, _SNAPSHOT, Parameter("columns", STRINGS)], "statistics_file string", _table_stats
+        "Find how many distinct values columns have, for optimizers.",
+        [_TABLE, _SNAPSHOT, Parameter("columns", STRINGS, "all by default")],
+        "statistics_file string",
+        _of_table(upkeep.compute_table_stats),
     ),
-    "compute_partition_stats": Procedure([_TABLE, _SNAPSHOT], "partition_statistics_file string", _partition_stats),
+    "compute_partition_stats": Procedure(
+        "Find the numbers of rows and files of each partition.",
+        [_TABLE, _SNAPSHOT],
+        "partition_statistics_file string",
+        _of_table(upkeep.compute_partition_stats),
+    ),
     "rewrite_table_path": Procedure(
+        "Write the metadata of a copy of the table that is at another place.",
         [
             _TABLE,
-            Parameter("source_prefix", required=True),
-            Parameter("target_prefix", required=True),
-            Parameter("start_version"),
-            Parameter("end_version"),
-            Parameter("staging_location"),
-            Parameter("create_file_list", BOOLEAN),
+            Parameter("source_prefix", doc="how locations begin", required=True),
+            Parameter("target_prefix", doc="how those of the copy begin", required=True),
+            Parameter("start_version", doc="the metadata file after which the copy begins"),
+            Parameter("end_version", doc="the last metadata file; the current one by default"),
+            Parameter("staging_location", doc="the folder of the metadata; one in the table's by default"),
+            Parameter("create_file_list", BOOLEAN, "whether a list says which files to copy; true by default"),
         ],
         "latest_version string NOT NULL, file_list_location string NOT NULL, "
         "rewritten_manifest_file_paths_count int NOT NULL, rewritten_delete_file_paths_count int NOT NULL",
-        _rewrite_table_path,
+        _of_table(upkeep.rewrite_table_path),
     ),
     "create_changelog_view": Procedure(
+        "Make a temporary view of the rows that changed between two snapshots.",
         [
             _TABLE,
-            Parameter("changelog_view"),
-            Parameter("options", MAP),
-            Parameter("compute_updates", BOOLEAN),
-            Parameter("identifier_columns", STRINGS),
-            Parameter("net_changes", BOOLEAN),
+            Parameter("changelog_view", doc="its name, <table>_changes by default"),
+            Parameter("options", MAP, "start-snapshot-id, end-snapshot-id, start-timestamp, end-timestamp"),
+            Parameter("compute_updates", BOOLEAN, "whether a row before and after is shown as an update"),
+            Parameter("identifier_columns", STRINGS, "the key of a row, the table's identifier fields by default"),
+            Parameter("net_changes", BOOLEAN, "whether changes that were undone are left out; false by default"),
         ],
         "changelog_view string NOT NULL",
-        _changelog,
+        _of_table(create_changelog_view),
     ),
     "add_files": Procedure(
+        "Take files into the table where they are.",
         [
             _TABLE,
-            Parameter("source_table", STRING, required=True),
-            Parameter("partition_filter", MAP),
-            Parameter("check_duplicate_files", BOOLEAN),
-            Parameter("parallelism", LONG, ignored=True),
+            Parameter("source_table", doc="a table of Spark's, or `parquet`.`folder`", required=True),
+            Parameter("partition_filter", MAP, "only the partitions of these values", nulls=True),
+            Parameter(
+                "check_duplicate_files", BOOLEAN, "whether files that the table has are refused; true by default"
+            ),
+            _PARALLEL,
         ],
         "added_files_count bigint NOT NULL, changed_partition_count bigint",
-        add_files,
+        _of_table(add_files),
+    ),
+    "register_table": Procedure(
+        "Make a table of a metadata file.",
+        [
+            Parameter("table", doc="the name of the new table", required=True),
+            Parameter("metadata_file", doc="the location of the file", required=True),
+        ],
+        "current_snapshot_id bigint, total_records_count bigint, total_data_files_count bigint",
+        snapshots.register_table,
+    ),
+    "snapshot": Procedure(
+        "Make a table of the files of a table of Spark's, which stays as it is.",
+        [
+            Parameter("source_table", doc="the table of Spark's", required=True),
+            Parameter("table", doc="the name of the new table", required=True),
+            Parameter("location", doc="the folder of the new table"),
+            Parameter("properties", MAP, "of the new table"),
+            _PARALLEL,
+            Parameter(
+                "ignore_missing_files",
+                BOOLEAN,
+                "only false",
+                unsupported="files are looked at before they are taken",
+            ),
+        ],
+        "imported_files_count bigint NOT NULL",
+        snapshot,
     ),
 }
 
-_WITHOUT_TABLE: dict[str, Callable[[Context, Cursor], DataFrame]] = {"register_table": _register, "snapshot": _snapshot}
-_REFUSED = {
+_REFUSED: Final = {
     "migrate": "Spark's own catalog cannot hold the new table under the name of the old one. CALL system.snapshot "
     "makes one of the same files in this catalog; once the old one is gone, set gc.enabled to true",
 }

@@ -245,7 +245,8 @@ class Names:
         """The table of a name. Raises ``NoSuchTable``."""
         found = self._find(parts)
         if found is None:
-            raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{self._catalog.name}'", table=parts)
+            catalog = self.attached or self._catalog.name
+            raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{catalog}'", table=parts)
         if found.about is not None or found.snapshot_id is not None or found.ref is not None:
             raise InvalidArgument(f"'{'.'.join(parts)}' is not a whole table and cannot be changed")
         return found.table

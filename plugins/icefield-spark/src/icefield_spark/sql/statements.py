@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from icefield_spark.quoting import quoted
 from icefield_spark.running import run_sql, substituted
 from icefield_spark.sql import alter, ddl, dml, inserts, merges, procedures, show
 from icefield_spark.sql.comments import comment
-from icefield_spark.sql.context import Context, no_rows
+from icefield_spark.sql.context import Context, Rows, no_rows
 from icefield_spark.sql.identifiers import with_names
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.queries import Queries
@@ -72,6 +72,14 @@ class Statements:
             if "StackOverflowError" in str(error.java_exception.toString()):
                 raise _too_deep(string) from None
             raise
+
+    def call(
+        self, spark: SparkSession, procedure: Sequence[str], given: Mapping[str, Any], namespace: tuple[str, ...]
+    ) -> Rows:
+        """The rows of a procedure for values of its parameters, where a namespace is the current one."""
+        names = Names(spark, self._catalog, namespace, attached=self._attached)
+        context = Context(spark, self._catalog, names, Queries(spark, names), self._write)
+        return procedures.called(context, procedure, given)
 
     def _run(self, spark: SparkSession, string: str) -> DataFrame:
         statement = Statement(with_names(read_as(spark, string)))

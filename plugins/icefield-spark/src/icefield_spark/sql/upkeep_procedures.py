@@ -1,0 +1,173 @@
+"""Procedures of upkeep, the work of which Spark's executors do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icefield import Table
+from icefield.errors import InvalidArgument
+from icefield.expressions import BooleanExpression
+
+from icefield_spark.sql.arguments import options
+from icefield_spark.sql.columns import filter_of, spelling_of
+from icefield_spark.sql.context import Context, Rows
+from icefield_spark.sql.parsing import Cursor, Statement
+from icefield_spark.sql.terms import term
+from icefield_spark.upkeep import maintenance_of
+
+_REWRITE_OPTIONS: dict[str, tuple[str, type]] = {
+    "target-file-size-bytes": ("target_file_size_bytes", int),
+    "min-file-size-bytes": ("min_file_size_bytes", int),
+    "max-file-size-bytes": ("max_file_size_bytes", int),
+    "min-input-files": ("min_input_files", int),
+    "delete-file-threshold": ("delete_file_threshold", int),
+    "delete-ratio-threshold": ("delete_ratio_threshold", float),
+    "max-file-group-size-bytes": ("max_file_group_size_bytes", int),
+    "partial-progress.enabled": ("partial_progress", bool),
+    "partial-progress.max-commits": ("max_commits", int),
+    "rewrite-all": ("rewrite_all", bool),
+    "use-starting-sequence-number": ("use_starting_sequence_number", bool),
+    "remove-dangling-deletes": ("remove_dangling_deletes", bool),
+    "partial-progress.max-failed-commits": ("max_failed_commits", int),
+    "rewrite-job-order": ("rewrite_job_order", str),
+    "output-spec-id": ("output_spec_id", int),
+}
+_DELETE_OPTIONS: dict[str, tuple[str, type]] = {
+    "target-file-size-bytes": ("target_file_size", int),
+    "min-input-files": ("min_input_files", int),
+    "rewrite-all": ("rewrite_all", bool),
+}
+_IGNORED_OPTIONS = ("max-concurrent-file-group-rewrites",)
+
+
+def expire_snapshots(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    """Remove old snapshots, and delete the files that only they had."""
+    made = maintenance_of(context.spark, table).expire_snapshots(
+        given.get("older_than"), given.get("retain_last"), given.get("snapshot_ids") or ()
+    )
+    return [
+        [
+            made.data_files,
+            made.position_delete_files + made.deletion_vector_files,
+            made.equality_delete_files,
+            made.manifests,
+            made.manifest_lists,
+            made.statistics_files + made.partition_statistics_files,
+        ]
+    ]
+
+
+def remove_orphan_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    """Delete the files that no version of the table has."""
+    mismatch = given.get("prefix_mismatch_mode", "error").lower()
+    made = maintenance_of(context.spark, table).remove_orphan_files(
+        given.get("older_than"),
+        given.get("location"),
+        dry_run=given.get("dry_run", False),
+        equal_schemes=given.get("equal_schemes"),
+        equal_authorities=given.get("equal_authorities"),
+        prefix_mismatch=mismatch,
+        exclusive=given.get("exclusive", False),
+    )
+    return [[location] for location in made.orphans.column("location").to_pylist()]
+
+
+def rewrite_data_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    """Write data files anew, in better sizes or sorted."""
+    chosen = options("rewrite_data_files", given.get("options", {}), _REWRITE_OPTIONS, _IGNORED_OPTIONS)
+    order = given.get("sort_order")
+    strategy = given.get("strategy", "binpack" if order is None else "sort").lower()
+    if order is not None and strategy == "binpack":
+        raise InvalidArgument("a sort_order belongs to the strategy 'sort'")
+    if order is not None:
+        columns = _zorder(order)
+        if columns:
+            strategy, chosen["zorder_columns"] = (
+                "zorder",
+                [spelling_of(context, table.schema(), each) for each in columns],
+            )
+        else:
+            chosen["sort_order"] = [_spelt(context, table, item) for item in Cursor(Statement(order)).items()]
+    if "branch" in given:
+        chosen["branch"] = given["branch"]
+    made = maintenance_of(context.spark, table).rewrite_data_files(
+        strategy, where=_where(context, table, given), **chosen
+    )
+    return [
+        [
+            made.rewritten_data_files,
+            made.added_data_files,
+            made.rewritten_bytes,
+            made.failed_data_files,
+            made.removed_delete_files,
+        ]
+    ]
+
+
+def _spelt(context: Context, table: Table, item: Cursor) -> str:
+    """A term of a sort order, with its column as the table spells it."""
+    direction = Cursor(item.statement, item.at, item.end)
+    column, _ = term(direction)
+    own, written = spelling_of(context, table.schema(), column), item.statement.between(item.at, direction.at)
+    if own != column:
+        # The last mention of the column: before it stands at most the name of its transform.
+        before, found, after = written.rpartition(column)
+        written = f"{before}{own}{after}" if found else written
+    return f"{written} {direction.rest()}".rstrip()
+
+
+def _where(context: Context, table: Table, given: dict[str, Any]) -> BooleanExpression | str | None:
+    """The condition on the files, in Spark's words or in those of Iceberg's filters here."""
+    condition = given.get("where")
+    if condition is None:
+        return None
+    found = filter_of(context, table.schema(), condition)
+    return condition if found is None else found
+
+
+def _zorder(order: str) -> list[str]:
+    cursor = Cursor(Statement(order))
+    if not cursor.takes("ZORDER"):
+        return []
+    return [term(item)[0] for item in cursor.enclosed().items()]
+
+
+def rewrite_manifests(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    """Write manifests anew."""
+    made = maintenance_of(context.spark, table).rewrite_manifests(
+        given.get("spec_id"), cluster_by=given.get("sort_by") or ()
+    )
+    return [[made.rewritten_manifests, made.added_manifests]]
+
+
+def rewrite_position_delete_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    """Write position deletes anew, without those of rows that are gone."""
+    chosen = options("rewrite_position_delete_files", given.get("options", {}), _DELETE_OPTIONS, _IGNORED_OPTIONS)
+    made = maintenance_of(context.spark, table).rewrite_position_delete_files(_where(context, table, given), **chosen)
+    return [
+        [
+            made.rewritten_position_delete_files + made.rewritten_deletion_vectors,
+            made.added_position_delete_files + made.added_deletion_vectors,
+            made.rewritten_bytes,
+            made.added_bytes,
+        ]
+    ]
+
+
+def rewrite_table_path(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    """Write the metadata of a copy of the table at another place."""
+    made = table.maintenance.rewrite_table_path(**given)
+    place = made.file_list_location or "N/A"
+    return [[made.latest_version, place, made.rewritten_manifests, made.rewritten_delete_files]]
+
+
+def compute_table_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    """Compute how many distinct values columns have."""
+    made = maintenance_of(context.spark, table).compute_table_stats(given.get("columns"), given.get("snapshot_id"))
+    return [] if made is None else [[made.statistics_path]]
+
+
+def compute_partition_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    """Compute the statistics of partitions."""
+    made = maintenance_of(context.spark, table).compute_partition_stats(given.get("snapshot_id"))
+    return [] if made is None else [[made.statistics_path]]
