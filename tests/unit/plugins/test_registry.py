@@ -79,7 +79,10 @@ def test_hook_icefield_catalogs_provides_by_type() -> None:
     assert found.catalog("d").__name__ == "DirectoryBackend"
 
 
-def test_hook_icefield_events_hears_what_happens_and_fails_nothing(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("error", [ValueError("the listener is broken"), SystemExit(3)], ids=repr)
+def test_hook_icefield_events_hears_what_happens_and_fails_nothing(
+    caplog: pytest.LogCaptureFixture, error: BaseException
+) -> None:
     heard: list[Event] = []
 
     class Listener:
@@ -90,7 +93,7 @@ def test_hook_icefield_events_hears_what_happens_and_fails_nothing(caplog: pytes
     class Fails:
         @hookimpl
         def icefield_events(self, event: Event) -> None:
-            raise ValueError("the listener is broken")
+            raise error
 
     with caplog.at_level(logging.ERROR):
         Plugins([Fails(), Listener()]).emit(MADE)

@@ -162,7 +162,7 @@ class Plugins:
         for listener in manager.hook.icefield_events.get_hookimpls():
             try:
                 listener.function(event)
-            except Exception:
+            except (Exception, SystemExit):  # an interrupt is the user's
                 _LOG.exception("the plugin '%s' failed to hear %s", listener.plugin_name, type(event).__name__)
 
     def _load(self, kind: str, name: str) -> Any:
