@@ -179,6 +179,8 @@ class Described {
       String name = expression.getClass().getSimpleName();
       if (expression instanceof org.apache.spark.sql.connector.expressions.GeneralScalarExpression)
         name = ((org.apache.spark.sql.connector.expressions.GeneralScalarExpression) expression).name();
+      else if (expression instanceof org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc)
+        name = ((org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc) expression).canonicalName();
       made.put("function", name);
       made.set("arguments", all(expression.children()));
     }
@@ -584,7 +586,7 @@ class Refresh extends scala.runtime.AbstractFunction0 implements java.io.Seriali
 }
 
 /** A catalog of Icefield's under the name that a session gave it. */
-public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces {
+public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces, FunctionCatalog {
   private String name;
   private String[] namespace = new String[0];
   volatile BiFunction python;
@@ -745,6 +747,15 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
       throw failure.asSparks();
     }
   }
+
+  // Functions.
+
+  public Identifier[] listFunctions(String[] namespace) throws NoSuchNamespaceException {
+    if (Functions.areIn(namespace)) return Functions.in(namespace);
+    if (!namespaceExists(namespace)) throw new NoSuchNamespaceException(namespace);
+    return new Identifier[0];
+  }
+  public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException { return Functions.load(identifier); }
 
   // Namespaces.
 

@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import icefield
 from icefield.errors import UnsupportedFeature
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
@@ -128,5 +129,5 @@ def _source(spark: SparkSession) -> str:
     source = "\n".join(["package icefield.spark;", *imports, *rest])
     session = spark._jsparkSession.getClass().getName()
     is_old_scala = jvm_class(spark, "scala.util.Properties").versionNumberString().startswith("2.12")
-    source = source.replace("/*SESSION*/", session)
+    source = source.replace("/*SESSION*/", session).replace("/*VERSION*/", icefield.__version__)
     return source.replace("/*IMMUTABLE*/", "" if is_old_scala else "immutable.")
