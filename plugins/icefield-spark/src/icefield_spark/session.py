@@ -25,6 +25,7 @@ from icefield_spark.catalog.provider import provide
 from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
+from icefield_spark.missing import loaded
 from icefield_spark.optimizing import Origin, Origins, optimized
 from icefield_spark.planned import Planned, count_rows, planned
 from icefield_spark.quoting import quoted
@@ -217,7 +218,7 @@ class IcefieldSession:
         if columns is not None and (isinstance(columns, str) or not columns):
             raise InvalidArgument("columns is a list of at least one name; leave it out for all")
         snapshot_id, ref, as_of = version
-        table = self.catalog.load_table(identifier)
+        table = loaded(self.catalog, identifier)
         if version == (None, None, None):
             ref = branch_read(spark, table)
         return table.scan(
@@ -349,7 +350,7 @@ class IcefieldSession:
         others. Raises ``InvalidExpression`` for a filter that does not fit, ``ValidationFailed`` when others changed
         meanwhile what was read.
         """
-        spark, table = self.spark, self.catalog.load_table(identifier)
+        spark, table = self.spark, loaded(self.catalog, identifier)
         target, strings = place_of_write(spark, table, branch, snapshot_properties)
         delete_where(spark, Target(table, target or MAIN_BRANCH, "delete"), check_target(table, where), strings=strings)
         return table
@@ -395,7 +396,7 @@ class IcefieldSession:
         ``InvalidArgument`` for a key that is given twice and is in the table.
         """
         if join_cols is None:
-            schema = self.catalog.load_table(identifier).schema()
+            schema = loaded(self.catalog, identifier).schema()
             join_cols = [schema.find_field(each).name for each in sorted(schema.identifier_field_ids)]
         on = [join_cols] if isinstance(join_cols, str) else list(join_cols)
         merge = self.merge(frame, identifier, on, branch=branch)
@@ -407,11 +408,11 @@ class IcefieldSession:
 
         Planning and commits stay on the driver. ``UpkeepProgress`` events tell how far it has come.
         """
-        return maintenance_of(self.spark, self.catalog.load_table(identifier))
+        return maintenance_of(self.spark, loaded(self.catalog, identifier))
 
     def _named(self, identifier: str, branch: str) -> str:
         """A table and its branch as SQL names them."""
-        name = self.catalog.load_table(identifier).name()
+        name = loaded(self.catalog, identifier).name()
         return quoted(self.catalog.name, *name, *([] if branch == MAIN_BRANCH else [f"branch_{branch}"]))
 
     def sql(self, statement: str) -> DataFrame:
@@ -439,7 +440,7 @@ class IcefieldSession:
         epoch: Epoch | None = None,
     ) -> Table:
         """Write a frame and commit it; that of an epoch of a stream only where the branch does not hold the epoch."""
-        spark, table = frame.sparkSession, self.catalog.load_table(identifier)
+        spark, table = frame.sparkSession, loaded(self.catalog, identifier)
         exact = _is_case_sensitive(spark)
         branch, snapshot_properties = place_of_write(spark, table, branch, snapshot_properties)
         frame = stored_in(spark, frame, table.schema(), case_sensitive=exact)

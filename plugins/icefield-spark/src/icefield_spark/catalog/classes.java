@@ -613,7 +613,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces,
       return Python.ask(python, method, argument);
     } catch (Failure failure) {
       if (failure.kind.equals("NoSuchTable") || failure.kind.equals("NoSuchNamespace"))
-        throw new NoSuchTableException(identifier);
+        throw new MissingTable(python, identifier);
       throw failure.asSparks();
     }
   }
@@ -723,7 +723,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces,
     try {
       return new IcefieldTable(Python.ask(python, "alter", asked.toString()));
     } catch (Failure failure) {
-      if (failure.kind.equals("NoSuchTable")) throw new NoSuchTableException(identifier);
+      if (failure.kind.equals("NoSuchTable")) throw new MissingTable(python, identifier);
       // Spark puts one of its own around an IllegalArgumentException, which PySpark shows with its stack.
       throw new UnsupportedOperationException(failure.getMessage());
     }
@@ -743,7 +743,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces,
       Python.ask(python, "rename", Python.renaming(from, to).toString());
     } catch (Failure failure) {
       if (failure.kind.equals("TableExists")) throw new TableAlreadyExistsException(to);
-      if (failure.kind.equals("NoSuchTable")) throw new NoSuchTableException(from);
+      if (failure.kind.equals("NoSuchTable")) throw new MissingTable(python, from);
       throw failure.asSparks();
     }
   }

@@ -30,6 +30,7 @@ from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
 from icefield_spark.catalog.views import Draft, StoredView, Views
+from icefield_spark.missing import no_table
 from icefield_spark.sql.calls import UNITS
 from icefield_spark.sql.sources import Source, selected
 
@@ -118,6 +119,10 @@ class SessionCatalog(Remote):
             if found is None:
                 raise
             return found
+
+    def on_missing(self, name: str) -> str:
+        """The message for a name that no table has."""
+        return str(no_table(self._catalog, tuple(json.loads(name)), self._name))
 
     def _shown(self, table: Table, version: Version = CURRENT) -> SparkTable:
         return SparkTable(self._ice, self._name, table, version)
