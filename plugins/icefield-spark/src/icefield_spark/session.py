@@ -21,7 +21,7 @@ from pyspark.sql import types as spark_types
 from icefield_spark.assignment import stored_in
 from icefield_spark.batches import session_here
 from icefield_spark.catalog.configuration import MARK, PREFIX, configured, translated
-from icefield_spark.catalog.provider import provide
+from icefield_spark.catalog.provider import provide, withdraw
 from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
@@ -98,6 +98,7 @@ class IcefieldSession:
     def __init__(self, spark: SparkSession, catalog: Catalog, name: str | None = None) -> None:
         """``name``: the name of the catalog in the session, besides its own."""
         self._attached = spark
+        self._name = name
         self.catalog = catalog
         self._origins = Origins(spark)
         self._statements = Statements(catalog, self._write, name)
@@ -106,6 +107,14 @@ class IcefieldSession:
     def spark(self) -> SparkSession:
         """The session that it was attached to; in a function of ``foreachBatch`` that of the batch."""
         return session_here(self._attached)
+
+    def detach(self) -> None:
+        """Take the catalog's name from Spark: the sessions that know it forget it, and a new ``attach`` may take it.
+
+        Nothing happens where the catalog was attached without a name. This object goes on, and the catalog stays open.
+        """
+        if self._name is not None:
+            withdraw(self.spark, self._name)
 
     def table(
         self,

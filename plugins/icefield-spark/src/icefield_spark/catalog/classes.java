@@ -588,13 +588,18 @@ class Refresh extends scala.runtime.AbstractFunction0 implements java.io.Seriali
 /** A catalog of Icefield's under the name that a session gave it. */
 public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces, FunctionCatalog {
   private String name;
+  private String key;
   private String[] namespace = new String[0];
   volatile BiFunction python;
 
   public void initialize(String name, CaseInsensitiveStringMap options) {
     this.name = name;
     if (options.containsKey("default-namespace")) namespace = options.get("default-namespace").split("\\.");
-    attach(/*SESSION*/.active(), options.get("key"));
+    /*SESSION*/ session = /*SESSION*/.active();
+    String key = options.get("key");
+    // A session that was made before may have the key of an earlier attachment.
+    if (!Python.CATALOGS.containsKey(key)) key = session.sharedState().conf().get("spark.sql.catalog." + name + ".key", key);
+    attach(session, key);
   }
 
   /** Begin to answer for a session, in place of what was attached before. */
@@ -602,8 +607,17 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces,
     BiFunction attachment = (BiFunction) Python.CATALOGS.get(key);
     if (attachment == null) throw new IllegalStateException("catalog " + name + " is not attached; attach it again");
     python = (BiFunction) Python.call(attachment, "attached", session);
+    Attachments.changed(this, this.key, key);
+    this.key = key;
     IcefieldStrategy.addTo(session);
+    Attachments.endWith(session.sparkContext());
   }
+
+  boolean hasKey(String key) { return key.equals(this.key); }
+
+  /** Forget the catalog, in all sessions that share it. */
+  public void detach() { Attachments.end(key); }
+  void forget() { python = new Detached(name); }
 
   public String name() { return name; }
   public String[] defaultNamespace() { return namespace; }

@@ -32,6 +32,7 @@ HOLDER = "icefield.spark.Python"
 # Spark finds a format by this name of a class where no jar has one that calls itself "iceberg", as Java's runtime does.
 _FORMAT = "package iceberg; public class DefaultSource extends icefield.spark.NamedTables {}"
 _NEEDS = "// needs "
+_JAR = "icefield-spark-catalog.jar"
 
 
 def compiled_class(spark: SparkSession, name: str) -> Any:
@@ -41,10 +42,13 @@ def compiled_class(spark: SparkSession, name: str) -> Any:
     """
     loader = spark._jsparkSession.sharedState().jarClassLoader()
     try:
-        return loader.loadClass(name)
+        found = loader.loadClass(name)
     except Py4JJavaError as error:
         if "ClassNotFoundException" not in str(error.java_exception):
             raise
+    else:
+        _send_to_executors(spark, found)
+        return found
     try:
         _add(spark, compiled(spark))
     except (Py4JError, TypeError) as error:  # a class of Spark's that is not there is none that can be called
@@ -72,12 +76,19 @@ def compiled(spark: SparkSession) -> dict[str, bytes]:
 def _add(spark: SparkSession, classes: dict[str, bytes]) -> None:
     folder = Path(tempfile.mkdtemp(prefix="icefield-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / "icefield-spark-catalog.jar"
+    path = folder / _JAR
     with zipfile.ZipFile(path, "w") as jar:
         for name, code in classes.items():
             jar.writestr(f"{name.replace('.', '/')}.class", code)
     spark._jsparkSession.sessionState().resourceLoader().addJar(str(path))
     _show_to_all_threads(spark, path)
+
+
+def _send_to_executors(spark: SparkSession, found: Any) -> None:
+    """Add the jar of a class that the driver has from a Spark that was stopped: its executors are others now."""
+    context = spark.sparkContext._jsc.sc()
+    if _JAR not in str(context.listJars()):
+        context.addJar(found.getProtectionDomain().getCodeSource().getLocation().getPath())
 
 
 def _show_to_all_threads(spark: SparkSession, jar: Path) -> None:

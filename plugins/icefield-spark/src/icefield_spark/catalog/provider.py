@@ -30,6 +30,7 @@ from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
 from icefield_spark.catalog.views import Draft, StoredView, Views
+from icefield_spark.jvm import settings_of
 from icefield_spark.missing import no_table
 from icefield_spark.sql.calls import UNITS
 from icefield_spark.sql.sources import Source, selected
@@ -71,6 +72,24 @@ def provide(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) ->
         shared.set(option, value)
     # It may have been made for an earlier catalog, or while another session was the active one.
     spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, key)
+
+
+def withdraw(spark: SparkSession, name: str) -> None:
+    """Take a catalog from a session, from its clones, and from sessions that are made later; see ``provide``."""
+    setting = f"{PREFIX}{name}"
+    if spark.conf.get(f"{setting}.key", None) is None:
+        return
+    manager = spark._jsparkSession.sessionState().catalogManager()
+    catalog = manager.catalog(name)
+    if manager.currentCatalog().name() == name:
+        manager.setCurrentCatalog("spark_catalog")
+    catalog.detach()
+    shared = spark._jsparkSession.sharedState().conf()
+    for option in (setting, f"{setting}.key"):
+        spark.conf.unset(option)
+        shared.remove(option)
+    if any(each.startswith(f"{setting}.") for each in settings_of(spark)):  # those by which ``install`` opens it
+        spark.conf.set(setting, MARK)
 
 
 class Attachment(Remote):
