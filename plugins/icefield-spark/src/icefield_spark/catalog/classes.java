@@ -180,6 +180,8 @@ class Described {
       String name = expression.getClass().getSimpleName();
       if (expression instanceof org.apache.spark.sql.connector.expressions.GeneralScalarExpression)
         name = ((org.apache.spark.sql.connector.expressions.GeneralScalarExpression) expression).name();
+      else if (expression instanceof org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc)
+        name = ((org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc) expression).canonicalName();
       made.put("function", name);
       made.set("arguments", all(expression.children()));
     }
@@ -592,15 +594,20 @@ class Refresh extends scala.runtime.AbstractFunction0 implements java.io.Seriali
 }
 
 /** A catalog of Icefield's under the name that a session gave it. */
-public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces {
+public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces, FunctionCatalog {
   private String name;
+  private String key;
   private String[] namespace = new String[0];
   volatile BiFunction python;
 
   public void initialize(String name, CaseInsensitiveStringMap options) {
     this.name = name;
     if (options.containsKey("default-namespace")) namespace = options.get("default-namespace").split("\\.");
-    attach(/*SESSION*/.active(), options.get("key"));
+    /*SESSION*/ session = /*SESSION*/.active();
+    String key = options.get("key");
+    // A session that was made before may have the key of an earlier attachment.
+    if (!Python.CATALOGS.containsKey(key)) key = session.sharedState().conf().get("spark.sql.catalog." + name + ".key", key);
+    attach(session, key);
   }
 
   /** Begin to answer for a session, in place of what was attached before. */
@@ -608,8 +615,17 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
     BiFunction attachment = (BiFunction) Python.CATALOGS.get(key);
     if (attachment == null) throw new IllegalStateException("catalog " + name + " is not attached; attach it again");
     python = (BiFunction) Python.call(attachment, "attached", session);
+    Attachments.changed(this, this.key, key);
+    this.key = key;
     IcefieldStrategy.addTo(session);
+    Attachments.endWith(session.sparkContext());
   }
+
+  boolean hasKey(String key) { return key.equals(this.key); }
+
+  /** Forget the catalog, in all sessions that share it. */
+  public void detach() { Attachments.end(key); }
+  void forget() { python = new Detached(name); }
 
   public String name() { return name; }
   public String[] defaultNamespace() { return namespace; }
@@ -619,7 +635,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
       return Python.ask(python, method, argument);
     } catch (Failure failure) {
       if (failure.kind.equals("NoSuchTable") || failure.kind.equals("NoSuchNamespace"))
-        throw new NoSuchTableException(identifier);
+        throw new MissingTable(python, identifier);
       throw failure.asSparks();
     }
   }
@@ -729,7 +745,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
     try {
       return new IcefieldTable(Python.ask(python, "alter", asked.toString()));
     } catch (Failure failure) {
-      if (failure.kind.equals("NoSuchTable")) throw new NoSuchTableException(identifier);
+      if (failure.kind.equals("NoSuchTable")) throw new MissingTable(python, identifier);
       // Spark puts one of its own around an IllegalArgumentException, which PySpark shows with its stack.
       throw new UnsupportedOperationException(failure.getMessage());
     }
@@ -749,10 +765,19 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
       Python.ask(python, "rename", Python.renaming(from, to).toString());
     } catch (Failure failure) {
       if (failure.kind.equals("TableExists")) throw new TableAlreadyExistsException(to);
-      if (failure.kind.equals("NoSuchTable")) throw new NoSuchTableException(from);
+      if (failure.kind.equals("NoSuchTable")) throw new MissingTable(python, from);
       throw failure.asSparks();
     }
   }
+
+  // Functions.
+
+  public Identifier[] listFunctions(String[] namespace) throws NoSuchNamespaceException {
+    if (Functions.areIn(namespace)) return Functions.in(namespace);
+    if (!namespaceExists(namespace)) throw new NoSuchNamespaceException(namespace);
+    return new Identifier[0];
+  }
+  public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException { return Functions.load(identifier); }
 
   // Namespaces.
 
