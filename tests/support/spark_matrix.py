@@ -14,7 +14,7 @@ from pathlib import Path
 from repository import ROOT
 
 _HOME = ROOT / ".venv" / "spark-matrix"
-_SESSION = ("session", "roads", "deletes", "sql_tables", "sql_queries", "sql_changes")
+_SESSION = ("session", "roads", "deletes", "sql_tables", "sql_queries", "sql_changes", "missing_tables")
 _DATA_SOURCE = ("data_source", "options", "deleted_rows", "row_plans", "workers", "write_roads")
 _STREAMS = ("writing", "types", "lost_attempts", "streaming_sink")
 _PARTS = ("", "_detaching", "_functions", "_plans", "_predicates", "_settings", "_statements", "_streams")

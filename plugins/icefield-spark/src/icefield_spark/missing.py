@@ -52,7 +52,7 @@ def missing_in(
     ``namespace``: that of a name without one. ``attached``: the name that the session has for the catalog.
     """
     condition = failure.getCondition() if hasattr(failure, "getCondition") else failure.getErrorClass()  # Spark 3.5
-    shown = (failure.getMessageParameters() or {}).get(_NOT_FOUND.get(condition or "", ""), "")
+    shown = (failure.getMessageParameters() or {}).get(_NOT_FOUND.get(condition or "", "")) or ""
     parts = tuple(part.replace("``", "`") for part in _QUOTED.findall(shown))
     if len(parts) > 2 and parts[0] in (catalog.name, attached):
         parts = parts[1:]
