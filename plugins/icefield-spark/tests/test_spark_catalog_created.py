@@ -34,6 +34,18 @@ def test_a_table_is_created_with_its_rows_in_one_version(prod: Any, catalog: ice
     assert len(table.metadata.metadata_log) == 0
 
 
+@pytest.mark.parametrize(
+    ("written", "stored"),
+    [("date_hour", "hour"), ("hours", "hour"), ("hour", "hour"), ("date", "day"), ("DAYS", "day"), ("year", "year"),
+     ("months", "month"), ("identity", "identity"), ("void", "void")],
+)  # fmt: skip
+def test_transforms_have_the_names_that_statements_give_them(
+    prod: Any, catalog: icefield.Catalog, written: str, stored: str
+) -> None:
+    prod.sql(f"CREATE TABLE prod.db.t (ts TIMESTAMP) PARTITIONED BY ({written}(ts))")
+    assert str(catalog.load_table("db.t").spec().fields[0].transform) == stored
+
+
 @pytest.mark.parametrize("statement", ["CREATE TABLE prod.db.new", "CREATE OR REPLACE TABLE prod.db.t"])
 def test_a_query_that_fails_leaves_what_there_was(prod: Any, catalog: icefield.Catalog, statement: str) -> None:
     prod.sql("CREATE TABLE prod.db.t AS SELECT 1 AS id")

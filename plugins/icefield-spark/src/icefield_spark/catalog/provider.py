@@ -31,8 +31,8 @@ from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
 from icefield_spark.catalog.views import Draft, StoredView, Views
-from icefield_spark.sql.calls import UNITS
 from icefield_spark.sql.sources import Source, selected
+from icefield_spark.sql.terms import PLAIN
 
 if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession
@@ -267,4 +267,4 @@ def _partition_field(described: Any) -> Any:
         return column
     if name in ("bucket", "truncate"):
         return (column, f"{name}[{numbers[0]}]")
-    return (column, UNITS.get(name, name))
+    return (column, PLAIN.get(name.upper(), name))

@@ -12,11 +12,13 @@ from sqlglot.tokenizer_core import TokenType
 
 from icefield_spark.sql.parsing import Cursor
 
-_PLAIN = {
+PLAIN = {
     "YEAR": "year", "YEARS": "year", "MONTH": "month", "MONTHS": "month", "DAY": "day", "DAYS": "day", "DATE": "day",
     "HOUR": "hour", "HOURS": "hour", "DATE_HOUR": "hour", "IDENTITY": "identity", "VOID": "void",
     "ALWAYSNULL": "void",
 }  # fmt: skip
+"""Transforms of a column alone, by the names that statements have for them."""
+
 # Spark 3.5 has what is public from 4.0 on under another name.
 _parsed = getattr(StructType, "fromDDL", None) or spark._parse_datatype_string
 _WITH_WIDTH = {"BUCKET": "bucket", "TRUNCATE": "truncate"}
@@ -48,8 +50,8 @@ def term(cursor: Cursor) -> tuple[str, str]:
     if len(parts) > 1 or not cursor.sees("("):
         return ".".join(parts), "identity"
     name, arguments = parts[0].upper(), cursor.enclosed().items()
-    if name in _PLAIN and len(arguments) == 1:
-        return _column(arguments[0]), _PLAIN[name]
+    if name in PLAIN and len(arguments) == 1:
+        return _column(arguments[0]), PLAIN[name]
     if name in _WITH_WIDTH and len(arguments) == 2:
         first, second = arguments
         if first.statement.tokens[first.at].token_type is not TokenType.NUMBER:
