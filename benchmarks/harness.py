@@ -88,7 +88,7 @@ def compare_clocks(
     *,
     runs: int,
     floor: float,
-    rows: int,
+    rows: int | None = None,
 ) -> None:
     """Time two long callables in turns by CPU time, which must reach ``floor``, and by elapsed time.
 

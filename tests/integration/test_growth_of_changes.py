@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 
 import pytest
 from growth import MOST_GROWTH, Work, growth
-from icefield.metadata import Snapshot, TableMetadata, TableUpdate, apply_updates
+from icefield.metadata import JsonArray, Snapshot, SnapshotLogEntry, TableMetadata, TableUpdate, apply_updates
+from icefield.metadata.codecs import SNAPSHOT_LOG
 from icefield.metadata.entries import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import MAIN_BRANCH, branch
 from icefield.metadata.updates import (
@@ -138,10 +140,12 @@ def partition_statistics(number: int) -> SetPartitionStatistics:
 
 @cache
 def with_snapshots(count: int) -> TableMetadata:
-    """Snapshots that no branch names but the last, each with statistics, and a schema for each."""
+    """Snapshots that no branch names but the last, each with statistics and logged, and a schema for each."""
     numbers = range(2, count + 2)
     stated = [made(number) for number in numbers for made in (statistics, partition_statistics)]
-    return apply_updates(BASE, [*commits(count + 1), *stated, *schemas(count), *keys(count), *specs(count)])
+    made = apply_updates(BASE, [*commits(count + 1), *stated, *schemas(count), *keys(count), *specs(count)])
+    log = [SnapshotLogEntry(1, number) for number in range(1, count + 3)]
+    return replace(made, snapshot_log=JsonArray(SNAPSHOT_LOG).extended(log))
 
 
 def statistics_that_go(count: int) -> list[TableUpdate]:
@@ -183,6 +187,61 @@ def keys_that_go(count: int) -> list[TableUpdate]:
     return [RemoveEncryptionKey(f"k{number}") for number in range(count)]
 
 
+def alternating(count: int, *kinds: Callable[[int], list[TableUpdate]]) -> list[TableUpdate]:
+    return [update for updates in zip(*(made(count) for made in kinds), strict=True) for update in updates]
+
+
+def later_snapshots(count: int) -> list[TableUpdate]:
+    return [AddSnapshot(snapshot(number)) for number in range(count + 3, 2 * count + 3)]
+
+
+def later_heads(count: int) -> list[TableUpdate]:
+    return [SetSnapshotRef(MAIN_BRANCH, branch(number)) for number in range(count + 3, 2 * count + 3)]
+
+
+def earlier_snapshots_that_go(count: int) -> list[TableUpdate]:
+    return [RemoveSnapshots([number]) for number in range(2, count + 2)]
+
+
+def further_branches(count: int) -> list[TableUpdate]:
+    return [SetSnapshotRef(f"b{number}", branch(count + 2)) for number in range(count)]
+
+
+def further_schemas(count: int) -> list[TableUpdate]:
+    fields = BASE.schema().fields
+    return [AddSchema(Schema(*fields, NestedField(91, f"m{number}", LongType()))) for number in range(count)]
+
+
+def newest_schemas_that_go(count: int) -> list[TableUpdate]:
+    return [RemoveSchemas([number]) for number in range(count, 0, -1)]
+
+
+def further_specs(count: int) -> list[TableUpdate]:
+    made = (PartitionSpec(PartitionField(1, 1000, f"truncate[{n}]", f"t{n}")) for n in range(1, count + 1))
+    return list(map(AddPartitionSpec, made))
+
+
+def snapshots_that_go_as_others_come(count: int) -> list[TableUpdate]:
+    return alternating(count, earlier_snapshots_that_go, later_snapshots)
+
+
+def snapshots_that_go_as_the_head_moves_beside_branches(count: int) -> list[TableUpdate]:
+    moving = alternating(count, earlier_snapshots_that_go, later_snapshots, later_heads)
+    return [*further_branches(count), *moving]
+
+
+def schemas_that_go_as_others_come(count: int) -> list[TableUpdate]:
+    return alternating(count, schemas_that_go, further_schemas)
+
+
+def newest_schemas_that_go_as_others_come(count: int) -> list[TableUpdate]:
+    return alternating(count, newest_schemas_that_go, further_schemas)
+
+
+def specs_that_go_as_others_come(count: int) -> list[TableUpdate]:
+    return alternating(count, specs_that_go, further_specs)
+
+
 REMOVALS: dict[Callable[[int], list[TableUpdate]], int] = {
     statistics_that_go: 1000,
     statistics_that_are_replaced: 500,
@@ -192,6 +251,11 @@ REMOVALS: dict[Callable[[int], list[TableUpdate]], int] = {
     schemas_that_go: 1000,
     specs_that_go: 1000,
     keys_that_go: 1000,
+    snapshots_that_go_as_others_come: 500,
+    snapshots_that_go_as_the_head_moves_beside_branches: 1000,
+    schemas_that_go_as_others_come: 500,
+    newest_schemas_that_go_as_others_come: 500,
+    specs_that_go_as_others_come: 500,
 }
 
 

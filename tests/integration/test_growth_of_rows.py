@@ -9,9 +9,12 @@ import pyarrow as pa
 import pytest
 from growth import MOST_GROWTH, Work, growth
 from icefield.catalog import Table
+from icefield.maintenance.table_stats import sketched_columns
 from icefield.partitioning import PartitionSpec
+from icefield.scan.deletes.key_columns import columns_of, with_dropped
 from icefield.transaction.row_level.assignments import Assignments
 from icefield.transaction.row_level.merge_source import MergeSource
+from icefield.types import LongType, NestedField
 from icefield.types.arrow.pieces import with_columns
 from icefield.types.arrow.types import with_dictionaries
 from icefield.writing.deletes.equality_files import EqualityColumns
@@ -77,6 +80,26 @@ def reading_dictionaries(columns: int) -> Work:
     return lambda: replace(table.scan(), dictionary_columns=tuple(names(columns))).to_arrow()
 
 
+def finding_key_columns(columns: int) -> Work:
+    """A key of half of the columns, and of all fields of a struct."""
+    rows = rows_of(columns)
+    (batch,) = rows.append_column("s", rows.to_struct_array()).to_batches()
+    schema = new_table(schema=batch.schema).schema()
+    ids = [id_ for id_ in sorted(schema.field_ids) if schema.find_type(id_).is_primitive]
+    return lambda: columns_of(schema, batch, ids[columns // 2 :])
+
+
+def adding_dropped_columns(columns: int) -> Work:
+    schema = empty_table(columns).schema()
+    dropped = {id_: NestedField(id_, f"d{id_}", LongType()) for id_ in range(columns + 1, 2 * columns + 1)}
+    return lambda: with_dropped(schema, dropped, dropped.keys())
+
+
+def choosing_columns_to_sketch(columns: int) -> Work:
+    schema = empty_table(columns).schema()
+    return lambda: sketched_columns(schema, names(columns))
+
+
 def updating(columns: int) -> Work:
     table = filled_table(columns)
     return lambda: table.update("c0 = 1", dict.fromkeys(names(columns)[1:], 3))
@@ -100,6 +123,9 @@ SHAPES: dict[Callable[[int], Work], int] = {
     naming_dictionaries: 2000,
     asking_for_ids: 2000,
     reading_dictionaries: 200,
+    finding_key_columns: 1000,
+    adding_dropped_columns: 1000,
+    choosing_columns_to_sketch: 1000,
     updating: 200,
     upserting: 200,
     merging: 200,

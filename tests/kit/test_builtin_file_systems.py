@@ -48,6 +48,12 @@ class TestLocalFileSystem(FileSystemSuite):
         assert self.raw_get(f"{root}/half") is None
 
 
+class TestLocalFileSystemInSmallParts(TestLocalFileSystem):
+    """A plugin may write parts that are smaller than the files of the checks."""
+
+    part_size = 64 * 1024
+
+
 class TestMemoryFileSystem(FileSystemSuite):
     one_process = True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from dictionary_catalog import LOCK, DictionaryViews, WholeDictionaryBackend
+from dictionary_catalog import LOCK, DictionaryStrategy, DictionaryViews, WholeDictionaryBackend
 from icefield.abc import (
     CatalogAbility,
     Committed,
@@ -13,6 +13,7 @@ from icefield.abc import (
     CurrentView,
     NamespaceName,
     Page,
+    Proposal,
     TableChange,
     TableName,
     ViewProposal,
@@ -65,6 +66,29 @@ class RenamesOverAView(WholeDictionaryBackend):
         if source not in self.store.views:
             raise NoSuchView("no such view", view=source)
         self.store.views[target] = self.store.views.pop(source)
+
+
+class _OverViews(DictionaryStrategy):
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
+        with LOCK:
+            view = self.store.views.pop(self.table, None)
+            swapped = super().swap_pointer(old, new, proposal)
+            if view is not None:
+                self.store.views[self.table] = view
+            return swapped
+
+
+class CreatesTablesOverViews(WholeDictionaryBackend):
+    strategy_class = _OverViews
+
+
+class RenamesTablesOverViews(WholeDictionaryBackend):
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        with LOCK:
+            view = self.store.views.pop(target, None)
+            super().rename_table(source, target)
+            if view is not None:
+                self.store.views[target] = view
 
 
 class LeavesTheLastTableOut(WholeDictionaryBackend):

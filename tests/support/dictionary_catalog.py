@@ -51,14 +51,20 @@ class DictionaryStrategy(MetastoreStrategy):
     """The pointer of one table."""
 
     @property
+    def store(self) -> Store:
+        return STORES[self.properties["warehouse"]]
+
+    @property
     def pointers(self) -> dict[TableName, str]:
-        return STORES[self.properties["warehouse"]].pointers
+        return self.store.pointers
 
     def read_pointer(self) -> str | None:
         return self.pointers.get(self.table)
 
     def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         with LOCK:
+            if self.table in self.store.views:
+                raise TableExists(f"a view has the name {'.'.join(self.table)}", table=self.table)
             if self.pointers.get(self.table) != old:
                 return False
             self.pointers[self.table] = new
@@ -151,7 +157,7 @@ class DictionaryBackend(CatalogBackend):
     def register_table(self, table: TableName, metadata_location: str) -> None:
         with LOCK:
             self.check(table[:-1])
-            if table in self.store.pointers:
+            if table in self.store.pointers or table in self.store.views:
                 raise TableExists(f"table {'.'.join(table)} exists", table=table)
             self.store.pointers[table] = metadata_location
 
@@ -160,7 +166,7 @@ class DictionaryBackend(CatalogBackend):
             self.check(target[:-1])
             if source not in self.store.pointers:
                 raise NoSuchTable(f"no table {'.'.join(source)}", table=source)
-            if target in self.store.pointers:
+            if target in self.store.pointers or target in self.store.views:
                 raise TableExists(f"table {'.'.join(target)} exists", table=target)
             self.store.pointers[target] = self.store.pointers.pop(source)
 
@@ -225,6 +231,6 @@ class WholeDictionaryBackend(DictionaryBackend):
             self.check(target[:-1])
             if source not in self.store.views:
                 raise NoSuchView(f"no view {'.'.join(source)}", view=source)
-            if target in self.store.views:
+            if target in self.store.pointers or target in self.store.views:
                 raise ViewExists(f"view {'.'.join(target)} exists", view=target)
             self.store.views[target] = self.store.views.pop(source)

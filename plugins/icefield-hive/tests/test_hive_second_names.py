@@ -1,13 +1,20 @@
-"""A table of a Hive Metastore that has a second name in another database."""
+"""Tables of a Hive Metastore in the folders of others: the metastore is asked for them by their metadata files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from icefield import load_catalog
-from icefield.errors import InvalidArgument, LocationWarning
+from icefield import Catalog, load_catalog
+from icefield.errors import InvalidArgument, LocationInUse, LocationWarning
+from icefield_hive import strategy
+from icefield_hive.client import Metastore
+from icefield_hive.messages import Method
+from servers.hive import drop_databases
 
 SCHEMA = pa.schema([("n", pa.int64())])
 FREES = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
@@ -28,3 +35,70 @@ def test_a_second_name_in_another_database_keeps_its_files(hive: str, tmp_path: 
         assert catalog.load_table("second_names.t").scan().to_arrow()["n"].to_pylist() == [1]
         catalog.drop_table("second_names.t")
         assert len(table.maintenance.expire_snapshots(2**60, retain_last=1).snapshot_ids) == 3
+
+
+NAMES = ["plain", "x_y", "100%", "a b'c", 'quo"te', "back\\slash", "ünï", "\U0001f9ca", "dots.and.more", "(a|b)*", "$x"]
+
+
+@pytest.fixture
+def catalog(hive: str, tmp_path: Path) -> Iterator[Catalog]:
+    drop_databases(hive)
+    with load_catalog("test", type="hive", uri=hive, warehouse=f"file://{tmp_path}/warehouse") as made:
+        for each in ("one", "two"):
+            made.create_namespace(each)
+        yield made
+
+
+@contextmanager
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The names of the calls that the metastore gets."""
+    made: list[str] = []
+    real = Metastore.call
+
+    def call(self: Metastore, method: Method, *values: Any) -> Any:
+        made.append(method.name)
+        return real(self, method, *values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Metastore, "call", call)
+        yield made
+
+
+def below(catalog: Catalog, folder: str) -> dict[str, str]:
+    return dict(catalog.backend.strategy(("one", "new"), folder).tables_in(folder))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_are_found_by_their_folders_whatever_these_are_called(
+    catalog: Catalog, tmp_path: Path, name: str
+) -> None:
+    place = f"file://{tmp_path}/lake/{name}"
+    found = catalog.create_table("two.t", SCHEMA, location=f"{place}/t").metadata_location
+    assert below(catalog, f"{place}/t/metadata") == {"two.t": found}
+    assert below(catalog, place) == {"two.t": found}
+    with pytest.raises(LocationInUse, match=r"two\.t"):
+        catalog.create_table("one.t", SCHEMA, location=place)
+
+
+def test_records_of_no_other_tables_are_asked_for(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [catalog.create_table(name, SCHEMA).location() for name in ("one.a", "one.b", "two.c", "two.d")]
+    by_filter = ["get_table_names_by_filter"] * 3  # there is the database `default`, too
+    with calls(monkeypatch) as made:
+        assert below(catalog, f"file://{tmp_path}/lake/t/metadata") == {}
+        assert made == ["get_all_databases", *by_filter]
+    with calls(monkeypatch) as made:
+        assert [*below(catalog, f"{places[2]}/metadata")] == ["two.c"]
+        assert sorted(made) == sorted(["get_all_databases", *by_filter, "get_table_objects_by_name_req"])
+
+
+def test_tables_of_a_service_that_knows_no_filters_are_found_among_all(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = f"file://{tmp_path}/lake/t"
+    catalog.create_table("two.t", SCHEMA, location=place)
+    monkeypatch.setattr(strategy, "_FILTER", "no filter {}")
+    with calls(monkeypatch) as made:
+        assert [*below(catalog, f"{place}/metadata")] == ["two.t"]
+    assert "get_all_tables" in made

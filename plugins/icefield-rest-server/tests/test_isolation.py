@@ -158,6 +158,7 @@ class Lake:
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     folder = tmp_path_factory.mktemp("lake")
     place = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
+    place["location.allowed-roots"] = "file:///"  # the policy is judged, without the roots before it
     with load_catalog("served", type="sql", **place) as catalog:
         for namespace in ("db", "secret"):
             catalog.create_namespace(namespace)
@@ -178,7 +179,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
         (folder / "warehouse/db/mine/link").symlink_to(folder / "warehouse/db/other")
         (folder / "warehouse/db/link").symlink_to(folder / "warehouse/secret")
         settings = Settings(authenticator=StaticTokens(TOKENS), authorizer=may, vendor=Opens())
-        yield Lake(folder, catalog, LocalClient(app(catalog, settings)))
+        with LocalClient(app(catalog, settings)) as client:  # one event loop for all requests
+            yield Lake(folder, catalog, client)
 
 
 def created(location: str, properties: dict[str, str]) -> list[dict[str, Any]]:

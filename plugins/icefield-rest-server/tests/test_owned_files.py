@@ -28,6 +28,7 @@ def may(who: Any, operation: str, target: tuple[str, ...]) -> bool:
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     place = {"uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/warehouse"}
+    place["location.allowed-roots"] = f"file://{tmp_path}"
     place["location.owned-only"] = "false"  # the server's own guard is judged, without the kernel's behind it
     with load_catalog("served", type="sql", **place) as made:
         for namespace in ("db", "theirs"):

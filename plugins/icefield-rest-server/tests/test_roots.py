@@ -13,7 +13,6 @@ import pytest
 from icefield import load_catalog
 from icefield.errors import InvalidArgument, LocationRefused, UnsafeCommit
 from icefield_rest_server import JwtTokens, Options, Settings, StaticCredentials, app, check
-from icefield_rest_server.serving import served_catalog
 from local_client import LocalClient
 from rest_bodies import SCHEMA
 from rest_served import served
@@ -61,14 +60,12 @@ def test_a_server_for_others_opens_nothing_outside_its_warehouse_or_does_not_sta
     for folder in ("warehouse", "beside", "lake"):
         (tmp_path / folder).mkdir()
     (tmp_path / "beside/secret.txt").write_text("TOPSECRET")
-    settings = options.settings()
-    try:
-        catalog = served_catalog(options, settings, **properties(tmp_path, WAREHOUSES[name]))
-    except UnsafeCommit:
-        assert "a location" not in name
-        return
-    with catalog:
-        client = LocalClient(app(catalog, settings), headers=HEADERS)
+    with load_catalog("served", **properties(tmp_path, WAREHOUSES[name])) as catalog:
+        try:
+            client = LocalClient(app(catalog, options.settings()), headers=HEADERS)
+        except UnsafeCommit:
+            assert "a location" not in name
+            return
         assert client.post("/v1/namespaces", json={"namespace": ["db"]}).status_code == 200
         for number, place in enumerate(("file://{0}/beside/t", "{0}/beside/t", "file:{0}/beside/t", "{0}/warehouse-2")):
             body: dict[str, Any] = {"name": f"t{number}", "schema": SCHEMA, "location": place.format(tmp_path)}
@@ -92,10 +89,33 @@ def test_a_catalog_whose_files_a_service_keeps_is_not_served_to_others_without_r
     behind = load_catalog("behind", **properties(tmp_path, "file://{folder}/warehouse"))
     with behind, served(app(behind, Settings())) as uri:
         given = {"type": "rest", "uri": uri, "warehouse": f"file://{tmp_path}/warehouse"}
-        with pytest.raises(UnsafeCommit, match=r"location\.allowed-roots"):
-            served_catalog(options, options.settings(), **given)
+        with load_catalog("c", **given) as catalog, pytest.raises(UnsafeCommit, match=r"location\.allowed-roots"):
+            app(catalog, options.settings())
         roots = {"location.allowed-roots": f"file://{tmp_path}/warehouse"}
-        served_catalog(options, options.settings(), **given, **roots).close()
+        with load_catalog("c", **given, **roots) as catalog:
+            app(catalog, options.settings())
+
+
+def test_clients_with_limited_rights_open_files_of_the_warehouse_and_of_owned_folders_alone(tmp_path: Path) -> None:
+    owned = f"file://{tmp_path}/owned"
+    with load_catalog("served", **properties(tmp_path, "file://{folder}/warehouse")) as catalog:
+        client = LocalClient(app(catalog, Settings(authorizer=lambda *_: True, owned_folders=[owned])))
+        assert client.post("/v1/namespaces", json={"namespace": ["db"]}).status_code == 200
+        for name, place in {"a": f"{owned}/a", "b": f"file://{tmp_path}/warehouse/db/b", "c": f"{owned}-2"}.items():
+            body = {"name": name, "schema": SCHEMA, "location": place}
+            answer = client.post("/v1/namespaces/db/tables", json=body)
+            assert (answer.status_code == 200) is (name != "c"), answer.text
+        with pytest.raises(LocationRefused):
+            catalog.io.exists(f"{owned}-2/x")
+
+
+def test_owned_folders_that_no_list_of_roots_can_hold_are_refused(tmp_path: Path) -> None:
+    settings = Settings(authorizer=lambda *_: True, owned_folders=[f"file://{tmp_path}/a,file:///"])
+    with (
+        load_catalog("served", **properties(tmp_path, "{folder}/warehouse")) as catalog,
+        pytest.raises(UnsafeCommit, match=r"location\.allowed-roots"),
+    ):
+        app(catalog, settings)
 
 
 @pytest.mark.slow

@@ -21,7 +21,6 @@ from certificates import certified
 from icefield import load_catalog
 from icefield.errors import InvalidArgument, LocationRefused, StorageError, UnsafeCommit
 from icefield_rest_server import Options, StaticTokens, StsCredentials, app, check
-from icefield_rest_server.serving import served_catalog
 from icefield_rest_server.wire import BoundedHttp
 from rest_process import begin
 from rest_served import served
@@ -50,7 +49,8 @@ def test_a_catalog_that_others_use_opens_nothing_outside_its_warehouse_unless_th
         (others, {}, False),
         (others, {"location.allowed-roots": f"file://{tmp_path}"}, True),
     ):
-        with served_catalog(options, options.settings(), **given, **more) as catalog:
+        with load_catalog(options.catalog, **given, **more) as catalog:
+            app(catalog, options.settings())
             catalog.create_namespace("db")
             catalog.create_table("db.t", SCHEMA)
             if is_open:

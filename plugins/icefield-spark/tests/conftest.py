@@ -98,6 +98,16 @@ def ice(spark: Any, catalog: icefield.Catalog) -> Any:
 
 
 @pytest.fixture
+def prod(spark: Any, catalog: icefield.Catalog) -> Iterator[Any]:
+    """The session, in which the test's catalog is ``prod``."""
+    from icefield_spark import attach
+
+    attach(spark, catalog, name="prod")
+    yield spark
+    spark.sql("USE spark_catalog.default")
+
+
+@pytest.fixture
 def options(properties: dict[str, str]) -> dict[str, str]:
     """The options by which the data source finds the test's catalog."""
     return {"catalog": "test", **{f"catalog.{key}": value for key, value in properties.items()}}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,14 +17,6 @@ from icefield_spark.catalog import compiling
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 MODES = ("copy-on-write", "merge-on-read")
-
-
-@pytest.fixture
-def prod(spark: Any, catalog: icefield.Catalog) -> Iterator[Any]:
-    """The session, in which the test's catalog is ``prod``."""
-    attach(spark, catalog, name="prod")
-    yield spark
-    spark.sql("USE spark_catalog.default")
 
 
 def rows(spark: Any, statement: str) -> list[tuple[Any, ...]]:

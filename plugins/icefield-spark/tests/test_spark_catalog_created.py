@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import icefield
 import pytest
-from icefield_spark import attach
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-@pytest.fixture
-def prod(spark: Any, catalog: icefield.Catalog) -> Iterator[Any]:
-    """The session, in which the test's catalog is ``prod``."""
-    attach(spark, catalog, name="prod")
-    yield spark
-    spark.sql("USE spark_catalog.default")
 
 
 def rows(spark: Any, table: str = "prod.db.t") -> list[tuple[Any, ...]]:

@@ -38,7 +38,7 @@ def plan_of(frame: Any) -> str:
 
 
 _QUERIES = [
-    "SELECT count(*) FROM {t}",
+    "SELECT count(*) FROM {t} WHERE id IS NOT NULL",
     "SELECT k, sum(id), max(s) FROM {t} WHERE id > 20 AND s LIKE 's%1' GROUP BY k",
     "SELECT a.id, b.s FROM {t} a JOIN {t} b ON a.id = b.id + 1 WHERE b.k = 2",
     "SELECT a.id FROM {t} a LEFT ANTI JOIN {t} b ON a.id = b.id + 1 AND b.k < 3",

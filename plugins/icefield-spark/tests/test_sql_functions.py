@@ -9,9 +9,9 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
+from function_calls import COLUMNS, SCHEMA, UNITS, VALUES, calls, create_table_of_uuids, rows_of, transformed
 from hypothesis import given
 from hypothesis import strategies as st
-from icefield import Schema
 from icefield import types as iceberg
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression, bind, evaluate
@@ -20,76 +20,16 @@ from icefield_spark.sql import frames
 from icefield_spark.sql.pushdown import Pushdown
 from sqlglot import parse_one
 
-COLUMNS: dict[str, tuple[iceberg.IcebergType, pa.DataType]] = {
-    "i": (iceberg.IntegerType(), pa.int32()),
-    "n": (iceberg.LongType(), pa.int64()),
-    "s": (iceberg.StringType(), pa.string()),
-    "b": (iceberg.BinaryType(), pa.binary()),
-    "d": (iceberg.DateType(), pa.date32()),
-    "z": (iceberg.TimestamptzType(), pa.timestamp("us", "UTC")),
-    "t": (iceberg.TimestampType(), pa.timestamp("us")),
-    "c": (iceberg.DecimalType(9, 2), pa.decimal128(9, 2)),
-}
-_WALL = st.datetimes()
-_VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "i": st.integers(-(2**31), 2**31 - 1),
-    "n": st.integers(-(2**63), 2**63 - 1),
-    "s": st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9),
-    "b": st.binary(max_size=9),
-    "d": st.dates(),
-    "z": _WALL.map(lambda each: each.replace(tzinfo=dt.UTC)),
-    "t": _WALL,
-    "c": st.decimals(-999999, 999999, places=2),
-}
-_UNITS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
-SCHEMA = Schema(
-    *(iceberg.NestedField(at, name, kind, required=False) for at, (name, (kind, _)) in enumerate(COLUMNS.items(), 1))
-)
-
-
-def rows_of() -> pa.Table:
-    """Values of each column, and nulls."""
-    found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-
-    @given(st.fixed_dictionaries({name: st.none() | values for name, values in _VALUES.items()}))
-    def take(row: dict[str, Any]) -> None:
-        for name, value in row.items():
-            found[name].append(value)
-
-    take()
-    for least in (-(1 << 63), 1 - (1 << 63), 2 - (1 << 63), (1 << 63) - 1):  # where truncating goes round
-        for name, column in found.items():
-            column.append(least if name == "n" else None)
-    return pa.table({name: pa.array(found[name], kind) for name, (_, kind) in COLUMNS.items()})
-
 
 @pytest.mark.slow
 @pytest.mark.spark
 def test_functions_give_what_transforms_give(ice: Any, catalog: icefield.Catalog) -> None:
     rows = rows_of()
     catalog.create_table("db.t", SCHEMA).append(rows)
-    calls = [
-        (name, width, column, transform)
-        for name, transform, widths in [("bucket", "bucket", (1, 7)), ("truncate", "truncate", (1, 3))]
-        for width in widths
-        for column, (kind, _) in COLUMNS.items()
-        if parse_transform(f"{transform}[{width}]").can_transform(kind)
-    ]
-    calls += [
-        (name, None, column, unit)
-        for name, unit in _UNITS.items()
-        for column, (kind, _) in COLUMNS.items()
-        if parse_transform(unit).can_transform(kind)
-    ]
-    items, wanted = [], []
-    for name, width, column, transform in calls:
-        made = parse_transform(transform if width is None else f"{transform}[{width}]")
-        items.append(f"system.{name}({'' if width is None else f'{width}, '}{column}) AS c{len(items)}")
-        wanted.append(made.apply(rows[column], COLUMNS[column][0]).to_pylist())
-    assert len(calls) > 30
-    found = ice.sql(f"SELECT {', '.join(items)} FROM db.t").toArrow()
-    key = repr
-    assert sorted(zip(*found.to_pydict().values(), strict=True), key=key) == sorted(zip(*wanted, strict=True), key=key)
+    items = [f"system.{call} AS c{at}" for at, (call, _, _) in enumerate(calls())]
+    assert len(items) > 30
+    found = ice.sql(f"SELECT {', '.join(items)} FROM db.t").toArrow().to_pydict().values()
+    assert sorted(zip(*found, strict=True), key=repr) == sorted(transformed(rows), key=repr)
 
 
 def of_one_row(name: str, value: Any) -> Any:
@@ -100,13 +40,13 @@ def of_one_row(name: str, value: Any) -> Any:
 def test_a_filter_keeps_every_row_that_its_condition_keeps(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["i", "n", "s", "d", "z", "t"]))
     kind = COLUMNS[name][0]
-    functions = [f"{each}({name})" for each, unit in _UNITS.items() if parse_transform(unit).can_transform(kind)]
+    functions = [f"{each}({name})" for each, unit in UNITS.items() if parse_transform(unit).can_transform(kind)]
     width = data.draw(st.integers(1, 1000))
     functions += [f"truncate({width}, {name})"] if parse_transform("truncate[1]").can_transform(kind) else []
     function = data.draw(st.sampled_from(functions))
     called = function.partition("(")[0]
-    transform = parse_transform(_UNITS.get(called, f"truncate[{width}]"))
-    value, other = (data.draw(_VALUES[name]) for _ in range(2))
+    transform = parse_transform(UNITS.get(called, f"truncate[{width}]"))
+    value, other = (data.draw(VALUES[name]) for _ in range(2))
     bound = transform.apply(of_one_row(name, data.draw(st.sampled_from([value, other])))[name], kind)[0].as_py()
     bound = bound + dt.timedelta(1) if isinstance(bound, dt.date) and data.draw(st.booleans()) else bound
     operator = data.draw(st.sampled_from(["=", "<", "<=", ">", ">="]))
@@ -164,6 +104,13 @@ def test_a_condition_on_a_bucket_leaves_out_the_files_of_others(
     frame = ice.sql(f"SELECT * FROM db.t WHERE {condition}")
     assert {row.n for row in frame.collect()} == kept
     assert len(frame.inputFiles()) == len(kept)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_bucket_of_a_uuid_leaves_out_no_file(ice: Any, catalog: icefield.Catalog) -> None:
+    create_table_of_uuids(catalog)
+    assert sum(ice.sql(f"SELECT * FROM db.u WHERE system.bucket(4, u) = {each}").count() for each in range(4)) == 8
 
 
 @pytest.mark.slow

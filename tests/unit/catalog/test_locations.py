@@ -15,6 +15,8 @@ from icefield import Catalog, load_catalog
 from icefield.errors import InvalidArgument, LocationInUse, LocationWarning
 from icefield.health.findings import Result
 from icefield.health.overlaps import examine_locations
+from icefield.storage.neighbours import check_location
+from icefield.testing import LocalFileSystem
 
 SCHEMA = pa.schema([("id", pa.int64())])
 LATER = 2**60
@@ -88,6 +90,49 @@ def test_another_tables_location_is_refused(catalog, place):
         tx.update_location(taken)
 
 
+@pytest.mark.parametrize("inner", ["db/t", "db/data", "db/data/deep/t", "db/metadata/t"])
+@pytest.mark.parametrize("outer", ["db", "db/", ""])
+def test_a_location_around_another_tables_is_refused(catalog, tmp_path, inner, outer):
+    place, taken = f"file://{tmp_path}/lake/{inner}", f"file://{tmp_path}/lake/{outer}"
+    catalog.create_table("db.t", SCHEMA, location=place).append(rows(1))
+    for changing in (
+        lambda: catalog.create_table("db.u", SCHEMA, location=taken),
+        lambda: catalog.replace_table_transaction("db.v", SCHEMA, location=taken),
+        lambda: catalog.load_table("db.v").transaction().update_location(taken),
+    ):
+        catalog.create_table_if_not_exists("db.v", SCHEMA)
+        with pytest.raises(LocationInUse, match=r"db\.t"):
+            changing()
+
+
+def test_a_table_may_move_around_its_own_place_and_beside_others(catalog, tmp_path):
+    table = catalog.create_table("db.t", SCHEMA, location=f"file://{tmp_path}/lake/db/t")
+    catalog.create_table("db.u", SCHEMA, location=f"file://{tmp_path}/lake/db-2/t").append(rows(2))
+    table.append(rows(1))
+    with table.transaction() as tx:
+        tx.update_location(f"file://{tmp_path}/lake/db")
+    table.append(rows(3))
+    assert (ids(catalog, "db.t"), ids(catalog, "db.u")) == ([1, 3], [2])
+
+
+def test_a_location_where_nothing_is_costs_one_listing(tmp_path, monkeypatch):
+    catalog = open_catalog("sql", tmp_path)
+    catalog.create_namespace("db")
+    for number in range(3):
+        catalog.create_table(f"db.t{number}", SCHEMA)
+    asked = []
+    for name in ("list_files", "open_input"):
+        real = getattr(LocalFileSystem, name)
+
+        def counted(self, *given, name=name, real=real, **more):
+            asked.append(name)
+            return real(self, *given, **more)
+
+        monkeypatch.setattr(LocalFileSystem, name, counted)
+    check_location(catalog.io, catalog.backend.strategy(("db", "new")), f"file://{tmp_path}/lake/new")
+    assert asked == ["list_files"]
+
+
 def test_a_location_of_a_dropped_table_gives_a_warning(catalog):
     place = catalog.create_table("db.t", SCHEMA).location()
     catalog.drop_table("db.t")
@@ -152,11 +197,11 @@ def test_a_commit_under_one_name_keeps_the_metadata_file_of_the_other_name(catal
 
 @pytest.mark.parametrize("stated", [True, False])
 def test_files_of_a_table_that_writes_below_anothers_location_stay(catalog, tmp_path, stated):
-    shared = f"file://{tmp_path}/shared"
+    shared = f"file://{tmp_path}/lake/shared"
+    around = {"write.data.path": shared} if stated else {}
+    table = catalog.create_table("db.t", SCHEMA, location=f"file://{tmp_path}/lake", properties=around)
     victim = catalog.create_table("db.victim", SCHEMA, properties={"write.data.path": shared})
     victim.append(rows(41, 42))
-    around = {"write.data.path": shared} if stated else {}
-    table = catalog.create_table("db.t", SCHEMA, location=f"file://{tmp_path}", properties=around)
     files = victim.inspect.files()["file_path"].to_pylist()
     if stated:  # later nobody could tell the files of the two tables apart
         with pytest.raises(InvalidArgument, match="other tables may use"):
@@ -343,11 +388,13 @@ def test_orphans_of_a_table_around_anothers_folder_of_metadata_leave_that_folder
 
 def test_files_added_from_a_table_in_the_folder_of_metadata_stay(catalog, tmp_path):
     place = f"file://{tmp_path}/x"
-    inner = catalog.create_table("db.inner", SCHEMA, location=f"{place}/metadata")
+    other = load_catalog("other", type="sql", uri=f"sqlite:///{tmp_path}/other.db", warehouse=f"file://{tmp_path}/o")
+    other.create_namespace("db")
+    inner = other.create_table("db.inner", SCHEMA, location=f"{place}/metadata")
     inner.append(rows(1))
     outer = catalog.create_table("db.outer", SCHEMA, location=place)
     outer.add_files(inner.inspect.files()["file_path"].to_pylist())
     outer.overwrite(rows(2))
     done = outer.maintenance.expire_snapshots(LATER, retain_last=1)
     assert (done.data_files, done.kept_files) == (0, 1)
-    assert ids(catalog, "db.inner") == [1]
+    assert ids(other, "db.inner") == [1]

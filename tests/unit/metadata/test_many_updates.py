@@ -101,7 +101,7 @@ def valid(updates: list[TableUpdate], base: TableMetadata = BASE) -> tuple[list[
     for update in updates:
         try:
             before, string = metadata, encode_metadata(metadata)
-            metadata = update.apply(metadata, change)
+            metadata = change.settled(update.apply(metadata, change))
             taken.append(update)
             assert encode_metadata(before) == string
         except ValueError:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import types
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import icefield
@@ -79,7 +80,10 @@ def test_hook_icefield_catalogs_provides_by_type() -> None:
     assert found.catalog("d").__name__ == "DirectoryBackend"
 
 
-def test_hook_icefield_events_hears_what_happens_and_fails_nothing(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("error", [ValueError("the listener is broken"), SystemExit(3)], ids=repr)
+def test_hook_icefield_events_hears_what_happens_and_fails_nothing(
+    caplog: pytest.LogCaptureFixture, error: BaseException
+) -> None:
     heard: list[Event] = []
 
     class Listener:
@@ -90,7 +94,7 @@ def test_hook_icefield_events_hears_what_happens_and_fails_nothing(caplog: pytes
     class Fails:
         @hookimpl
         def icefield_events(self, event: Event) -> None:
-            raise ValueError("the listener is broken")
+            raise error
 
     with caplog.at_level(logging.ERROR):
         Plugins([Fails(), Listener()]).emit(MADE)
@@ -293,6 +297,28 @@ class NewerBackend(DirectoryBackend):
 
 class NewerFormat(AvroFormat):
     contract = 99
+
+
+class FormatOfText(AvroFormat):
+    contract = "1"  # type: ignore[assignment]
+
+
+def test_a_version_of_a_contract_that_is_no_number_is_refused() -> None:
+    hook = schemes("x", target=f"{__name__}:FormatOfText")
+    with pytest.raises(BrokenPlugin, match="'1' of its contract"):
+        Plugins([plugin("other", icefield_file_formats=hook)]).file_format("x")
+
+
+def test_a_plugin_whose_module_ends_the_program_is_named_and_the_rest_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "module_that_exits.py").write_text("raise SystemExit(3)")
+    monkeypatch.syspath_prepend(tmp_path)
+    offered = plugin("exits", icefield_file_formats=schemes("x", target="module_that_exits:Format"))
+    plugins = Plugins(["module_that_exits", offered])
+    assert plugins.listing()[0].error == "SystemExit: 3"
+    with pytest.raises(BrokenPlugin, match="SystemExit"):
+        plugins.file_format("x")
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,27 @@ def test_a_limit_that_would_silently_allow_everything_is_refused(properties: dic
         FileIO(Plugins.installed(), properties)
 
 
+def test_a_file_io_that_is_limited_later_opens_what_is_below_the_roots_as_they_are_mapped(tmp_path: Path) -> None:
+    io = FileIO(Plugins.installed(), {f"location.map.file://{tmp_path}/old": f"file://{tmp_path}/new"})
+    assert not io.has_roots
+    io.limit_to([f"file://{tmp_path}/old", "memory://lake"])
+    for each in (io, io.relative_to("memory://lake/t"), pickle.loads(pickle.dumps(io))):
+        assert each.has_roots
+        assert not each.exists(f"file://{tmp_path}/old/x")
+        assert not each.exists("memory://lake/t/x")
+        for place in (f"file://{tmp_path}/x", f"file://{tmp_path}/new-2/x", "memory://lake-2/x"):
+            with pytest.raises(LocationRefused):
+                each.exists(place)
+
+
+@pytest.mark.parametrize("roots", [[], [""], [" memory://a"], ["memory://a,memory://b"]])
+def test_a_file_io_is_limited_to_nothing_that_is_no_list_of_roots(roots: list[str]) -> None:
+    io = FileIO(Plugins.installed(), {})
+    with pytest.raises(InvalidArgument, match="cannot list"):
+        io.limit_to(roots)
+    assert not io.has_roots
+
+
 def test_a_location_below_no_allowed_root_is_refused(tmp_path: Path) -> None:
     inside, outside = tmp_path / "in", tmp_path / "out"
     for folder in (inside, outside):

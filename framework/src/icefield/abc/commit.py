@@ -154,11 +154,11 @@ class CommitStrategy(ABC):
         return None
 
     def tables_in(self, folder: str) -> Iterable[tuple[str, str]]:
-        """The other tables, and views, whose current metadata file is in a folder, as far as the store knows them.
+        """The other tables, and views, whose current metadata file is below a folder, as far as the store knows them.
 
-        Each is a name for people, with the location of its metadata file. More than are in the folder may be given:
+        Each is a name for people, with the location of its metadata file. More than are below the folder may be given:
         the caller compares. By default none, where nobody knows. It is asked rarely: when a table is created or
-        registered at a place where another one was, and before files are deleted.
+        registered at a place where files are, and before files are deleted.
         """
         return ()
 

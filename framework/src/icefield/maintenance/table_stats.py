@@ -31,7 +31,6 @@ from icefield.types import (
     IcebergType,
     NestedField,
     StringType,
-    StructType,
     UnknownType,
     VariantType,
 )
@@ -73,14 +72,14 @@ def sketched_columns(schema: Schema, names: Sequence[str] | str | None) -> list[
     columns: dict[int, Column] = {}
     for name in [names] if isinstance(names, str) else names:
         wanted = schema.find_field(name)
-        path = _path(schema.fields, wanted.field_id)
-        if path is None or not _has_values(wanted):
+        repeated = schema.is_repeated(wanted.field_id)
+        if repeated or not _has_values(wanted):
             raise InvalidArgument(
                 f"distinct values are counted of columns of primitive types that are in no list or map, and column "
-                f"'{name}' is {wanted.field_type if path is not None else 'inside one'}",
+                f"'{name}' is {'inside one' if repeated else wanted.field_type}",
                 column=name,
             )
-        columns[wanted.field_id] = Column(name, wanted.field_id, wanted.field_type, path)
+        columns[wanted.field_id] = Column(name, wanted.field_id, wanted.field_type, schema.name_path(wanted.field_id))
     return list(columns.values())
 
 
@@ -183,15 +182,3 @@ def _others(
 
 def _has_values(column: NestedField) -> bool:
     return column.field_type.is_primitive and not isinstance(column.field_type, _WITHOUT_VALUES)
-
-
-def _path(fields: Sequence[NestedField], field_id: int) -> tuple[str, ...] | None:
-    """The names from a column of the table to a field in it; None for one inside a list or a map."""
-    for each in fields:
-        if each.field_id == field_id:
-            return (each.name,)
-        if isinstance(each.field_type, StructType):
-            below = _path(each.field_type.fields, field_id)
-            if below is not None:
-                return (each.name, *below)
-    return None

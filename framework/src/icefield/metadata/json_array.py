@@ -56,7 +56,7 @@ class JsonArray(Sequence[T]):
     """An immutable sequence of elements that are decoded when they are asked for."""
 
     __slots__ = (
-        *("_base", "_codec", "_contents", "_dropped", "_highest", "_items", "_location"),
+        *("_base", "_codec", "_contents", "_highest", "_items", "_location"),
         *("_parts", "_positions", "_records", "_tail"),
     )
 
@@ -68,10 +68,9 @@ class JsonArray(Sequence[T]):
         self._parts: list[_Text] | None = None
         self._records: list[Any] | None = None
         self._positions: dict[Any, int] | None = None
-        self._contents: dict[Hashable, int] | None = None
+        self._contents: dict[Hashable, tuple[int, ...]] | None = None
         self._highest: int | None = None
         self._items: dict[int, T] = {}
-        self._dropped: set[int] = set()
 
     @property
     def name(self) -> str:
@@ -100,15 +99,17 @@ class JsonArray(Sequence[T]):
     @property
     def records(self) -> Sequence[Any]:
         """The light records of all elements, in order. Not to be changed."""
-        self.settle()
         if self._records is None:
             self._records = self._decode_records()
         return self._records
 
+    def last_record(self) -> Any:
+        """The light record of the last element, or None."""
+        return self.records[-1] if self.records else None
+
     @property
     def positions(self) -> dict[Any, int]:
         """Where each id is; the last one where an id is there twice. Not to be changed."""
-        self.settle()
         return self._known_positions()
 
     def has(self, identity: Any) -> bool:
@@ -122,16 +123,8 @@ class JsonArray(Sequence[T]):
 
     def alike(self, item: T) -> T | None:
         """The first element that differs from another one in nothing but its id, or None."""
-        self.settle()
-        content = self._codec.content
-        assert content is not None, f"elements of '{self._codec.name}' are told apart by their ids alone"
-        if self._contents is None:
-            found: dict[Hashable, int] = {}
-            for position, each in enumerate(self):
-                found.setdefault(content(each), position)
-            self._contents = found
-        first = self._contents.get(content(item))
-        return None if first is None else self[first]
+        places = self._places_by_content().get(self._content(item))
+        return None if places is None else self._at(places[0])
 
     def next_id(self) -> int:
         """The number above all ids, or 0; for arrays whose ids are numbers."""
@@ -141,61 +134,10 @@ class JsonArray(Sequence[T]):
 
     def extended(self, items: Iterable[T]) -> JsonArray[T]:
         """A new array with elements at its end. What was there is shared. Raises ``InvalidArgument``."""
-        self.settle()
-        result = JsonArray(self._codec, self._base, self._location, self._tail)
-        result._items = self._items.copy()
-        result._parts = None if self._parts is None else self._parts.copy()
-        result._records = None if self._records is None else self._records.copy()
-        result._positions = None if self._positions is None else self._positions.copy()
-        result._contents = None if self._contents is None else self._contents.copy()
-        result._highest = self._highest
-        result.grow(items)
+        result = JsonArray(self._codec)
+        result._copy(self)
+        result._append(list(items))
         return result
-
-    def grow(self, items: Iterable[T]) -> None:
-        """Add elements to the end of this very array, which its maker has not yet shown to anybody else."""
-        added = list(items)
-        strings = list(map(self._encode, added))
-        start = self._size()
-        self._tail += strings
-        self._items.update(enumerate(added, start))
-        if self._parts is not None:
-            self._parts += strings
-        if self._records is not None:
-            # Elements answer to the attributes of their records, so they stand in for them.
-            self._records += added
-        if self._positions is not None:
-            self._positions.update(zip(map(self._codec.identify, added), count(start)))
-        if self._highest is not None:
-            self._highest = max((self._highest, *map(self._codec.identify, added)))
-        if self._contents is not None and self._codec.content is not None:
-            for position, content in enumerate(map(self._codec.content, added), start):
-                self._contents.setdefault(content, position)
-
-    def has_unique_ids(self) -> bool:
-        """Whether no id is there twice."""
-        return len(self._known_positions()) + len(self._dropped) == self._size()
-
-    def drop(self, identity: Any) -> None:
-        """Take the element with an id, which it alone has, off this very array, not yet shown to anybody else."""
-        self._drop_at(self._known_positions()[identity])
-
-    def drop_through(self, identities: Iterable[Any]) -> None:
-        """Take off this very array, as ``drop`` does, the elements up to the last one with one of these ids."""
-        known, records = self._known_positions(), self._records
-        assert records is not None
-        position = max((known.get(identity, -1) for identity in identities), default=-1)
-        while position >= 0 and position not in self._dropped:
-            self._drop_at(position)
-            position -= 1
-
-    def settle(self) -> None:
-        """Close the gaps that dropped elements left; until then each drop costs the same, however long the array."""
-        if self._dropped:
-            dropped, self._dropped = self._dropped, set()
-            left = self.kept([position for position in range(self._size()) if position not in dropped])
-            for name in JsonArray.__slots__:
-                setattr(self, name, getattr(left, name))
 
     def without(self, identities: Collection[Any]) -> JsonArray[T]:
         """A new array without the elements that have one of these ids."""
@@ -216,12 +158,10 @@ class JsonArray(Sequence[T]):
 
     def mapped(self, change: Callable[[bytes], bytes]) -> JsonArray[T]:
         """A new array with the JSON of each element changed."""
-        self.settle()
         return self._from_parts([change(bytes(part)) for part in self._strings()])
 
     def raw(self) -> _Text:
         """The JSON text of the array."""
-        self.settle()
         if not self._tail:
             return self._base
         head = bytes(self._base).rstrip()[:-1].rstrip()
@@ -233,7 +173,6 @@ class JsonArray(Sequence[T]):
         return len(self)
 
     def __len__(self) -> int:
-        self.settle()
         return self._size()
 
     @overload
@@ -271,14 +210,51 @@ class JsonArray(Sequence[T]):
             self._positions = dict(zip(map(self._codec.identify, self.records), count()))
         return self._positions
 
-    def _drop_at(self, position: int) -> None:
-        records, known = self._records, self._known_positions()
-        assert records is not None
-        identity = self._codec.identify(records[position])
-        if known.get(identity) == position:
-            del known[identity]
-        self._dropped.add(position)
-        self._highest = None if identity == self._highest else self._highest
+    def _content(self, item: T) -> Hashable:
+        content = self._codec.content
+        assert content is not None, f"elements of '{self._codec.name}' are told apart by their ids alone"
+        return content(item)
+
+    def _places_by_content(self) -> dict[Hashable, tuple[int, ...]]:
+        if self._contents is None:
+            elements = list(self)
+            self._contents = {}
+            self._note_contents(elements, 0)
+        return self._contents
+
+    def _note_contents(self, items: Iterable[T], start: int) -> None:
+        assert self._contents is not None
+        for position, content in enumerate(map(self._content, items), start):
+            self._contents[content] = (*self._contents.get(content, ()), position)
+
+    def _copy(self, other: JsonArray[T]) -> None:
+        """Become another array, without sharing anything with it that can change."""
+        self._take(other)
+        for name in ("_tail", "_parts", "_records", "_positions", "_contents", "_items"):
+            held = getattr(other, name)
+            setattr(self, name, None if held is None else held.copy())
+
+    def _take(self, other: JsonArray[T]) -> None:
+        for name in JsonArray.__slots__:
+            setattr(self, name, getattr(other, name))
+
+    def _append(self, items: Sequence[T]) -> None:
+        """Add elements to the end of this very array, which nobody has seen yet."""
+        strings = list(map(self._encode, items))
+        start = self._size()
+        self._tail += strings
+        self._items.update(enumerate(items, start))
+        if self._parts is not None:
+            self._parts += strings
+        if self._records is not None:
+            # Elements answer to the attributes of their records, so they stand in for them.
+            self._records += items
+        if self._positions is not None:
+            self._positions.update(zip(map(self._codec.identify, items), count(start)))
+        if self._highest is not None:
+            self._highest = max((self._highest, *map(self._codec.identify, items)))
+        if self._contents is not None:
+            self._note_contents(items, start)
 
     def _size(self) -> int:
         return len(self._records) if self._records is not None else len(self._strings())

@@ -15,9 +15,9 @@ back, and all that is older than its next commits expires, the change counts as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -40,6 +40,11 @@ _LONGEST_NAME: Final = 100
 _Entry = tuple[int, int, int]
 """The number of the epoch, or the id of the snapshot that published; the snapshot's sequence number and its time."""
 
+_Memory = dict[str, dict[str, _Entry]]
+"""The entries of a branch by the beginning of their property's name. Not to be changed."""
+
+_Made = TypeVar("_Made")
+
 
 def is_memory(name: str) -> bool:
     """Whether a table property is one that remembers, and none that somebody set."""
@@ -48,17 +53,23 @@ def is_memory(name: str) -> bool:
 
 def remembering(base: TableMetadata, branch: str, snapshots: Iterable[Snapshot]) -> tuple[SetProperties, ...]:
     """The update by which a table remembers what snapshots of a branch did, the oldest first; none where nothing is."""
-    made: dict[str, dict[str, _Entry]] = {}
+    memory: _Memory = {}
     for snapshot in snapshots:
-        for key, name, number in _deeds(snapshot):
-            held = made.setdefault(key + branch, _held(base, key + branch))
-            entry = (number, snapshot.sequence_number, snapshot.timestamp_ms)
-            if name not in held or held[name][1:] <= entry[1:]:
-                held.pop(name, None)
-                held[name] = entry
-    changed = {key: _encoded(held) for key, held in made.items()}
-    changed = {key: string for key, string in changed.items() if base.properties.get(key) != string}
-    return (SetProperties(changed),) if changed else ()
+        memory = _with_deeds(memory, snapshot)
+    return _stating(base, {branch: memory})
+
+
+def remembering_expired(base: TableMetadata, branches: Iterable[str], gone: Set[int]) -> tuple[SetProperties, ...]:
+    """The update by which a table remembers what those snapshots of branches did that expire; none where nothing is."""
+
+    def step(memory: _Memory, snapshot_id: int) -> _Memory:
+        snapshot = base.snapshot_by_id(snapshot_id) if snapshot_id in gone else None
+        return memory if snapshot is None else _with_deeds(memory, snapshot)
+
+    heads = {branch: base.refs[branch].snapshot_id for branch in branches}
+    nothing: _Memory = {}
+    memories = _along_lines(base, heads.values(), nothing, step)
+    return _stating(base, {branch: memories.get(head, nothing) for branch, head in heads.items()})
 
 
 def following(base: TableMetadata, moved: Mapping[str, int | None]) -> tuple[TableUpdate, ...]:
@@ -70,32 +81,100 @@ def following(base: TableMetadata, moved: Mapping[str, int | None]) -> tuple[Tab
         return ()
     sets: dict[str, str] = {}
     gone: list[str] = []
+    memories = _of_lines(base, {target for target in moved.values() if target is not None})
     for branch, snapshot_id in moved.items():
+        memory = {} if snapshot_id is None else memories[snapshot_id]
         for kind in (_EPOCHS, _PUBLISHED):
-            held = {} if snapshot_id is None else _of_line(base, kind, snapshot_id)
-            if held:
-                sets[kind + branch] = _encoded(held)
+            if kind in memory:
+                sets[kind + branch] = memory[kind]
             elif kind + branch in base.properties:
                 gone.append(kind + branch)
     sets = {key: string for key, string in sets.items() if base.properties.get(key) != string}
     return (*((SetProperties(sets),) if sets else ()), *((RemoveProperties(tuple(gone)),) if gone else ()))
 
 
-def _of_line(base: TableMetadata, kind: str, snapshot_id: int) -> dict[str, _Entry]:
-    """What branches whose line goes through a snapshot remember of it and of those before it."""
-    snapshot, found = base.snapshot_by_id(snapshot_id), dict[str, _Entry]()
-    if snapshot is None:
-        return found
-    until = (snapshot.sequence_number, snapshot.timestamp_ms)
-    for name, ref in base.refs.items():
-        if ref.is_branch and kind + name in base.properties and snapshot_id in base.ancestor_ids(ref.snapshot_id):
-            held = _held(base, kind + name)
-            found |= {
-                key: entry
-                for key, entry in held.items()
-                if entry[1:] <= until and (key not in found or found[key][1:] < entry[1:])
-            }
-    return dict(sorted(found.items(), key=lambda item: item[1][1:]))
+def _of_lines(base: TableMetadata, targets: Set[int]) -> dict[int, dict[str, str]]:
+    """What branches whose lines go through a snapshot remember of it and of those before it, by kind."""
+    heads = {
+        name: ref.snapshot_id
+        for name, ref in base.refs.items()
+        if ref.is_branch and any(kind + name in base.properties for kind in (_EPOCHS, _PUBLISHED))
+    }
+
+    def step(passed: tuple[int, ...], snapshot_id: int) -> tuple[int, ...]:
+        return (*passed, snapshot_id) if snapshot_id in targets else passed
+
+    none: tuple[int, ...] = ()
+    passed = _along_lines(base, heads.values(), none, step)
+    found: dict[int, _Memory] = {target: {} for target in targets}
+    for name, head in heads.items():
+        reached = passed.get(head, none)
+        memory = {kind: _held(base, kind + name) for kind in (_EPOCHS, _PUBLISHED)} if reached else {}
+        for target in reached:
+            snapshot = base.snapshot_by_id(target)
+            assert snapshot is not None
+            until = (snapshot.sequence_number, snapshot.timestamp_ms)
+            for kind, held in memory.items():
+                made = found[target].setdefault(kind, {})
+                for key, entry in held.items():
+                    if entry[1:] <= until and (key not in made or made[key][1:] < entry[1:]):
+                        made[key] = entry
+    return {
+        target: {
+            kind: _encoded(dict(sorted(made.items(), key=lambda item: item[1][1:])))
+            for kind, made in memory.items()
+            if made
+        }
+        for target, memory in found.items()
+    }
+
+
+def _along_lines(
+    base: TableMetadata, heads: Iterable[int], start: _Made, step: Callable[[_Made, int], _Made]
+) -> dict[int, _Made]:
+    """What ``step`` makes of each snapshot in the lines of heads and of what it made of the parent.
+
+    A snapshot that lines have in common is visited once.
+    """
+    found: dict[int, _Made] = {}
+    for head in heads:
+        made, new = start, list[int]()
+        for snapshot_id in base.ancestor_ids(head):
+            if snapshot_id in found:
+                made = found[snapshot_id]
+                break
+            new.append(snapshot_id)
+        for snapshot_id in reversed(new):
+            made = found[snapshot_id] = step(made, snapshot_id)
+    return found
+
+
+def _with_deeds(memory: _Memory, snapshot: Snapshot) -> _Memory:
+    """A memory with what a snapshot did; the very memory where that is nothing."""
+    made: _Memory = {}
+    for kind, name, number in _deeds(snapshot):
+        held = made.setdefault(kind, dict(memory.get(kind, {})))
+        _enter(held, name, (number, snapshot.sequence_number, snapshot.timestamp_ms))
+    return {**memory, **{kind: _latest(held) for kind, held in made.items()}} if made else memory
+
+
+def _enter(held: dict[str, _Entry], name: str, entry: _Entry) -> None:
+    if name not in held or held[name][1:] <= entry[1:]:
+        held.pop(name, None)
+        held[name] = entry
+
+
+def _stating(base: TableMetadata, memories: Mapping[str, _Memory]) -> tuple[SetProperties, ...]:
+    """The update by which branches remember more; none where they remember it already."""
+    changed: dict[str, str] = {}
+    for branch, memory in memories.items():
+        for kind, entries in memory.items():
+            held = _held(base, kind + branch)
+            for name, entry in entries.items():
+                _enter(held, name, entry)
+            changed[kind + branch] = _encoded(held)
+    changed = {key: string for key, string in changed.items() if base.properties.get(key) != string}
+    return (SetProperties(changed),) if changed else ()
 
 
 def last_epoch(metadata: TableMetadata, branch: str, query: str) -> tuple[int, Snapshot | None] | None:
@@ -171,10 +250,18 @@ def _held(metadata: TableMetadata, key: str) -> dict[str, _Entry]:
 
 def _encoded(held: Mapping[str, _Entry]) -> str:
     """The latest entries that have room."""
-    entries = list(held.items())
-    while len(string := msgspec.json.encode(dict(entries)).decode()) > _MOST_CHARACTERS:
-        del entries[0]
-    return string
+    return msgspec.json.encode(_latest(held)).decode()
+
+
+def _latest(held: Mapping[str, _Entry]) -> dict[str, _Entry]:
+    kept: list[tuple[str, _Entry]] = []
+    size = 1
+    for name, entry in reversed(list(held.items())):
+        size += len(msgspec.json.encode({name: entry}).decode()) - 1  # with a comma instead of two braces
+        if size > _MOST_CHARACTERS:
+            break
+        kept.append((name, entry))
+    return dict(reversed(kept))
 
 
 def _short(name: str) -> str:

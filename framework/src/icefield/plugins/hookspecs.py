@@ -106,6 +106,6 @@ def icefield_events(event: Event) -> None:
     """Hear what happens: a scan was planned, a commit was made, a conflict was met.
 
     Called after the fact, in the thread where it happened, with a frozen record of ``icefield.abc.events``. The
-    return value is ignored. An exception raised here is logged with the plugin's name and goes no further: a
-    listener can never fail a commit.
+    return value is ignored. An exception raised here, ``SystemExit`` included, is logged with the plugin's name and
+    goes no further: a listener can never fail a commit.
     """

@@ -162,7 +162,7 @@ class Plugins:
         for listener in manager.hook.icefield_events.get_hookimpls():
             try:
                 listener.function(event)
-            except Exception:
+            except (Exception, SystemExit):  # an interrupt is the user's
                 _LOG.exception("the plugin '%s' failed to hear %s", listener.plugin_name, type(event).__name__)
 
     def _load(self, kind: str, name: str) -> Any:
@@ -177,7 +177,7 @@ class Plugins:
         module, _, attribute = offer.provider.target.partition(":")
         try:
             found = getattr(import_module(module), attribute)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise BrokenPlugin(
                 f"plugin {offer.plugin} provides {KINDS[kind].noun} '{name}' but {offer.provider.target} cannot be "
                 f"loaded: {type(error).__name__}: {error}; reinstall it or report it to its author",
@@ -188,6 +188,12 @@ class Plugins:
             raise BrokenPlugin(
                 f"plugin {offer.plugin} provides {offer.provider.target} as {KINDS[kind].noun} '{name}', "
                 f"but it is no subclass of icefield.abc.{contract.__name__}",
+                plugin=offer.plugin.name,
+            )
+        if type(found.contract) is not int:
+            raise BrokenPlugin(
+                f"plugin {offer.plugin} provides {KINDS[kind].noun} '{name}' for the version {found.contract!r} of its "
+                "contract, which is no whole number",
                 plugin=offer.plugin.name,
             )
         if found.contract != contract.contract:
@@ -279,7 +285,7 @@ def _entry_points() -> tuple[tuple[PluginInfo, Any], ...]:
 def _import(name: str) -> Any:
     try:
         return import_module(name)
-    except Exception as error:  # isolated: the others must still load
+    except (Exception, SystemExit) as error:  # isolated: the others must still load
         return error
 
 
@@ -297,13 +303,13 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
     requirements = {each: [f"icefield[{extra}]"] for each, extra in EXTRAS.items()}
     for info, plugin in candidates:
         try:
-            if isinstance(plugin, Exception):
+            if isinstance(plugin, Exception | SystemExit):
                 raise plugin
             _check_hook_names(manager, plugin)
             manager.register(plugin, name=f"{info.name} #{len(listing)}")
             provided = [(kind, provider) for kind in KINDS.values() for provider in _providers(plugin, kind)]
             hints = _install_hints(plugin)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             listing.append(
                 PluginInfo(info.name, info.distribution, info.version, (), f"{type(error).__name__}: {error}")
             )

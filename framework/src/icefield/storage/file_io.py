@@ -110,6 +110,23 @@ class FileIO:
         other._judge = judge
         return other
 
+    @property
+    def has_roots(self) -> bool:
+        """Whether it opens only what is below some locations."""
+        return bool(self._roots)
+
+    def limit_to(self, roots: Sequence[str]) -> None:
+        """Open only what is below some locations, mapped, from now on. Copies that were made before stay as they are.
+
+        Raises ``InvalidArgument`` for a location that cannot be an item of ``location.allowed-roots``.
+        """
+        opened = [self._mapped(root) for root in roots]
+        listed = ",".join(opened)
+        if not opened or _listed(listed) != opened:
+            raise InvalidArgument(f"{_ALLOWED_ROOTS} cannot list {', '.join(map(repr, roots)) or 'nothing'}")
+        self.properties[_ALLOWED_ROOTS] = listed
+        self._roots = [_canonical(root) for root in opened]
+
     def _at(self, base: str | None) -> FileIO:
         other = FileIO(self.plugins, self.properties, base, self.access, self.catalog)
         other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 from uuid import uuid4
 
-from icefield.abc import CommitStrategy
+from icefield.abc import CommitStrategy, FileSystemAbility
 from icefield.errors import (
     AccessDenied,
     FileMissing,
@@ -60,13 +60,17 @@ def free_location(io: FileIO, strategy: CommitStrategy, default: str) -> str:
 
 
 def check_location(io: FileIO, strategy: CommitStrategy, location: str, uuid: str | None = None) -> None:
-    """Refuse a location that is another table's, or in its folder of data or of metadata.
+    """Refuse a location that is another table's, around it, or in its folder of data or of metadata.
 
     ``uuid`` is that of the table that is to be there; None for a new one. Raises ``LocationInUse`` where the catalog
     knows the other table, and else gives a ``LocationWarning``: that table may have been dropped, or be known to
-    another catalog.
+    another catalog. A location with no file below it costs one request.
     """
-    for place in (location.rstrip("/"), *folders_around(location)):
+    places = [*folders_around(location)]
+    if _may_be_used(io, location):
+        _refuse_around(io, strategy, location)
+        places.insert(0, location.rstrip("/"))
+    for place in places:
         try:
             found = metadata_of_another(io.storage(place), place, uuid)
         except (AccessDenied, LocationRefused, MissingPlugin):
@@ -75,21 +79,37 @@ def check_location(io: FileIO, strategy: CommitStrategy, location: str, uuid: st
         folders = (place, *(f"{place}/{each}" for each in TABLE_FOLDERS))
         noted = [each for folder in folders for each in tables_noted(io, strategy, folder, uuid)]
         if noted:
-            raise LocationInUse(
-                f"{location} is in use by {', '.join(noted[:5])} of this catalog: give another location",
-                location=location,
-            )
+            raise _in_use(location, ", ".join(noted[:5]))
         if found is None:
             continue
         known = tables_in(io, strategy, found)
         if known:
-            raise LocationInUse(
-                f"{location} is in use by {_names(known)} of this catalog: give another location", location=location
-            )
+            raise _in_use(location, _names(known))
         warn(
             f"{location} may be in use: {found} is the metadata of another table, or of one that was dropped; {_OTHER}"
         )
         return
+
+
+def _may_be_used(io: FileIO, location: str) -> bool:
+    try:
+        system = io.storage(location)
+        return FileSystemAbility.LIST not in system.abilities or is_used(system, location)
+    except (AccessDenied, LocationRefused, MissingPlugin):
+        return True
+
+
+def _refuse_around(io: FileIO, strategy: CommitStrategy, location: str) -> None:
+    """Refuse a location below which the catalog knows the metadata file of another table."""
+    place = location.rstrip("/")
+    home = f"{_folder(io, f'{place}/-')}/"
+    known = [each for each in strategy.tables_in(place) if f"{_folder(io, each[1])}/".startswith(home)]
+    if known:
+        raise _in_use(location, _names(known))
+
+
+def _in_use(location: str, names: str) -> LocationInUse:
+    return LocationInUse(f"{location} is in use by {names} of this catalog: give another location", location=location)
 
 
 def check_move(

@@ -43,6 +43,7 @@ from icefield.toolkit.ranged_input import FetchedRange, RangedInput
 from icefield.toolkit.retries import RetryLimits, persist, together
 from icefield.toolkit.rows import Conversions, from_rows, to_rows
 from icefield.toolkit.shared_clients import SharedClients
+from icefield.toolkit.table_folders import folder_end
 from icefield.toolkit.versioned_strategy import Top, VersionedStrategy, is_tombstone, pointer_version
 from icefield.types.arrow.maps import last_of_each_key
 from icefield.types.arrow.nested import list_parts, retype, struct_array, validity_buffer
@@ -123,6 +124,7 @@ __all__ = [
     "field_id",
     "file_system_metadata_name",
     "filter_to_json",
+    "folder_end",
     "from_arrow_scalar",
     "from_arrow_type",
     "from_rows",

@@ -172,6 +172,11 @@ def _put_note(system: FileSystem, folder: str, noted: list[tuple[str, str | None
     system.put(f"{folder}/{NOTE}", msgspec.json.encode(noted[-_MOST_READ:]), PutMode.OVERWRITE)
 
 
+def folder_end(folder: str) -> str:
+    """The last two names of a folder, with a slash behind them: whatever its store is called, these are in it."""
+    return "/".join(folder.rstrip("/").rpartition("://")[2].split("/")[-2:]) + "/"
+
+
 def plain_folder(location: str) -> str:
     """The folder of a file in one form, whether two slashes or a slash more than needed are in its location."""
     scheme, _, path = location.rpartition("://") if "://" in location else ("file", "", location.removeprefix("file:"))

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 from icefield.errors import StorageError
 
-from icefield_hive.structs import BOOL, I32, I64, STRING, STRINGS, Kind, ListOf, Struct
+from icefield_hive.structs import BOOL, I16, I32, I64, STRING, STRINGS, Kind, ListOf, Struct
 
 
 class LockState(IntEnum):
@@ -134,6 +134,13 @@ GET_TABLES = _method(
     "get_table_objects_by_name_req", {"req": TABLES_REQUEST}, "Meta InvalidOperation UnknownDB", TABLES_RESULT, True
 )
 GET_ALL_TABLES = _method("get_all_tables", {"db_name": STRING}, "Meta", ListOf(STRING), True)
+GET_TABLES_BY_FILTER = _method(
+    "get_table_names_by_filter",
+    {"dbname": STRING, "filter": STRING, "max_tables": I16},
+    "Meta InvalidOperation UnknownDB",
+    ListOf(STRING),
+    True,
+)
 CREATE_TABLE = _method(
     "create_table_with_environment_context",
     {"tbl": TABLE, "environment_context": CONTEXT},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from icefield.abc import Committed, Conflict, FileSystem, Pointer, Proposal, TableName
@@ -16,7 +17,7 @@ from icefield.errors import (
     StorageError,
     UnsupportedFeature,
 )
-from icefield.toolkit import Backoff, MetastoreStrategy, OutcomeUnknown, checked_names
+from icefield.toolkit import Backoff, MetastoreStrategy, OutcomeUnknown, checked_names, folder_end
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import ConnectionLost, Refused
@@ -30,11 +31,16 @@ from icefield_hive.messages import (
     GET_DATABASE,
     GET_TABLE,
     GET_TABLES,
+    GET_TABLES_BY_FILTER,
 )
 from icefield_hive.structs import Record
 from icefield_hive.table_record import METADATA_LOCATION, Description, is_iceberg, pointer_in
 
 TABLES_AT_ONCE: Final = 200
+_ALL: Final = -1
+_FILTER: Final = f'hive_filter_field_params__{METADATA_LOCATION} like ".*{{}}.*"'
+_OTHER_CHARACTERS: Final = re.compile("[^A-Za-z0-9/=_-]+")
+"""Characters that a filter could take for signs of its own."""
 # How long to look, after a reply was lost, for what a slow metastore may still be doing.
 _LOOKS: Final = 5
 _LOOK_AGAIN: Final = Backoff(0.1, 1.0, jitter=0)
@@ -77,12 +83,11 @@ class HiveStrategy(MetastoreStrategy):
             return False
 
     def tables_in(self, folder: str) -> Iterator[tuple[str, str]]:
-        """Those of every database: the metastore cannot be asked by a location."""
+        """Those of every database whose metadata file is in a folder with the same end: see ``folder_end``."""
         catalog = self._metastore.catalog
         databases = checked_names(f"the namespaces of catalog '{catalog}'", self._metastore.names(GET_ALL_DATABASES))
         for database in databases:
-            every = self._metastore.names(GET_ALL_TABLES, database)
-            found = checked_names(f"the tables of {database} in catalog '{catalog}'", every)
+            found = checked_names(f"the tables of {database} in catalog '{catalog}'", self._names(database, folder))
             names = [name for name in found if (database, name) != (self._database, self._name)]
             for start in range(0, len(names), TABLES_AT_ONCE):
                 some = names[start : start + TABLES_AT_ONCE]
@@ -92,6 +97,16 @@ class HiveStrategy(MetastoreStrategy):
                     break
                 for record in filter(is_iceberg, answer["tables"]):
                     yield f"{database}.{record['tableName']}", record["parameters"][METADATA_LOCATION]
+
+    def _names(self, database: str, folder: str) -> Iterable[str]:
+        """The tables of a database that may have their metadata below a folder."""
+        pattern = _OTHER_CHARACTERS.sub(".*", folder_end(folder))
+        try:
+            return self._metastore.names(GET_TABLES_BY_FILTER, database, _FILTER.format(pattern), _ALL)
+        except StorageError as error:
+            if not isinstance(error.__cause__, Refused):
+                raise
+            return self._metastore.names(GET_ALL_TABLES, database)  # of a service that knows no such filter
 
     def drop(self) -> None:
         with held(self._metastore, [(self._database, self._name)]):

@@ -80,7 +80,8 @@ class Struct:
 
 Kind = Plain | ListOf | MapOf | Struct
 
-BOOL, I32, I64, STRING = Plain(TType.BOOL), Plain(TType.I32), Plain(TType.I64), Plain(TType.STRING)
+BOOL, STRING = Plain(TType.BOOL), Plain(TType.STRING)
+I16, I32, I64 = Plain(TType.I16), Plain(TType.I32), Plain(TType.I64)
 STRINGS = MapOf()
 
 

@@ -111,11 +111,22 @@ def _select(siblings: list[pa.Field], first: int, wanted: list[pa.Field]) -> lis
 
 
 def counterparts(siblings: list[pa.Field], wanted: list[pa.Field]) -> list[int]:
-    """For each field that is wanted the place of the one among the siblings that is meant."""
-    named: dict[str, list[int]] = {}
+    """For each field that is wanted the place of the sibling of its name, and of its id where several have that name.
+
+    Raises ``InvalidArgument`` for a name that no sibling has.
+    """
+    first: dict[str, int] = {}
     for position, field in enumerate(siblings):
-        named.setdefault(field.name, []).append(position)
-    return [_match(siblings, named.get(field.name, []), field) for field in wanted]
+        first.setdefault(field.name, position)
+    exact: dict[tuple[str, int | None], int] = {}
+    for position, field in enumerate(siblings) if len(first) < len(siblings) else ():
+        exact.setdefault((field.name, field_id(field)), position)
+    missing = next((field.name for field in wanted if field.name not in first), None)
+    if missing is not None:
+        raise InvalidArgument(f"the file has no column '{missing}'")
+    if not exact:
+        return [first[field.name] for field in wanted]
+    return [exact.get((field.name, field_id(field)), first[field.name]) for field in wanted]
 
 
 def _select_below(held: pa.DataType, first: int, wanted: pa.DataType) -> list[int]:
@@ -128,16 +139,6 @@ def _select_below(held: pa.DataType, first: int, wanted: pa.DataType) -> list[in
         pairs = zip(children, _starts(children, first), asked, strict=True)
         return [index for child, start, want in pairs for index in _select_below(child.type, start, want.type)]
     return [index for indices in _select(children, first, asked) for index in indices]
-
-
-def _match(siblings: list[pa.Field], same: list[int], wanted: pa.Field) -> int:
-    """Which of the siblings of one name is meant."""
-    if not same:
-        raise InvalidArgument(f"the file has no column '{wanted.name}'")
-    if len(same) > 1:
-        wanted_id = field_id(wanted)
-        same = [position for position in same if field_id(siblings[position]) == wanted_id] or same
-    return same[0]
 
 
 def storage_schema(schema: Schema, shredded: Mapping[int, pa.DataType] | None = None) -> pa.Schema:

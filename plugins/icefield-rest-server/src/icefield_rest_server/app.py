@@ -35,6 +35,7 @@ from icefield_rest_server.observing import Metrics, log_access
 from icefield_rest_server.once import Once
 from icefield_rest_server.processes import OneProcess, Processes
 from icefield_rest_server.rights import check_allowed, named_in
+from icefield_rest_server.roots import limit_to_roots
 from icefield_rest_server.routes import Endpoint, Router
 from icefield_rest_server.settings import Settings
 from icefield_rest_server.shared_keys import SharedKeys
@@ -53,8 +54,15 @@ _BESIDES = {_CONFIG: ["GET"], **{path: ["GET", "HEAD"] for path in ("/health/liv
 
 
 def app(catalog: Catalog, settings: Settings | None = None) -> Starlette:
-    """The server of a catalog, to run or to mount."""
-    service = _Service(catalog, settings or Settings())
+    """The server of a catalog, to run or to mount.
+
+    With an authenticator or an authorizer the catalog opens no file from then on but those below its
+    ``location.allowed-roots`` or, where it has none, below its warehouse and ``Settings.owned_folders``. Raises
+    ``UnsafeCommit`` where neither is a location.
+    """
+    settings = settings or Settings()
+    limit_to_roots(catalog, settings)
+    service = _Service(catalog, settings)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

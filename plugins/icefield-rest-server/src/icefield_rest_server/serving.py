@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
-from icefield import Catalog, load_catalog
+from icefield import load_catalog
 from icefield.errors import InvalidArgument, UnsafeCommit
 from starlette.applications import Starlette
 
 from icefield_rest_server.app import app
 from icefield_rest_server.credentials import StaticCredentials
 from icefield_rest_server.processes import shared_folder
+from icefield_rest_server.roots import limit_to_roots
 from icefield_rest_server.settings import Settings
 from icefield_rest_server.tokens import Authenticator, JwtTokens, StaticTokens, is_loopback
 
-_ROOTS = "location.allowed-roots"
 _MMAP_THRESHOLD = -3
 _OPTIONS = "ICEFIELD_REST_SERVER_OPTIONS"
 
@@ -84,7 +84,8 @@ def serve(options: Options, begins: Callable[[], None] = lambda: None, **propert
     Raises ``InvalidArgument``, and ``UnsafeCommit`` where others could reach a server without authentication.
     """
     settings = check(options)
-    catalog = served_catalog(options, settings, **properties)
+    catalog = load_catalog(options.catalog, **properties)
+    limit_to_roots(catalog, settings)
     if options.workers > 1 and properties:
         raise InvalidArgument("several processes read the catalog from its configuration: give no properties here")
     begins()
@@ -132,8 +133,7 @@ def of_environment() -> Starlette:
     options = Options(**json.loads(os.environ[_OPTIONS]))
     _give_memory_back()
     _log_accesses(options)
-    settings = options.settings()
-    return app(served_catalog(options, settings), settings)
+    return app(load_catalog(options.catalog), options.settings())
 
 
 def _give_memory_back() -> None:
@@ -143,26 +143,6 @@ def _give_memory_back() -> None:
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1024 * 1024)
-
-
-def served_catalog(options: Options, settings: Settings, **properties: Any) -> Catalog:
-    """The catalog to serve. Where clients are others it opens nothing outside its warehouse, if nobody said more.
-
-    Raises ``UnsafeCommit`` where the catalog states neither roots nor a warehouse that can be one.
-    """
-    catalog = load_catalog(options.catalog, **properties)
-    if settings.authenticator is None or _ROOTS in catalog.properties:
-        return catalog
-    warehouse = catalog.properties.get("warehouse", "")
-    catalog.close()
-    # Items of the list have no blanks around them, and a path that is one blank is the folder that it is in then.
-    is_item = warehouse == warehouse.strip() != "" and "," not in warehouse
-    if not is_item or catalog.backend.serves_metadata:
-        raise UnsafeCommit(
-            f"catalog '{catalog.name}' states no warehouse that is a location, so that the server would open any file "
-            f"for its clients: give {_ROOTS}, a list of the locations below which files may be opened"
-        )
-    return load_catalog(options.catalog, **{**properties, _ROOTS: warehouse})
 
 
 def _log_accesses(options: Options) -> None:

@@ -21,10 +21,11 @@ from pyspark.sql import types as spark_types
 from icefield_spark.assignment import stored_in
 from icefield_spark.batches import session_here
 from icefield_spark.catalog.configuration import MARK, PREFIX, configured, translated
-from icefield_spark.catalog.provider import provide
+from icefield_spark.catalog.provider import provide, withdraw
 from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
+from icefield_spark.missing import loaded
 from icefield_spark.optimizing import Origin, Origins, optimized
 from icefield_spark.planned import Planned, count_rows, planned
 from icefield_spark.quoting import quoted
@@ -97,6 +98,7 @@ class IcefieldSession:
     def __init__(self, spark: SparkSession, catalog: Catalog, name: str | None = None) -> None:
         """``name``: the name of the catalog in the session, besides its own."""
         self._attached = spark
+        self._name = name
         self.catalog = catalog
         self._origins = Origins(spark)
         self._statements = Statements(catalog, self._write, name)
@@ -105,6 +107,14 @@ class IcefieldSession:
     def spark(self) -> SparkSession:
         """The session that it was attached to; in a function of ``foreachBatch`` that of the batch."""
         return session_here(self._attached)
+
+    def detach(self) -> None:
+        """Take the catalog's name from Spark: the sessions that know it forget it, and a new ``attach`` may take it.
+
+        Nothing happens where the catalog was attached without a name. This object goes on, and the catalog stays open.
+        """
+        if self._name is not None:
+            withdraw(self.spark, self._name)
 
     def table(
         self,
@@ -217,7 +227,7 @@ class IcefieldSession:
         if columns is not None and (isinstance(columns, str) or not columns):
             raise InvalidArgument("columns is a list of at least one name; leave it out for all")
         snapshot_id, ref, as_of = version
-        table = self.catalog.load_table(identifier)
+        table = loaded(self.catalog, identifier)
         if version == (None, None, None):
             ref = branch_read(spark, table)
         return table.scan(
@@ -349,7 +359,7 @@ class IcefieldSession:
         others. Raises ``InvalidExpression`` for a filter that does not fit, ``ValidationFailed`` when others changed
         meanwhile what was read.
         """
-        spark, table = self.spark, self.catalog.load_table(identifier)
+        spark, table = self.spark, loaded(self.catalog, identifier)
         target, strings = place_of_write(spark, table, branch, snapshot_properties)
         delete_where(spark, Target(table, target or MAIN_BRANCH, "delete"), check_target(table, where), strings=strings)
         return table
@@ -395,7 +405,7 @@ class IcefieldSession:
         ``InvalidArgument`` for a key that is given twice and is in the table.
         """
         if join_cols is None:
-            schema = self.catalog.load_table(identifier).schema()
+            schema = loaded(self.catalog, identifier).schema()
             join_cols = [schema.find_field(each).name for each in sorted(schema.identifier_field_ids)]
         on = [join_cols] if isinstance(join_cols, str) else list(join_cols)
         merge = self.merge(frame, identifier, on, branch=branch)
@@ -407,11 +417,11 @@ class IcefieldSession:
 
         Planning and commits stay on the driver. ``UpkeepProgress`` events tell how far it has come.
         """
-        return maintenance_of(self.spark, self.catalog.load_table(identifier))
+        return maintenance_of(self.spark, loaded(self.catalog, identifier))
 
     def _named(self, identifier: str, branch: str) -> str:
         """A table and its branch as SQL names them."""
-        name = self.catalog.load_table(identifier).name()
+        name = loaded(self.catalog, identifier).name()
         return quoted(self.catalog.name, *name, *([] if branch == MAIN_BRANCH else [f"branch_{branch}"]))
 
     def sql(self, statement: str) -> DataFrame:
@@ -439,7 +449,7 @@ class IcefieldSession:
         epoch: Epoch | None = None,
     ) -> Table:
         """Write a frame and commit it; that of an epoch of a stream only where the branch does not hold the epoch."""
-        spark, table = frame.sparkSession, self.catalog.load_table(identifier)
+        spark, table = frame.sparkSession, loaded(self.catalog, identifier)
         exact = _is_case_sensitive(spark)
         branch, snapshot_properties = place_of_write(spark, table, branch, snapshot_properties)
         frame = stored_in(spark, frame, table.schema(), case_sensitive=exact)

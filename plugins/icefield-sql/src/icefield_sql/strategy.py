@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from icefield.abc import FileSystem, Proposal, TableName
 from icefield.errors import CommitStateUnknown, NoSuchTable, StorageError, TableExists
-from icefield.toolkit import MAX_LOCATION_LENGTH, MetastoreStrategy, OutcomeUnknown, checked_pointer
+from icefield.toolkit import MAX_LOCATION_LENGTH, MetastoreStrategy, OutcomeUnknown, checked_pointer, folder_end
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -66,11 +66,10 @@ class SqlStrategy(MetastoreStrategy):
             raise OutcomeUnknown(str(error)) from error
 
     def tables_in(self, folder: str) -> list[tuple[str, str]]:
-        tail = "/".join(folder.rstrip("/").rpartition("://")[2].split("/")[-2:])  # whatever the store is called
         columns = TABLES.c.table_namespace, TABLES.c.table_name, TABLES.c.metadata_location
         others = and_(
             TABLES.c.catalog_name == self._database.catalog,
-            TABLES.c.metadata_location.contains(f"{tail}/", autoescape=True),
+            TABLES.c.metadata_location.contains(folder_end(folder), autoescape=True),
             not_(named(self._database, self.table)),
         )
         with looking(self._database) as connection:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from icefield.errors import NoSuchSnapshot
 from icefield.maintenance.expiry.interrupted import left_behind
 from icefield.maintenance.expiry.retention import Expired, Retention, expired
 from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH
-from icefield.metadata.remembered import following, remembering
+from icefield.metadata.remembered import following, remembering_expired
 from icefield.metadata.requirements import AssertRefSnapshotID, TableRequirement
 from icefield.metadata.updates import RemoveSnapshotRef, RemoveSnapshots, TableUpdate
 from icefield.storage import FileIO
@@ -58,7 +58,8 @@ def changes_of(base: TableMetadata, asked: Retention, io: FileIO | None) -> tupl
     updates: list[TableUpdate] = [RemoveSnapshotRef(name) for name in found.refs]
     updates += following(base, {name: None for name in found.refs if base.refs[name].is_branch})
     if found.snapshot_ids:
-        updates += _remembering(base, found)
+        kept = [name for name, ref in base.refs.items() if ref.is_branch and name not in found.refs]
+        updates += remembering_expired(base, kept, found.snapshot_ids)
         updates.append(RemoveSnapshots(found.snapshot_ids))
     requirements: list[TableRequirement] = [
         AssertRefSnapshotID(name, ref.snapshot_id) for name, ref in base.refs.items()
@@ -66,13 +67,3 @@ def changes_of(base: TableMetadata, asked: Retention, io: FileIO | None) -> tupl
     if MAIN_BRANCH not in base.refs:
         requirements.append(AssertRefSnapshotID(MAIN_BRANCH, None))
     return found, Changes(tuple(updates), tuple(requirements))
-
-
-def _remembering(base: TableMetadata, found: Expired) -> Iterator[TableUpdate]:
-    """What the table is to remember of snapshots that expire, where another engine made them."""
-    gone = set(found.snapshot_ids)
-    for name, ref in base.refs.items():
-        if ref.is_branch and name not in found.refs:
-            line = [each for each in base.ancestor_ids(ref.snapshot_id) if each in gone]
-            snapshots = (snapshot for each in reversed(line) if (snapshot := base.snapshot_by_id(each)) is not None)
-            yield from remembering(base, name, snapshots)

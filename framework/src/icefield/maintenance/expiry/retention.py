@@ -109,6 +109,8 @@ def _retained(metadata: TableMetadata, refs: dict[str, SnapshotRef], asked: Rete
     least = asked.retain_last or get_int(metadata.properties, MIN_SNAPSHOTS_TO_KEEP)
     retained: set[int] = set()
     held: set[int] = set()
+    followed: dict[tuple[int, int], int] = {}
+    """For a snapshot and an age: how many from there on were kept by their number, when a branch was followed."""
     for ref in refs.values():
         if ref.is_tag:
             retained.add(ref.snapshot_id)
@@ -119,6 +121,10 @@ def _retained(metadata: TableMetadata, refs: dict[str, SnapshotRef], asked: Rete
         for number, ancestor in enumerate(metadata.ancestor_ids(ref.snapshot_id)):
             keeps = keeps and (number < count or _time(metadata, ancestor) >= limit)
             if keeps:
+                left = max(count - number, 0)
+                if followed.get((ancestor, limit), -1) >= left:
+                    break  # so much of the line is kept already
+                followed[ancestor, limit] = left
                 retained.add(ancestor)
             elif ancestor in held:
                 break  # what is before it is known

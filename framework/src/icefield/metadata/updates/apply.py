@@ -34,9 +34,10 @@ class MetadataBuilder:
         ``UnsupportedFeature``.
         """
         before = self._result
-        with self._change.drafting():
-            for update in updates:
-                self._result = update.apply(self._result, self._change)
+        result = before
+        for update in updates:
+            result = update.apply(result, self._change)
+        self._result = self._change.settled(result)
         base = self._change.base
         if self._result is base:
             return base

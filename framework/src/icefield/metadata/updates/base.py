@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
+from icefield.metadata.array_draft import ArrayDraft
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FrozenDict
 from icefield.metadata.refs import SnapshotRef
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.schema import Schema
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 T = TypeVar("T")
-Draft = TypeVar("Draft")
+Metadata = TypeVar("Metadata", bound="DataclassInstance")
 
 LAST_ADDED = -1
 """As an id of a schema, spec or sort order: the one that was added last in the same change."""
@@ -53,53 +57,43 @@ class LastAdded:
 
 @dataclass(slots=True, kw_only=True)
 class Drafts:
-    """The arrays and mappings that the updates of one change make."""
+    """The arrays and mappings that the updates of one change make, and change in place.
 
-    _drafts: dict[str, Any] | None = None
-    """The last array or mapping of each name that the updates made; None where none may be changed in place."""
+    So n updates cost no more than n. Nobody else may see the metadata before ``settled``.
+    """
 
-    @contextmanager
-    def drafting(self) -> Iterator[None]:
-        """Let updates change in place whatever earlier ones have made, so that n of them cost no more than n.
+    _mappings: dict[str, FrozenDict[str, Any]] = field(default_factory=dict)
 
-        Nobody else may have seen the metadata between two updates.
-        """
-        self._drafts = {}
-        try:
-            yield
-        finally:
-            for made in self._drafts.values():
-                if isinstance(made, JsonArray):
-                    made.settle()
-            self._drafts = None
+    def settled(self, metadata: Metadata) -> Metadata:
+        """The metadata that updates made, which later ones will not change in place."""
+        self._mappings.clear()
+        held = ((each.name, getattr(metadata, each.name)) for each in fields(metadata))
+        made = {name: value.array() for name, value in held if isinstance(value, ArrayDraft)}
+        return replace(metadata, **made) if made else metadata
 
     def extended(self, array: JsonArray[T], item: T) -> JsonArray[T]:
         """An array with an element at its end."""
-        if not self._is_draft(array.name, array):
-            return self._draft(array.name, array.extended([item]))
-        array.grow([item])
-        return array
+        draft = _draft(array)
+        draft.add(item)
+        return draft
 
     def dropped(self, array: JsonArray[T], identities: Iterable[Any]) -> JsonArray[T]:
         """An array without the elements that have one of these ids; the very array where none has."""
-        gone = {identity for identity in identities if array.has(identity)}
+        gone = set(filter(array.has, identities))
         if not gone:
             return array
-        if not (self._is_draft(array.name, array) and array.has_unique_ids()):
-            return self._draft(array.name, array.without(gone))
-        for identity in gone:
-            array.drop(identity)
-        return array
+        draft = _draft(array)
+        draft.drop(gone)
+        return draft
 
     def dropped_through(self, array: JsonArray[T], identities: Iterable[Any]) -> JsonArray[T]:
         """An array of the elements behind the last one with one of these ids; the very array where none has."""
-        gone = [identity for identity in identities if array.has(identity)]
-        if gone and self._is_draft(array.name, array):
-            array.drop_through(gone)
-        elif gone:
-            last = max(array.positions[identity] for identity in gone)
-            return self._draft(array.name, array.kept(range(last + 1, len(array))))
-        return array
+        gone = set(filter(array.has, identities))
+        if not gone:
+            return array
+        draft = _draft(array)
+        draft.drop_through(gone)
+        return draft
 
     def updated(self, name: str, mapping: Mapping[str, T], entries: Mapping[str, T]) -> Mapping[str, T]:
         """The mapping of that name with more entries, or others."""
@@ -115,18 +109,13 @@ class Drafts:
         return result
 
     def _own(self, name: str, mapping: Mapping[str, T]) -> FrozenDict[str, T]:
-        if self._is_draft(name, mapping):
-            assert isinstance(mapping, FrozenDict)
-            return mapping
-        return self._draft(name, FrozenDict(mapping))
+        if self._mappings.get(name) is not mapping:
+            self._mappings[name] = FrozenDict(mapping)
+        return self._mappings[name]
 
-    def _is_draft(self, name: str, made: object) -> bool:
-        return self._drafts is not None and self._drafts.get(name) is made
 
-    def _draft(self, name: str, made: Draft) -> Draft:
-        if self._drafts is not None:
-            self._drafts[name] = made
-        return made
+def _draft(array: JsonArray[T]) -> ArrayDraft[T]:
+    return array if isinstance(array, ArrayDraft) else ArrayDraft(array)
 
 
 @dataclass(slots=True)
@@ -141,18 +130,30 @@ class Change(Drafts):
     specs: LastAdded = field(default_factory=LastAdded)
     orders: LastAdded = field(default_factory=LastAdded)
     adds_snapshot: bool = False
-    _named: frozenset[int] | None = None
+    _refs: Mapping[str, SnapshotRef] | None = None
+    _named: Counter[int] = field(default_factory=Counter)
 
-    def named_by(self, refs: Mapping[str, SnapshotRef]) -> frozenset[int]:
+    def named_by(self, refs: Mapping[str, SnapshotRef]) -> Set[int]:
         """The snapshots that branches and tags name, which are those of the metadata that was made last."""
-        if self._named is None:
-            self._named = frozenset(ref.snapshot_id for ref in refs.values())
-        return self._named
+        if self._refs is not refs:
+            self._refs, self._named = refs, Counter(ref.snapshot_id for ref in refs.values())
+        return self._named.keys()
 
-    def _own(self, name: str, mapping: Mapping[str, T]) -> FrozenDict[str, T]:
-        if name == "refs":
-            self._named = None
-        return Drafts._own(self, name, mapping)
+    def with_ref(
+        self, refs: Mapping[str, SnapshotRef], name: str, ref: SnapshotRef | None
+    ) -> Mapping[str, SnapshotRef]:
+        """The branches and tags with one more, with another one of that name, or, with None, without it."""
+        before, counted = refs.get(name), self._refs is refs
+        made = self.without("refs", refs, [name]) if ref is None else self.updated("refs", refs, {name: ref})
+        if counted:
+            self._refs = made
+            if ref is not None:
+                self._named[ref.snapshot_id] += 1
+            if before is not None:
+                self._named[before.snapshot_id] -= 1
+                if not self._named[before.snapshot_id]:
+                    del self._named[before.snapshot_id]
+        return made
 
 
 @runtime_checkable

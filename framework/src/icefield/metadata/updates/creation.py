@@ -68,9 +68,9 @@ def created_by(updates: Iterable[TableUpdate], *, now_ms: int | None = None) -> 
     )
     change = Change(base=nothing, timestamp_ms=now)
     made = nothing
-    with change.drafting():
-        for step in steps:
-            made = step.apply(made, change)
+    for step in steps:
+        made = step.apply(made, change)
+    made = change.settled(made)
     _check_whole(made)
     check_names_differ(made)
     current = made.current_snapshot_id

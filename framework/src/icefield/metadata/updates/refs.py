@@ -29,7 +29,7 @@ class SetSnapshotRef:
             raise InvalidArgument("'main' must be a branch, and never expires")
         if metadata.refs.get(name) == ref:
             return metadata
-        changed = replace(metadata, refs=change.updated("refs", metadata.refs, {name: ref}))
+        changed = replace(metadata, refs=change.with_ref(metadata.refs, name, ref))
         return replace(changed, current_snapshot_id=ref.snapshot_id) if name == MAIN_BRANCH else changed
 
 
@@ -43,7 +43,7 @@ class RemoveSnapshotRef:
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
         if self.name not in metadata.refs:
             return metadata
-        changed = replace(metadata, refs=change.without("refs", metadata.refs, [self.name]))
+        changed = replace(metadata, refs=change.with_ref(metadata.refs, self.name, None))
         if self.name != MAIN_BRANCH:
             return changed
         # A change that ends like this empties the log: see ``MetadataBuilder``.

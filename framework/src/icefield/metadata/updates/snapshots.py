@@ -55,10 +55,10 @@ class RemoveSnapshots:
         gone = frozenset(filter(metadata.snapshots.has, self.snapshot_ids))
         if not gone:
             return metadata
-        for name, ref in metadata.refs.items() if gone & change.named_by(metadata.refs) else ():
-            if ref.snapshot_id in gone:
-                # Most likely since the change was made: whoever made it decides anew on what there is now.
-                raise ValidationFailed(f"snapshot {ref.snapshot_id} cannot be removed: '{name}' refers to it")
+        if not change.named_by(metadata.refs).isdisjoint(gone):
+            name, ref = next(item for item in metadata.refs.items() if item[1].snapshot_id in gone)
+            # Most likely since the change was made: whoever made it decides anew on what there is now.
+            raise ValidationFailed(f"snapshot {ref.snapshot_id} cannot be removed: '{name}' refers to it")
         return replace(
             metadata,
             snapshots=change.dropped(metadata.snapshots, gone),
@@ -88,11 +88,11 @@ def _check_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> None:
 
 
 def _check_time(metadata: TableMetadata, snapshot: Snapshot) -> None:
-    log = metadata.snapshot_log.records
-    if log and snapshot.timestamp_ms < log[-1].timestamp_ms - CLOCK_SKEW_MS:
+    last = metadata.snapshot_log.last_record()
+    if last is not None and snapshot.timestamp_ms < last.timestamp_ms - CLOCK_SKEW_MS:
         raise InvalidArgument(
             f"snapshot {snapshot.snapshot_id} is of {snapshot.timestamp_ms} ms, more than a minute before the last "
-            f"one, of {log[-1].timestamp_ms} ms; set this machine's clock"
+            f"one, of {last.timestamp_ms} ms; set this machine's clock"
         )
 
 

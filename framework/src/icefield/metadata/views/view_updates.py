@@ -232,9 +232,9 @@ def apply_view_updates(metadata: ViewMetadata, updates: Iterable[ViewUpdate]) ->
     """
     change = ViewChange(now_ms())
     result = metadata
-    with change.drafting():
-        for update in updates:
-            result = update.apply(result, change)
+    for update in updates:
+        result = update.apply(result, change)
+    result = change.settled(result)
     if result is metadata:
         return metadata
     if metadata.versions.has(metadata.current_version_id):

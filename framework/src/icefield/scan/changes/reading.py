@@ -14,7 +14,7 @@ from icefield.scan.changes.matching import CHANGE_TYPES, DELETE, INSERT, differi
 from icefield.scan.changes.row_buffer import RowBuffer
 from icefield.scan.changes.tasks import ChangedFile, ChangelogContext, ChangelogScanTask
 from icefield.scan.column_projection import ColumnProjection
-from icefield.scan.deletes.key_columns import column_of
+from icefield.scan.deletes.key_columns import columns_of
 from icefield.scan.deletes.keys import Words, hash_keys, plain
 from icefield.scan.deletes.positions import NONE, Positions
 from icefield.scan.deletes.store import shared_store
@@ -112,7 +112,7 @@ class ChangelogReader:
         names = ", ".join(context.matched.find_column_name(id_) or str(id_) for id_ in context.keys)
         settled = settle(
             [rows.column(place) for place in context.compared],
-            [column_of(context.matched, rows, id_) for id_ in context.keys],
+            columns_of(context.matched, rows, context.keys),
             changes,
             net=context.net,
             names=names,
@@ -148,7 +148,7 @@ class ChangelogReader:
         context = self._context
         if context.keys:
             types = [context.matched.find_type(id_) for id_ in context.keys]
-            return hash_keys([plain(column_of(context.matched, rows, id_)) for id_ in context.keys], types)
+            return hash_keys([plain(column) for column in columns_of(context.matched, rows, context.keys)], types)
         if not self._hashed:
             return None
         return hash_keys([plain(rows.column(place)) for place, _ in self._hashed], [kind for _, kind in self._hashed])

@@ -20,7 +20,7 @@ from icefield.errors import InvalidFile, InvalidMetadata
 from icefield.manifest import DataFile
 from icefield.partitioning.spec import normalised_key
 from icefield.scan.column_projection import ColumnProjection
-from icefield.scan.deletes.key_columns import column_of
+from icefield.scan.deletes.key_columns import columns_of
 from icefield.scan.deletes.keys import Ints, KeySet, Mask, check_type, hash_keys, plain
 from icefield.scan.opening import deleted_rows, open_file
 from icefield.schema import NameMapping, Schema
@@ -44,7 +44,7 @@ class KeyLookup:
 
     def matches(self, schema: Schema, rows: pa.RecordBatch) -> Ints:
         """The places of the rows that are deleted; ``schema`` is theirs."""
-        columns = [plain(column_of(schema, rows, id_)) for id_ in self.ids]
+        columns = [plain(column) for column in columns_of(schema, rows, self.ids)]
         hashes = hash_keys(columns, [self.schema.find_type(id_) for id_ in self.ids])
         return np.concatenate([keys.matches(hashes, columns, applying) for keys, applying in self.sets])
 
@@ -171,7 +171,7 @@ class EqualityDeletes:
             projection = ColumnProjection.resolve(self._schema, held, location=location)
             for batch in deleted_rows(self._io, file, reader, ReadRequest(projection.file_columns)):
                 rows = projection.apply(batch)
-                yield [plain(column_of(self._schema, rows, id_)) for id_ in self._ids]
+                yield [plain(column) for column in columns_of(self._schema, rows, self._ids)]
 
 
 def key_ids(file: DataFile) -> tuple[int, ...]:

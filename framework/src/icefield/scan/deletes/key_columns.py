@@ -6,11 +6,10 @@ as null in older files, and a promoted one is compared as what it was promoted t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield.errors import InvalidMetadata
 from icefield.schema import Schema
@@ -40,29 +39,38 @@ def with_dropped(schema: Schema, dropped: Mapping[int, NestedField], ids: Collec
     Raises ``InvalidMetadata`` for a field that no schema of the table has.
     """
     missing = sorted(set(ids) - schema.field_ids)
-    fields: Sequence[NestedField] = schema.fields
-    for id_ in missing:
-        if id_ not in dropped:
-            raise InvalidMetadata(f"rows are deleted by the values of field {id_}, which no schema of the table has")
-        fields = _grafted(fields, [dropped[id_]])
-    return Schema(*fields) if missing else schema
+    unknown = next((id_ for id_ in missing if id_ not in dropped), None)
+    if unknown is not None:
+        raise InvalidMetadata(f"rows are deleted by the values of field {unknown}, which no schema of the table has")
+    return Schema(*_grafted(schema.fields, [dropped[id_] for id_ in missing])) if missing else schema
 
 
-def column_of(schema: Schema, rows: pa.RecordBatch, id_: int) -> pa.Array:
-    """A column of rows under a schema, at any depth below structs; null where a struct around it is."""
-    steps = _steps(schema.fields, id_)
-    column = rows.column(steps[0])
-    return column if len(steps) == 1 else pc.struct_field(column, steps[1:])
+def columns_of(schema: Schema, rows: pa.RecordBatch, ids: Sequence[int]) -> list[pa.Array]:
+    """Columns of rows under a schema, at any depth below structs; null where a struct around them is."""
+    found = dict(_found(schema.fields, rows.columns, frozenset(ids)))
+    return [found[id_] for id_ in ids]
 
 
-def _steps(fields: Sequence[NestedField], id_: int) -> list[int]:
-    """The places that lead to a field; empty when it is not below structs alone."""
-    for place, field in enumerate(fields):
-        if field.field_id == id_:
-            return [place]
-        if isinstance(field.field_type, StructType) and (below := _steps(field.field_type.fields, id_)):
-            return [place, *below]
-    return []
+def _found(
+    fields: Sequence[NestedField], columns: Sequence[pa.Array], ids: frozenset[int]
+) -> Iterator[tuple[int, pa.Array]]:
+    for field, column in zip(fields, columns, strict=False):
+        if field.field_id in ids:
+            yield field.field_id, column
+        if isinstance(field.field_type, StructType) and not ids.isdisjoint(ids_in(field)):
+            yield from _below(field.field_type.fields, column, ids)
+
+
+def _below(
+    fields: Sequence[NestedField], struct: pa.StructArray, ids: frozenset[int]
+) -> Iterator[tuple[int, pa.Array]]:
+    places = [place for place, field in enumerate(fields) if not ids.isdisjoint(ids_in(field))]
+    children = [struct.field(place) for place in places]
+    if struct.null_count:
+        # All children at once: whatever is computed of a struct takes time for each of its fields.
+        names = list(map(str, places))
+        children = pa.StructArray.from_arrays(children, names, mask=struct.is_null()).flatten()
+    yield from _found([fields[place] for place in places], children, ids)
 
 
 def _schema_id(schema: Schema) -> int:
@@ -76,6 +84,7 @@ def _grafted(fields: Sequence[NestedField], added: Sequence[NestedField]) -> lis
     for field in added:
         place = places.get(field.field_id)
         if place is None:
+            places[field.field_id] = len(made)
             made.append(replace(field, name=f"{field.name} (dropped {field.field_id})", required=False))
             continue
         here = made[place]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
-from icefield.abc import CatalogAbility, CatalogBackend, CurrentView, TableName, ViewProposal
+from icefield.abc import CatalogAbility, CatalogBackend, Conflict, CurrentView, TableName, ViewProposal
+from icefield.commit import creation_of
 from icefield.errors import NoSuchNamespace, NoSuchView, NotSupportedByCatalog, TableExists, ViewExists
 from icefield.metadata import (
     ViewRepresentation,
     ViewVersion,
     apply_view_updates,
+    new_table_metadata,
     new_view_metadata,
     view_creation_updates,
 )
@@ -65,6 +68,25 @@ class ViewChecks(CatalogChecks):
         with pytest.raises(TableExists):
             backend.commit_view(("a", "t"), None, self._view_creation(backend, ("a", "t")))
         assert backend.list_tables(("a",)).items == (("a", "t"),)
+
+    def test_a_table_takes_no_name_of_a_view(self, backend: CatalogBackend) -> None:
+        """If this fails, creating or renaming a table, or renaming a view, gives one name to a table and a view."""
+        self._needs_views(backend)
+        backend.create_namespace(("a",), {})
+        self._new_view(backend, _VIEW)
+        location = backend.table_location(_VIEW)
+        metadata = new_table_metadata(SCHEMA, location=location, properties={})
+        with suppress(TableExists, ViewExists):  # either says that the name is taken
+            made = backend.strategy(_VIEW, location).commit(None, creation_of(metadata))
+            assert isinstance(made, Conflict), "a table was created over a view"
+        self.create_table(backend, ("a", "t"))
+        if CatalogAbility.RENAME in backend.abilities:
+            with pytest.raises((TableExists, ViewExists)):
+                backend.rename_table(("a", "t"), _VIEW)
+        with pytest.raises((TableExists, ViewExists)):
+            backend.rename_view(_VIEW, ("a", "t"))
+        assert backend.list_tables(("a",)).items == (("a", "t"),)
+        assert backend.list_views(("a",)).items == (_VIEW,)
 
     def test_a_view_is_created_in_a_namespace_only(self, backend: CatalogBackend) -> None:
         """If this fails, ``commit_view`` does not look for the namespace."""

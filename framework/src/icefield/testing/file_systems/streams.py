@@ -70,8 +70,9 @@ class StreamChecks(FileSystemChecks):
 
     def test_a_stream_of_whole_parts_arrives_whole(self, file_system: FileSystem, root: str) -> None:
         """If this fails, the last part is lost when it is full: a stream that ends where a part does has no rest."""
-        pattern = bytes(range(251)) * (2 * self.part_size // 251 + 1)
-        for size in sorted({1 << 16, _MIB, self.part_size, 2 * self.part_size}):
+        sizes = sorted({1 << 16, _MIB, self.part_size, 2 * self.part_size})
+        pattern = bytes(range(251)) * (sizes[-1] // 251 + 1)
+        for size in sizes:
             with file_system.open_output(f"{root}/{size}") as sink:
                 for start in range(0, size, 3 * _MIB):
                     sink.write(memoryview(pattern)[start : min(start + 3 * _MIB, size)])

@@ -22,7 +22,7 @@ from icefield.abc import Note
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.manifest.data_file import DataFile
 from icefield.partitioning.tuples import tuple_groups
-from icefield.scan.deletes.key_columns import column_of
+from icefield.scan.deletes.key_columns import columns_of
 from icefield.scan.deletes.keys import hash_keys, plain
 from icefield.transaction.change_stream.key_index import KeyIndex
 from icefield.transaction.change_stream.kinds import ChangeKind, Kinds
@@ -127,7 +127,7 @@ class ChangeWriter:
         if not batch.num_rows:
             return
         keyed = shape.keys(batch)
-        columns = [plain(column_of(self._columns.schema, keyed, id_)) for id_ in self._columns.ids]
+        columns = [plain(column) for column in columns_of(self._columns.schema, keyed, self._columns.ids)]
         step = _Step(columns, codes, self._upsert)
         # Of each key the first change stands for it.
         taken = pa.array(step.firsts)

@@ -149,8 +149,7 @@ def _with_child(column: pa.Array, path: tuple[str, ...], values: pa.Array) -> pa
     if not path:
         return values
     kind = column.type
-    # Not `field`: this makes what is in a null struct null.
-    children = [pc.struct_field(column, [at]) for at in range(kind.num_fields)]
+    children = column.flatten()  # what is in a null struct becomes null
     at = kind.get_field_index(path[0])
     children[at] = _with_child(children[at], path[1:], values)
     fields = [kind.field(place).with_nullable(True) for place in range(kind.num_fields)]

@@ -19,10 +19,10 @@ def stored_columns(file_schema: pa.Schema, columns: pa.Schema) -> pa.Schema | No
         return None
     held = list(file_schema)
     wanted = [columns.field(at) for at in asking]
-    stored = columns
-    for at, place in zip(asking, counterparts(held, wanted), strict=True):
-        field = columns.field(at)
-        stored = stored.set(at, field.with_type(_stored(held[place].type, field.type)))
+    fields = list(columns)
+    for at, field, place in zip(asking, wanted, counterparts(held, wanted), strict=True):
+        fields[at] = field.with_type(_stored(held[place].type, field.type))
+    stored = pa.schema(fields, columns.metadata)
     return None if stored.equals(columns, check_metadata=True) else stored
 
 
@@ -31,11 +31,12 @@ def with_whole_variants(batch: pa.RecordBatch, columns: pa.Schema, location: str
 
     Raises ``InvalidFile`` for damaged variants and ``UnsupportedFeature`` for types that no variant has.
     """
+    fields, made = list(batch.schema), batch.columns
     for at, field in enumerate(columns):
-        if not batch.schema.field(at).type.equals(field.type, check_metadata=True):
-            column = _whole(batch.column(at), field.type, f"{location}: column '{field.name}", location)
-            batch = batch.set_column(at, batch.schema.field(at).with_type(field.type), column)
-    return batch
+        if not fields[at].type.equals(field.type, check_metadata=True):
+            made[at] = _whole(made[at], field.type, f"{location}: column '{field.name}", location)
+            fields[at] = fields[at].with_type(field.type)
+    return pa.RecordBatch.from_arrays(made, schema=pa.schema(fields, batch.schema.metadata))
 
 
 def _asks(kind: pa.DataType) -> bool:

@@ -88,8 +88,10 @@ class ScanAbout(Remote):
 
     on_filter = on_describe
 
-    def on_frame(self, _: None) -> None:
+    def on_frame(self, _: Any) -> None:
         """Nothing: the rows are given."""
+
+    on_count = on_frame
 
     def on_rows(self, _: None) -> Any:
         """The rows, as the RDD of Spark's internal rows of a frame."""

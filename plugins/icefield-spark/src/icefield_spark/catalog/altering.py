@@ -29,6 +29,8 @@ def alter(spark: SparkSession, table: Table, changes: Sequence[Change]) -> None:
                     whole = {**change, "default": _default(spark, table, change)}
                     _COLUMN_CHANGES[change["kind"]](update, tuple(change["column"]), whole)
         given = {each["property"]: each["value"] for each in changes if each["kind"] == "SetProperty"}
+        if (location := given.pop("location", None)) is not None:
+            transaction.update_location(location)
         if given:
             transaction.set_properties(given)
         removed = [each["property"] for each in changes if each["kind"] == "RemoveProperty"]

@@ -20,6 +20,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.WriteDelta;
@@ -179,6 +180,8 @@ class Described {
       String name = expression.getClass().getSimpleName();
       if (expression instanceof org.apache.spark.sql.connector.expressions.GeneralScalarExpression)
         name = ((org.apache.spark.sql.connector.expressions.GeneralScalarExpression) expression).name();
+      else if (expression instanceof org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc)
+        name = ((org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc) expression).canonicalName();
       made.put("function", name);
       made.set("arguments", all(expression.children()));
     }
@@ -356,9 +359,16 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
   LogicalPlan frame() {
     synchronized (this) { if (isFramed) return frame; }
     Object found = Python.call(python, "frame", null);
-    LogicalPlan made = found == null ? null : ((org.apache.spark.sql.Dataset) found).queryExecution().optimizedPlan();
+    LogicalPlan made = planOf(found);
     synchronized (this) { frame = made; isFramed = true; }
     return made;
+  }
+
+  /** One row that has the number of all rows in each column; null where metadata does not say how many there are. */
+  LogicalPlan counted(int columns) { return planOf(Python.call(python, "count", String.valueOf(columns))); }
+
+  private static LogicalPlan planOf(Object frame) {
+    return frame == null ? null : ((org.apache.spark.sql.Dataset) frame).queryExecution().optimizedPlan();
   }
 
   public InputPartition[] planInputPartitions() {
@@ -537,7 +547,7 @@ class IcefieldStrategy extends SparkStrategy {
     else if (plan instanceof OverwritePartitionsDynamic) planned(plan, "table", IcefieldWrite.class, made);
     else if (plan instanceof WriteToDataSourceV2) epoch((WriteToDataSourceV2) plan, made);
     else {
-      SparkPlan scan = InPlace.planned(plan);
+      SparkPlan scan = plan instanceof Aggregate ? InPlace.counted(plan) : InPlace.planned(plan);
       if (scan != null) made.add(scan);
     }
     return Sequences.of(made);
@@ -584,15 +594,20 @@ class Refresh extends scala.runtime.AbstractFunction0 implements java.io.Seriali
 }
 
 /** A catalog of Icefield's under the name that a session gave it. */
-public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces {
+public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces, FunctionCatalog {
   private String name;
+  private String key;
   private String[] namespace = new String[0];
   volatile BiFunction python;
 
   public void initialize(String name, CaseInsensitiveStringMap options) {
     this.name = name;
     if (options.containsKey("default-namespace")) namespace = options.get("default-namespace").split("\\.");
-    attach(/*SESSION*/.active(), options.get("key"));
+    /*SESSION*/ session = /*SESSION*/.active();
+    String key = options.get("key");
+    // A session that was made before may have the key of an earlier attachment.
+    if (!Python.CATALOGS.containsKey(key)) key = session.sharedState().conf().get("spark.sql.catalog." + name + ".key", key);
+    attach(session, key);
   }
 
   /** Begin to answer for a session, in place of what was attached before. */
@@ -600,8 +615,17 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
     BiFunction attachment = (BiFunction) Python.CATALOGS.get(key);
     if (attachment == null) throw new IllegalStateException("catalog " + name + " is not attached; attach it again");
     python = (BiFunction) Python.call(attachment, "attached", session);
+    Attachments.changed(this, this.key, key);
+    this.key = key;
     IcefieldStrategy.addTo(session);
+    Attachments.endWith(session.sparkContext());
   }
+
+  boolean hasKey(String key) { return key.equals(this.key); }
+
+  /** Forget the catalog, in all sessions that share it. */
+  public void detach() { Attachments.end(key); }
+  void forget() { python = new Detached(name); }
 
   public String name() { return name; }
   public String[] defaultNamespace() { return namespace; }
@@ -611,7 +635,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
       return Python.ask(python, method, argument);
     } catch (Failure failure) {
       if (failure.kind.equals("NoSuchTable") || failure.kind.equals("NoSuchNamespace"))
-        throw new NoSuchTableException(identifier);
+        throw new MissingTable(python, identifier);
       throw failure.asSparks();
     }
   }
@@ -721,7 +745,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
     try {
       return new IcefieldTable(Python.ask(python, "alter", asked.toString()));
     } catch (Failure failure) {
-      if (failure.kind.equals("NoSuchTable")) throw new NoSuchTableException(identifier);
+      if (failure.kind.equals("NoSuchTable")) throw new MissingTable(python, identifier);
       // Spark puts one of its own around an IllegalArgumentException, which PySpark shows with its stack.
       throw new UnsupportedOperationException(failure.getMessage());
     }
@@ -741,10 +765,19 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces 
       Python.ask(python, "rename", Python.renaming(from, to).toString());
     } catch (Failure failure) {
       if (failure.kind.equals("TableExists")) throw new TableAlreadyExistsException(to);
-      if (failure.kind.equals("NoSuchTable")) throw new NoSuchTableException(from);
+      if (failure.kind.equals("NoSuchTable")) throw new MissingTable(python, from);
       throw failure.asSparks();
     }
   }
+
+  // Functions.
+
+  public Identifier[] listFunctions(String[] namespace) throws NoSuchNamespaceException {
+    if (Functions.areIn(namespace)) return Functions.in(namespace);
+    if (!namespaceExists(namespace)) throw new NoSuchNamespaceException(namespace);
+    return new Identifier[0];
+  }
+  public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException { return Functions.load(identifier); }
 
   // Namespaces.
 

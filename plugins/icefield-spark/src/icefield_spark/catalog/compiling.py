@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import icefield
 from icefield.errors import UnsupportedFeature
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
@@ -31,6 +32,7 @@ HOLDER = "icefield.spark.Python"
 # Spark finds a format by this name of a class where no jar has one that calls itself "iceberg", as Java's runtime does.
 _FORMAT = "package iceberg; public class DefaultSource extends icefield.spark.NamedTables {}"
 _NEEDS = "// needs "
+_JAR = "icefield-spark-catalog.jar"
 
 
 def compiled_class(spark: SparkSession, name: str) -> Any:
@@ -40,10 +42,13 @@ def compiled_class(spark: SparkSession, name: str) -> Any:
     """
     loader = spark._jsparkSession.sharedState().jarClassLoader()
     try:
-        return loader.loadClass(name)
+        found = loader.loadClass(name)
     except Py4JJavaError as error:
         if "ClassNotFoundException" not in str(error.java_exception):
             raise
+    else:
+        _send_to_executors(spark, found)
+        return found
     try:
         _add(spark, compiled(spark))
     except (Py4JError, TypeError) as error:  # a class of Spark's that is not there is none that can be called
@@ -71,12 +76,19 @@ def compiled(spark: SparkSession) -> dict[str, bytes]:
 def _add(spark: SparkSession, classes: dict[str, bytes]) -> None:
     folder = Path(tempfile.mkdtemp(prefix="icefield-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / "icefield-spark-catalog.jar"
+    path = folder / _JAR
     with zipfile.ZipFile(path, "w") as jar:
         for name, code in classes.items():
             jar.writestr(f"{name.replace('.', '/')}.class", code)
     spark._jsparkSession.sessionState().resourceLoader().addJar(str(path))
     _show_to_all_threads(spark, path)
+
+
+def _send_to_executors(spark: SparkSession, found: Any) -> None:
+    """Add the jar of a class that the driver has from a Spark that was stopped: its executors are others now."""
+    context = spark.sparkContext._jsc.sc()
+    if _JAR not in str(context.listJars()):
+        context.addJar(found.getProtectionDomain().getCodeSource().getLocation().getPath())
 
 
 def _show_to_all_threads(spark: SparkSession, jar: Path) -> None:
@@ -128,5 +140,5 @@ def _source(spark: SparkSession) -> str:
     source = "\n".join(["package icefield.spark;", *imports, *rest])
     session = spark._jsparkSession.getClass().getName()
     is_old_scala = jvm_class(spark, "scala.util.Properties").versionNumberString().startswith("2.12")
-    source = source.replace("/*SESSION*/", session)
+    source = source.replace("/*SESSION*/", session).replace("/*VERSION*/", icefield.__version__)
     return source.replace("/*IMMUTABLE*/", "" if is_old_scala else "immutable.")

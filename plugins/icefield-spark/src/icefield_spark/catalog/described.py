@@ -13,6 +13,7 @@ from pyspark.sql import types as spark_types
 from icefield_spark.catalog.bridge import reply
 from icefield_spark.sql.calls import UNITS
 from icefield_spark.sql.defaults import constant_of, with_defaults
+from icefield_spark.sql.properties import shown_properties
 from icefield_spark.types import from_spark_schema, to_spark_schema
 
 # The names under which Spark keeps the default of a column for new rows, and that for the rows that are there.
@@ -88,12 +89,4 @@ def _partitioning(metadata: TableMetadata) -> list[dict[str, Any]]:
 
 
 def _properties(metadata: TableMetadata) -> dict[str, str]:
-    snapshot = metadata.current_snapshot()
-    return {
-        **metadata.properties,
-        "provider": "iceberg",
-        "location": metadata.location,
-        "format": f"iceberg/{metadata.properties.get('write.format.default', 'parquet')}",
-        "format-version": str(metadata.format_version),
-        "current-snapshot-id": "none" if snapshot is None else str(snapshot.snapshot_id),
-    }
+    return {**shown_properties(metadata), "provider": "iceberg", "location": metadata.location}

@@ -2,6 +2,9 @@ import java.util.ArrayList;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -26,8 +29,37 @@ class InPlace {
     LogicalPlan frame = ((IcefieldScan) scan).frame();
     if (frame == null) return null;
     LogicalPlan named = renamed(named(frame, ((IcefieldScan) scan).description()), at.output());
-    // Planned to the end: what Spark planned later would not be known for a part of the statement.
-    return (SparkPlan) /*SESSION*/.active().sessionState().planner().plan(over(plan, named)).next();
+    return physical(over(plan, named));
+  }
+
+  /** The one row of a query that counts the rows of a table, where metadata says how many there are; else null. */
+  static SparkPlan counted(LogicalPlan plan) {
+    if (!(plan instanceof Aggregate) || !((Aggregate) plan).groupingExpressions().isEmpty()) return null;
+    scala.collection.Seq columns = ((Aggregate) plan).aggregateExpressions();
+    for (int at = 0; at < columns.size(); at++) if (!isCount(columns.apply(at))) return null;
+    LogicalPlan at = child(plan);
+    while (at instanceof Project) at = child(at);
+    if (!(at instanceof DataSourceV2ScanRelation)) return null;
+    Object scan = ((DataSourceV2ScanRelation) at).scan();
+    if (!(scan instanceof IcefieldScan)) return null;
+    LogicalPlan frame = ((IcefieldScan) scan).counted(columns.size());
+    return frame == null ? null : physical(renamed(frame, plan.output()));
+  }
+
+  /** Whether a column of an aggregation is the number of all rows: count(*) or count(1), and not of distinct values. */
+  private static boolean isCount(Object column) {
+    if (!(column instanceof Alias) || !(((Alias) column).child() instanceof AggregateExpression)) return false;
+    AggregateExpression asked = (AggregateExpression) ((Alias) column).child();
+    if (asked.isDistinct() || asked.filter().isDefined() || !(asked.aggregateFunction() instanceof Count)) return false;
+    scala.collection.Seq counted = ((TreeNode) asked.aggregateFunction()).children();
+    Object first = counted.size() == 1 ? counted.apply(0) : null;
+    return first instanceof org.apache.spark.sql.catalyst.expressions.Literal
+        && ((org.apache.spark.sql.catalyst.expressions.Literal) first).value() != null;
+  }
+
+  /** Planned to the end: what Spark planned later would not be known for a part of the statement. */
+  private static SparkPlan physical(LogicalPlan plan) {
+    return (SparkPlan) /*SESSION*/.active().sessionState().planner().plan(plan).next();
   }
 
   private static LogicalPlan over(LogicalPlan plan, LogicalPlan scan) {

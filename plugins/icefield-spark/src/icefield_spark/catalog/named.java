@@ -58,7 +58,7 @@ public class NamedTables implements SupportsCatalogOptions {
     try {
       return ((TableCatalog) manager().catalog(extractCatalog(options))).loadTable(identifier);
     } catch (NoSuchTableException error) {
-      throw new IllegalArgumentException("there is no table " + options.get("path"));
+      throw new IllegalArgumentException(error.getMessage());
     }
   }
   public StructType inferSchema(CaseInsensitiveStringMap options) { return loaded(options).schema(); }

@@ -11,7 +11,7 @@ from typing import Any
 
 from icefield import Schema
 from icefield import expressions as kernel
-from icefield.expressions import BooleanExpression, conjunction
+from icefield.expressions import BooleanExpression, conjunction, disjunction
 from icefield.types import (
     BinaryType,
     BooleanType,
@@ -25,6 +25,9 @@ from icefield.types import (
     TimestampType,
     TimestamptzType,
 )
+
+from icefield_spark.sql.calls import UNITS
+from icefield_spark.sql.transform_filters import Buckets, filter_of_time, filter_of_truncated
 
 Described = Mapping[str, Any]
 """An expression as the Java classes describe it: a column, a literal or a function of others."""
@@ -52,7 +55,7 @@ _CONVERSIONS: dict[str, Any] = {
 }
 
 
-_CONSTANTS = {"ALWAYS_TRUE": True, "ALWAYS_FALSE": False}
+_OWN = "icefield."
 _NULLS = {"IS_NULL": True, "IS_NOT_NULL": False}
 _OF_COLUMNS = frozenset({"<=>", "IN", "STARTS_WITH", *_NULLS})
 _COMPARED_WITH_NAN: dict[str, Any] = {
@@ -96,6 +99,28 @@ class Filters:
         except Inexact:
             return None
 
+    def buckets(self, predicates: Iterable[Described]) -> list[Buckets]:
+        """The buckets that rows are in for which all the predicates hold."""
+        found = []
+        for each in predicates:
+            name, arguments = each.get("function"), each.get("arguments", ())
+            if name == "AND":
+                found += self.buckets(arguments)
+            elif name in ("=", "IN"):
+                called = [argument for argument in arguments if _function(argument) == "bucket"]
+                given = [argument for argument in arguments if "type" in argument]
+                if len(called) == 1 and len(given) == len(arguments) - 1:
+                    found += self._buckets(called[0], given)
+        return found
+
+    def _buckets(self, call: Described, given: Iterable[Described]) -> list[Buckets]:
+        count, column = call["arguments"]
+        among = (each for each in given if each.get("value") is not None)
+        try:
+            return [Buckets(self._column(column), _value(count), frozenset(map(_value, among)))]
+        except Inexact:
+            return []
+
     def _loose(self, predicate: Described) -> BooleanExpression:
         name, arguments = predicate.get("function"), predicate.get("arguments", ())
         if name == "AND":
@@ -115,8 +140,8 @@ class Filters:
         name, arguments = predicate.get("function"), predicate.get("arguments", ())
         if "column" in predicate:
             return kernel.EqualTo(self._column(predicate), truth)
-        if name in _CONSTANTS:
-            return kernel.AlwaysTrue() if _CONSTANTS[name] is truth else kernel.AlwaysFalse()
+        if predicate.get("type") == "boolean" and predicate["value"] is not None:
+            return kernel.AlwaysTrue() if _value(predicate) is truth else kernel.AlwaysFalse()
         if name in ("AND", "OR"):
             join = kernel.And if (name == "AND") is truth else kernel.Or
             return join(*(self._exact(each, truth) for each in arguments))
@@ -124,12 +149,16 @@ class Filters:
             return self._exact(arguments[0], not truth)
         if name in _COMPARISONS:
             left, right = arguments
-            if "column" in right:
+            if "type" in left:
                 left, right, name = right, left, _MIRRORED[name]
-            return self._compared(self._column(left), name if truth else _OPPOSITES[name], _value(right))
+            return self._compared(left, name if truth else _OPPOSITES[name], _value(right))
         if name not in _OF_COLUMNS:
             raise Inexact(name)
-        column, values = self._column(arguments[0]), arguments[1:]
+        values = arguments[1:]
+        if name == "IN" and _function(arguments[0]):
+            parts = [self._compared(arguments[0], "=" if truth else "<>", _value(each)) for each in values]
+            return disjunction(parts) if truth else conjunction(parts)
+        column = self._column(arguments[0])
         if name in _NULLS:
             return kernel.IsNull(column) if _NULLS[name] is truth else kernel.NotNull(column)
         if name == "STARTS_WITH":
@@ -138,7 +167,7 @@ class Filters:
             return self._among(column, [_value(each) for each in values], truth)
         if values[0].get("value", ...) is None:  # the function is <=>
             return kernel.IsNull(column) if truth else kernel.NotNull(column)
-        found = self._compared(column, "=" if truth else "<>", _value(values[0]))
+        found = self._compared(arguments[0], "=" if truth else "<>", _value(values[0]))
         return found if truth else kernel.Or(found, kernel.IsNull(column))
 
     def _column(self, expression: Described) -> tuple[str, ...]:
@@ -152,13 +181,30 @@ class Filters:
     def _is_float(self, column: tuple[str, ...]) -> bool:
         return isinstance(self._schema.find_field(column).field_type, FloatType | DoubleType)
 
-    def _compared(self, column: tuple[str, ...], name: str, value: Any) -> BooleanExpression:
+    def _compared(self, expression: Described, name: str, value: Any) -> BooleanExpression:
+        if _function(expression):
+            return self._rounded(expression, _COMPARISONS[name], value)
+        column = self._column(expression)
         if not self._is_float(column):
             return _COMPARISONS[name](column, value)  # type: ignore[no-any-return]
         if isnan(value):
             return _COMPARED_WITH_NAN[name](column)  # type: ignore[no-any-return]
         found = _COMPARISONS[name](column, value)
         return kernel.Or(found, kernel.IsNaN(column)) if name in (">", ">=", "<>") else found
+
+    def _rounded(self, call: Described, kind: Any, value: Any) -> BooleanExpression:
+        """The comparison of a function of a column, which rounds it down."""
+        name, arguments = _function(call), call["arguments"]
+        column = self._column(arguments[-1])
+        type_ = self._schema.find_field(column).field_type
+        found = None
+        if name in UNITS:
+            found = filter_of_time(kind, column, type_, UNITS[name], value)
+        elif name == "truncate":
+            found = filter_of_truncated(kind, column, type_, _value(arguments[0]), value)
+        if found is None:
+            raise Inexact(name)
+        return found
 
     def _among(self, column: tuple[str, ...], values: list[Any], truth: bool) -> BooleanExpression:
         if not self._is_float(column):
@@ -170,6 +216,12 @@ class Filters:
             return kernel.Or(found, kernel.IsNaN(column)) if has_nan else found
         outside = kernel.And(kernel.NotIn(column, numbers), kernel.NotNull(column))
         return kernel.And(outside, kernel.NotNaN(column)) if has_nan else kernel.Or(outside, kernel.IsNaN(column))
+
+
+def _function(expression: Described) -> str:
+    """The name of a function of the catalog's, which stands before its type; empty for other expressions."""
+    name: str = expression.get("function", "")
+    return name.partition("(")[0].removeprefix(_OWN) if name.startswith(_OWN) else ""
 
 
 def _value(expression: Described) -> Any:

@@ -31,6 +31,9 @@ from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
 from icefield_spark.catalog.views import Draft, StoredView, Views
+from icefield_spark.jvm import settings_of
+from icefield_spark.missing import no_table
+from icefield_spark.sql.properties import MADE_PROPERTIES
 from icefield_spark.sql.sources import Source, selected
 from icefield_spark.sql.terms import PLAIN
 
@@ -71,6 +74,24 @@ def provide(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) ->
         shared.set(option, value)
     # It may have been made for an earlier catalog, or while another session was the active one.
     spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, key)
+
+
+def withdraw(spark: SparkSession, name: str) -> None:
+    """Take a catalog from a session, from its clones, and from sessions that are made later; see ``provide``."""
+    setting = f"{PREFIX}{name}"
+    if spark.conf.get(f"{setting}.key", None) is None:
+        return
+    manager = spark._jsparkSession.sessionState().catalogManager()
+    catalog = manager.catalog(name)
+    if manager.currentCatalog().name() == name:
+        manager.setCurrentCatalog("spark_catalog")
+    catalog.detach()
+    shared = spark._jsparkSession.sharedState().conf()
+    for option in (setting, f"{setting}.key"):
+        spark.conf.unset(option)
+        shared.remove(option)
+    if any(each.startswith(f"{setting}.") for each in settings_of(spark)):  # those by which ``install`` opens it
+        spark.conf.set(setting, MARK)
 
 
 class Attachment(Remote):
@@ -120,6 +141,10 @@ class SessionCatalog(Remote):
                 raise
             return found
 
+    def on_missing(self, name: str) -> str:
+        """The message for a name that no table has."""
+        return str(no_table(self._catalog, tuple(json.loads(name)), self._name))
+
     def _shown(self, table: Table, version: Version = CURRENT) -> SparkTable:
         return SparkTable(self._ice, self._name, table, version)
 
@@ -145,7 +170,8 @@ class SessionCatalog(Remote):
 
     def _creation(self, given: Any) -> dict[str, Any]:
         """The arguments of ``Catalog.create_table``."""
-        properties = {name: value for name, value in given["properties"].items() if name not in _OF_SPARK}
+        hidden = _OF_SPARK | MADE_PROPERTIES
+        properties = {name: value for name, value in given["properties"].items() if name not in hidden}
         provider = given["properties"].get("provider", "iceberg").lower()
         if provider in _FORMATS:
             properties.setdefault("write.format.default", provider)
@@ -154,7 +180,7 @@ class SessionCatalog(Remote):
         return {
             "identifier": tuple(given["name"]),
             "schema": created_schema(self._ice.spark, spark_types.StructType.fromJson(given["schema"])),
-            "location": properties.pop("location", None),
+            "location": _slashed(properties.pop("location", None)),
             "partition_spec": [_partition_field(each) for each in given["partitions"]],
             "properties": properties,
         }
@@ -254,6 +280,13 @@ class SessionCatalog(Remote):
             for table in self._catalog.list_tables(name):
                 self._catalog.drop_table(table)
         self._catalog.drop_namespace(name)
+
+
+def _slashed(location: str | None) -> str | None:
+    """A location as it was given: Spark makes ``file:/path`` of ``file:///path``, which not all engines read."""
+    if location is None or not location.startswith("file:/") or location.startswith("file://"):
+        return location
+    return f"file://{location.removeprefix('file:')}"
 
 
 def _partition_field(described: Any) -> Any:

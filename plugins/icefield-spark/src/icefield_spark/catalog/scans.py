@@ -18,7 +18,9 @@ from pyspark.sql import types as spark_types
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.predicates import Described, Filters
 from icefield_spark.catalog.streams import Stream
-from icefield_spark.planned import Planned, planned
+from icefield_spark.planned import Only, Planned, counted, planned
+from icefield_spark.running import run_sql
+from icefield_spark.sql.transform_filters import keeps
 from icefield_spark.wap import branch_read
 
 
@@ -93,6 +95,7 @@ class Scan(Remote):
         self._options = options
         self._filters = Filters(version.scan(table).schema)
         self.row_filter = self._filters.keeping(predicates)
+        self._buckets = self._filters.buckets(predicates)
         self._run_time: list[BooleanExpression] = []
         self._planned: Planned | None = None
 
@@ -100,11 +103,12 @@ class Scan(Remote):
         """What Spark shows of the scan, and counts of it."""
         chosen = self._plan().roads.chosen
         name = ".".join(self._table.name())
-        filters = [str(each) for each in (self.row_filter, *self._run_time) if each != AlwaysTrue()]
+        filters = [str(each) for each in (self.row_filter, *self._run_time, *self._buckets) if each != AlwaysTrue()]
         text = f"icefield {name} files={len(chosen)} filter=[{', '.join(filters)}]"
         key = [self._table.metadata_location, str(self._version), self._columns.json(), *filters]
         shown = frozenset(self._columns.names)
         sources = {field.source_id for field in self._table.spec().fields}
+        schema = self._version.scan(self._table).schema
         return reply(
             {
                 "description": text,
@@ -112,9 +116,7 @@ class Scan(Remote):
                 "rows": sum(each.rows for each in chosen),
                 "bytes": sum(each.size for each in chosen),
                 "runtime_columns": [
-                    field.name
-                    for field in self._table.schema().fields
-                    if field.field_id in sources and field.name in shown
+                    field.name for field in schema.fields if field.field_id in sources and field.name in shown
                 ],
             }
         )
@@ -137,13 +139,29 @@ class Scan(Remote):
         roads = self._plan().roads
         return None if roads.arrow is None or roads.arrow or not roads.groups else self._frame()._jdf
 
+    def on_count(self, columns: str) -> Any:
+        """A frame of one row, with the number of all rows in each column, where metadata says it; else nothing."""
+        if self._run_time or self._buckets or self.row_filter != AlwaysTrue():
+            return None
+        count = counted(self._version.scan(self._table))
+        if count is None:
+            return None
+        row = ", ".join([f"{count}L"] * int(columns))
+        return run_sql(self._spark, f"SELECT * FROM VALUES ({row})")._jdf
+
     def on_rows(self, _: None) -> Any:
         """The rows, as the RDD of Spark's internal rows of a frame."""
         return self._frame()._jdf.queryExecution().toRdd()
 
     def tasks(self) -> list[FileScanTask]:
         """The tasks of the plan."""
-        return list(self._scan().plan_files())
+        return list(filter(self._keeps(), self._scan().plan_files()))
+
+    def _keeps(self) -> Only | None:
+        """Whether a file may have rows in the buckets that are asked for; None where it is not asked."""
+        return (
+            keeps(self._version.scan(self._table).schema, self._table.specs(), self._buckets) if self._buckets else None
+        )
 
     def _scan(self) -> TableScan:
         scan = self._version.scan(self._table).filter(conjunction([self.row_filter, *self._run_time]))
@@ -151,11 +169,11 @@ class Scan(Remote):
 
     def _names(self) -> list[str]:
         # A scan reads at least one column; for a count Spark asks for none.
-        return self._columns.names or [next(iter(self._table.schema().fields)).name]
+        return self._columns.names or [self._version.scan(self._table).schema.fields[0].name]
 
     def _plan(self) -> Planned:
         if self._planned is None:
-            self._planned = planned(self._spark, self._scan(), self._names())
+            self._planned = planned(self._spark, self._scan(), self._names(), only=self._keeps())
         return self._planned
 
     def _frame(self) -> DataFrame:

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from icefield_spark.executors import for_executors
+from icefield_spark.missing import no_table
 from icefield_spark.sql import terms, views
 from icefield_spark.sql.columns import (
     check_distinct,
@@ -107,7 +108,7 @@ def _create_table(context: Context, cursor: Cursor, how: str, *, external: bool 
     name = context.names.local(parts)
     there = context.catalog.table_exists(name)
     if how == _REPLACE and not there:
-        raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{context.catalog.name}' to replace", table=name)
+        raise no_table(context.catalog, name)
     if how == _CREATE and there:
         if if_not_exists:
             return context.nothing()
@@ -176,7 +177,7 @@ def drop(context: Context, cursor: Cursor) -> DataFrame:
         return context.nothing()
     if context.names.view(parts) is not None:
         raise NoSuchTable(f"{'.'.join(parts)} is a view, which DROP VIEW drops", table=parts)
-    raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{context.catalog.name}'", table=parts)
+    raise no_table(context.catalog, context.names.local(parts))
 
 
 def truncate(context: Context, cursor: Cursor) -> DataFrame:

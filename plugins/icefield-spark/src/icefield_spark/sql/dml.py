@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from icefield import Schema
-from icefield.errors import InvalidArgument, NoSuchTable
+from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 
 from icefield_spark.keys import KeyFilter
+from icefield_spark.missing import no_table
 from icefield_spark.places import ROW, Positions
 from icefield_spark.quoting import quoted
 from icefield_spark.row_changes import (
@@ -44,7 +45,7 @@ def target_of(context: Context, parts: tuple[str, ...], kind: str) -> Target | N
     source = context.names.written(parts)
     if source is None:
         if context.names.is_known(parts) and context.names.view(parts) is None:
-            raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{context.catalog.name}'", table=parts)
+            raise no_table(context.catalog, context.names.local(parts))
         return None
     if source.about is not None or source.snapshot_id is not None:
         raise InvalidArgument(f"'{'.'.join(parts)}' cannot be changed")

@@ -122,8 +122,6 @@ class Pushdown:
             return self.is_exact(condition.this) and self.is_exact(condition.expression)
         if not isinstance(condition, _EXACT) or not self.is_whole(condition):
             return False
-        if any(self._wraps(call) for node in condition.find_all(exp.Dot) if (call := self._call(node)) is not None):
-            return False
         names = [self._name(column) for column in condition.find_all(exp.Column)]
         return all(name is not None and not isinstance(self._kinds[name], _FLOATS) for name in names)
 
@@ -164,15 +162,10 @@ class Pushdown:
         name, count, among = self._name(call.arguments[1]), _whole(call.arguments[0]), [_whole(each) for each in given]
         if name is None or count is None or not 0 < count < 1 << 31 or None in among:
             return None
-        return Buckets(name, count, frozenset(each for each in among if each is not None))
+        return Buckets((name,), count, frozenset(each for each in among if each is not None))
 
     def _call(self, node: exp.Expression) -> Call | None:
         return call_of(node, self._catalog)
-
-    def _wraps(self, call: Call) -> bool:
-        """Whether a call gives some numbers another place in the order."""
-        kinds = [self._kinds.get(self._name(each) or "") for each in call.arguments[-1:]]
-        return call.name == "truncate" and not isinstance(kinds[0], iceberg.StringType)
 
     def _made(self, node: exp.Expression, negated: bool, strict: bool) -> BooleanExpression | None:
         if any(value for name, value in node.args.items() if name not in _UNDERSTOOD):
@@ -241,12 +234,12 @@ class Pushdown:
         column = self._kinds[name]
         if call.name in UNITS and len(arguments) == 1:
             value = _date(right) if call.name == "days" else _whole(right)
-            return None if value is None else filter_of_time(kind, name, column, UNITS[call.name], value)
+            return None if value is None else filter_of_time(kind, (name,), column, UNITS[call.name], value)
         width = _whole(arguments[0])
         if call.name != "truncate" or len(arguments) != 2 or width is None:
             return None
         value = self._value(name, right)
-        return None if value is None else filter_of_truncated(kind, name, column, width, value)
+        return None if value is None else filter_of_truncated(kind, (name,), column, width, value)
 
     def _null(self, node: exp.Is, negated: bool, strict: bool) -> BooleanExpression | None:
         name = self._name(node.this)

@@ -7,7 +7,7 @@ import fnmatch
 from icefield import Table
 from icefield.errors import UnsupportedFeature
 from icefield.metadata import is_memory
-from icefield.partitioning import PartitionField, SortField
+from icefield.partitioning import PartitionField
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 from sqlglot.tokenizer_core import TokenType
@@ -17,6 +17,7 @@ from icefield_spark.sql import views
 from icefield_spark.sql.columns import column_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor
+from icefield_spark.sql.properties import shown_properties, source_sql
 from icefield_spark.transforms import parted
 from icefield_spark.types import to_spark_schema
 
@@ -119,7 +120,7 @@ def _described(context: Context, table: Table, extended: bool) -> list[tuple[str
     if fields and all(str(field.transform) == "identity" for field in fields):
         kinds = {name: kind for name, kind, _ in rows}
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
-        names = [(_source(table, field), _source_sql(table, field.source_id, field.name)) for field in fields]
+        names = [(_source(table, field), source_sql(table.schema(), field.source_id, field.name)) for field in fields]
         rows += [(spelling, kinds.get(name, ""), None) for name, spelling in names]
     elif fields:
         rows += [("", "", ""), ("# Partitioning", "", "")]
@@ -174,28 +175,12 @@ def _rest(field: spark.StructField) -> str:
 
 def transform_sql(table: Table, field: PartitionField) -> str:
     """A partition field as a statement writes it."""
-    name, width, source = *parted(field.transform), _source_sql(table, field.source_id, field.name)
+    name, width, source = *parted(field.transform), source_sql(table.schema(), field.source_id, field.name)
     return source if name == "identity" else f"{name}({width}, {source})" if width else f"{name}s({source})"
-
-
-def _sort_key(table: Table, field: SortField) -> str:
-    """A sort field as Iceberg's Java runtime describes it: the width of a truncation comes last there."""
-    source = _source_sql(table, field.source_id, str(field.source_id))
-    name, width = parted(field.transform)
-    term = f"{name}({width}, {source})" if name == "bucket" else f"{name}({source}, {width})"
-    term = source if name == "identity" else term if width else f"{name}s({source})"
-    return f"{term} {field.direction.name} {field.null_order.name.replace('_', ' ')}"
 
 
 def _source(table: Table, field: PartitionField) -> str:
     return table.schema().find_column_name(field.source_id) or field.name
-
-
-def _source_sql(table: Table, field_id: int, otherwise: str) -> str:
-    """A source of a transform as a statement writes it."""
-    schema = table.schema()
-    known = schema.find_column_name(field_id) is not None
-    return spelt(*schema.name_path(field_id)) if known else spelt(otherwise)
 
 
 def _catalogs(context: Context, cursor: Cursor) -> DataFrame:
@@ -282,7 +267,7 @@ def _properties(context: Context, cursor: Cursor) -> DataFrame:
     if view is not None:
         shown = {**dict(views.own_properties(view)), **views.reserved_properties(view)}
     elif table is not None:
-        shown = _shown(table)
+        shown = shown_properties(table.metadata)
     else:
         return context.passed(cursor)
     if cursor.sees("("):
@@ -291,20 +276,6 @@ def _properties(context: Context, cursor: Cursor) -> DataFrame:
         value = shown.get(key, f"{'View' if table is None else 'Table'} {name} does not have property: {key}")
         return context.rows("key string NOT NULL, value string NOT NULL", [(key, value)])
     return context.rows("key string NOT NULL, value string NOT NULL", sorted(shown.items()))
-
-
-def _shown(table: Table) -> dict[str, str]:
-    current, schema = table.current_snapshot(), table.schema()
-    order = ", ".join(_sort_key(table, each) for each in table.sort_order().fields)
-    keys = ",".join(sorted(schema.find_column_name(each) or "" for each in schema.identifier_field_ids))
-    return {
-        **table.properties,
-        **({"sort-order": order} if order else {}),
-        **({"identifier-fields": f"[{keys}]"} if keys else {}),
-        "format-version": str(table.format_version),
-        "current-snapshot-id": "none" if current is None else str(current.snapshot_id),
-        "format": f"iceberg/{table.properties.get('write.format.default', 'parquet')}",
-    }
 
 
 def _pattern(cursor: Cursor) -> str | None:

@@ -17,6 +17,7 @@ from icefield.scan import TableScan
 from pyspark.sql import SparkSession
 
 from icefield_spark.keys import KeyFilter
+from icefield_spark.missing import no_table
 from icefield_spark.places import Plan, Positions
 from icefield_spark.quoting import quoted
 from icefield_spark.wap import branch_read, branch_written
@@ -245,8 +246,7 @@ class Names:
         """The table of a name. Raises ``NoSuchTable``."""
         found = self._find(parts)
         if found is None:
-            catalog = self.attached or self._catalog.name
-            raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{catalog}'", table=parts)
+            raise no_table(self._catalog, self.local(parts))
         if found.about is not None or found.snapshot_id is not None or found.ref is not None:
             raise InvalidArgument(f"'{'.'.join(parts)}' is not a whole table and cannot be changed")
         return found.table

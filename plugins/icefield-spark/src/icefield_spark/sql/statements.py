@@ -12,8 +12,10 @@ from icefield import Catalog
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.writing import WriteContext
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from icefield_spark.missing import missing_in
 from icefield_spark.quoting import quoted
 from icefield_spark.running import run_sql, substituted
 from icefield_spark.sql import alter, ddl, dml, inserts, merges, procedures, show
@@ -68,6 +70,11 @@ class Statements:
             return self._run(spark, substituted(spark, string) if variables else string)
         except RecursionError:
             raise _too_deep(string) from None
+        except AnalysisException as failure:
+            missing = missing_in(self._catalog, failure, self._namespace, self._attached)
+            if missing is None:
+                raise
+            raise missing from None
         except Py4JJavaError as error:
             if "StackOverflowError" in str(error.java_exception.toString()):
                 raise _too_deep(string) from None

@@ -1,9 +1,10 @@
-"""What conditions on transforms of a column say: filters of the column, and the buckets that its rows are in."""
+"""Conditions on transforms of a column, as filters of the column, and as the buckets that its rows are in."""
 
 # See docs/decisions/0205.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -19,6 +20,7 @@ from icefield.expressions import (
     GreaterThanOrEqual,
     LessThan,
     LessThanOrEqual,
+    NotEqualTo,
     Or,
     StartsWith,
 )
@@ -28,15 +30,31 @@ from icefield.types import IcebergType
 
 _DAY_ONE = date(1970, 1, 1)
 _LEAST: dict[type[IcebergType], int] = {iceberg.IntegerType: -(1 << 31), iceberg.LongType: -(1 << 63)}
+_OPERATORS: dict[Any, Callable[[int, int], bool]] = {
+    EqualTo: operator.eq,
+    NotEqualTo: operator.ne,
+    LessThan: operator.lt,
+    LessThanOrEqual: operator.le,
+    GreaterThan: operator.gt,
+    GreaterThanOrEqual: operator.ge,
+}
 _TIMES = (iceberg.DateType, iceberg.TimestampType, iceberg.TimestamptzType)
+# Spark has values of other types in another form, which has another hash.
+_HASHED_ALIKE = (
+    iceberg.IntegerType, iceberg.LongType, iceberg.DecimalType, *_TIMES, iceberg.StringType, iceberg.BinaryType,
+    iceberg.FixedType,
+)  # fmt: skip
 # From here on calendars of Java and Python agree.
 _FIRST_YEAR, _LAST_YEAR = 1900, 9998
 
 
-def filter_of_time(kind: Any, name: str, column: IcebergType, unit: str, value: Any) -> BooleanExpression | None:
+def filter_of_time(
+    kind: Any, path: tuple[str, ...], column: IcebergType, unit: str, value: Any
+) -> BooleanExpression | None:
     """The filter of a column whose ``unit`` compares with a value: a date for ``day``, else a number since 1970.
 
-    Rows match it if and only if the comparison holds.
+    ``kind``: the class of the comparison. Rows match the filter if and only if the comparison holds. None where there
+    is no such filter.
     """
     if not isinstance(column, _TIMES):
         return None
@@ -44,43 +62,50 @@ def filter_of_time(kind: Any, name: str, column: IcebergType, unit: str, value: 
         start, end = (_start(column, unit, value, more) for more in (0, 1))
     except (OverflowError, ValueError):
         return None
-    return None if start is None or end is None else _between(kind, name, start, end)
+    return None if start is None or end is None else _between(kind, path, start, end)
 
 
-def filter_of_truncated(kind: Any, name: str, column: IcebergType, width: int, value: Any) -> BooleanExpression | None:
-    """The filter that keeps at least the rows whose truncated column compares with a value."""
+def filter_of_truncated(
+    kind: Any, path: tuple[str, ...], column: IcebergType, width: int, value: Any
+) -> BooleanExpression | None:
+    """The filter of a column that compares with a value when truncated; see ``filter_of_time``."""
     if isinstance(column, iceberg.StringType):
         if kind is not EqualTo or not isinstance(value, str) or not 0 < len(value) <= width:
             return None
-        return StartsWith((name,), value) if len(value) == width else EqualTo((name,), value)
+        return StartsWith(path, value) if len(value) == width else EqualTo(path, value)
     least = _LEAST.get(type(column))
     if least is None or not isinstance(value, int) or width < 1:
         return None
-    start, end = (-(-each // width) * width for each in (value, value + 1))
-    if not least + 2 * width <= start <= end < -least:
-        return None
-    found = _between(kind, name, start, end)
-    # The least numbers wrap around to the greatest.
-    return None if found is None else Or(found, LessThan((name,), least + width))
+    first, start, end = (-(-each // width) * width for each in (least, value, value + 1))
+    found: BooleanExpression = And(GreaterThanOrEqual(path, first), _between(kind, path, start, end))
+    # Numbers below the first multiple of the width wrap around to the greatest.
+    if _OPERATORS[kind](first - width - 2 * least, value):
+        return Or(found, LessThan(path, first))
+    return found
 
 
 @dataclass(frozen=True)
 class Buckets:
     """That a column is in some of so many buckets."""
 
-    column: str
+    column: tuple[str, ...]
     count: int
     among: frozenset[int]
 
+    def __str__(self) -> str:
+        return f"bucket({self.count}, {'.'.join(self.column)}) IN ({', '.join(map(str, sorted(self.among)))})"
+
 
 def keeps(schema: Schema, specs: Mapping[int, PartitionSpec], wanted: list[Buckets]) -> Callable[[FileScanTask], bool]:
-    """Whether a file may have rows that are in buckets, by what it is partitioned by."""
+    """Whether a file may have rows that are in buckets, by its partition."""
     places: dict[int, list[tuple[int, frozenset[int]]]] = {}
-    for spec_id, spec in specs.items():
-        for place, field in enumerate(spec.fields):
-            for each in wanted:
-                source = schema.find_field((each.column,)).field_id
-                if str(field.transform) == f"bucket[{each.count}]" and field.source_id == source:
+    for each in wanted:
+        source = schema.find_field(each.column)
+        if not isinstance(source.field_type, _HASHED_ALIKE):
+            continue
+        for spec_id, spec in specs.items():
+            for place, field in enumerate(spec.fields):
+                if str(field.transform) == f"bucket[{each.count}]" and field.source_id == source.field_id:
                     places.setdefault(spec_id, []).append((place, each.among))
 
     def is_kept(task: FileScanTask) -> bool:
@@ -90,16 +115,15 @@ def keeps(schema: Schema, specs: Mapping[int, PartitionSpec], wanted: list[Bucke
     return is_kept
 
 
-def _between(kind: Any, name: str, start: Any, end: Any) -> BooleanExpression | None:
-    """What a comparison says of a column that is rounded down to ``start`` from there to before ``end``."""
-    path = (name,)
+def _between(kind: Any, path: tuple[str, ...], start: Any, end: Any) -> BooleanExpression:
+    """The comparison of a column that is rounded down to one value from ``start`` to before ``end``."""
     if kind is EqualTo:
         return And(GreaterThanOrEqual(path, start), LessThan(path, end))
+    if kind is NotEqualTo:
+        return Or(LessThan(path, start), GreaterThanOrEqual(path, end))
     if kind in (GreaterThan, GreaterThanOrEqual):
         return GreaterThanOrEqual(path, end if kind is GreaterThan else start)
-    if kind in (LessThan, LessThanOrEqual):
-        return LessThan(path, start if kind is LessThan else end)
-    return None
+    return LessThan(path, start if kind is LessThan else end)
 
 
 def _start(column: IcebergType, unit: str, value: Any, more: int) -> date | datetime | None:

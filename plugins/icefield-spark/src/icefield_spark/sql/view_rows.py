@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -54,7 +55,7 @@ def as_stated(frame: DataFrame, view: View) -> DataFrame:
     fold = str if frame.sparkSession.conf.get(CASE_SENSITIVE, "false") == "true" else str.lower
     names = [fold(field.name) for field in given]
     own = [fold(field.name) for field in stated]
-    places = _places(name, names, own, view.properties.get(QUERY_COLUMNS), fold)
+    places = places_of(name, names, own, view.properties.get(QUERY_COLUMNS), fold)
     numbered = frame.toDF(*(f"c{number}" for number in range(len(given))))
     columns = [
         _column(functions.col(f"c{place}"), given[place], wanted, name)
@@ -63,7 +64,7 @@ def as_stated(frame: DataFrame, view: View) -> DataFrame:
     return numbered.select(*columns)
 
 
-def _places(
+def places_of(
     view: str, names: Sequence[str], own: Sequence[str], made_from: str | None, fold: Callable[[str], str]
 ) -> Sequence[int]:
     """Which of a query's columns are a view's, by the names of both. ``made_from``: those the query had once."""
@@ -71,20 +72,23 @@ def _places(
     then = [fold(each) for each in (made_from or "").split(",")]
     if fold(made_from or "") == ",".join(names[: len(own)]):  # a name may hold a comma
         then = list(names[: len(own)])
+    now = Counter(names)
     if made_from is not None and len(then) == len(own):
-        if all(names.count(each) == then.count(each) for each in then):
+        once = Counter(then)
+        missing = next((each for each in then if now[each] != once[each]), None)
+        if missing is None:
             # Of several columns of one name each keeps its turn.
-            turns = [then[:at].count(each) for at, each in enumerate(then)]
-            every = {each: [at for at, other in enumerate(names) if other == each] for each in then}
-            return [every[each][turn] for each, turn in zip(then, turns, strict=True)]
+            every: dict[str, list[int]] = {}
+            for place in reversed(range(len(names))):
+                every.setdefault(names[place], []).append(place)
+            return [every[each].pop() for each in then]
         if list(names[: len(own)]) == list(own):  # another engine replaced the view and left the old names
             return in_place
-        missing = next(each for each in then if names.count(each) != then.count(each))
         raise InvalidArgument(
-            f"view {view} was made from {then.count(missing)} column(s) '{missing}' of its query, which has "
-            f"{names.count(missing)} now: replace the view"
+            f"view {view} was made from {once[missing]} column(s) '{missing}' of its query, which has "
+            f"{now[missing]} now: replace the view"
         )
-    if list(names[: len(own)]) != list(own) and all(names.count(each) == 1 for each in own):
+    if list(names[: len(own)]) != list(own) and all(now[each] == 1 for each in own):
         raise InvalidArgument(
             f"view {view} states the columns {', '.join(own)}, and its query gives {', '.join(names)} now, in another "
             "order; whether they are meant by name or by place is not known: replace the view"

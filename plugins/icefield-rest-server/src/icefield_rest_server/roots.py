@@ -1,0 +1,26 @@
+"""The locations below which a server opens files for its clients."""
+
+from __future__ import annotations
+
+from icefield import Catalog
+from icefield.errors import InvalidArgument, UnsafeCommit
+
+from icefield_rest_server.settings import Settings
+
+
+def limit_to_roots(catalog: Catalog, settings: Settings) -> None:
+    """Have a catalog open no files but those of its warehouse and of ``Settings.owned_folders``.
+
+    That is so where clients have limited rights and the catalog states no roots. Raises ``UnsafeCommit`` where its
+    warehouse is no location.
+    """
+    if (settings.authenticator is None and settings.authorizer is None) or catalog.io.has_roots:
+        return
+    warehouse = None if catalog.backend.serves_metadata else catalog.properties.get("warehouse")
+    try:
+        catalog.io.limit_to([] if warehouse is None else [warehouse, *settings.owned_folders])
+    except InvalidArgument as error:
+        raise UnsafeCommit(
+            f"catalog '{catalog.name}' states no warehouse that is a location, so that the server would open any file "
+            "for its clients: give location.allowed-roots, a list of the locations below which files may be opened"
+        ) from error

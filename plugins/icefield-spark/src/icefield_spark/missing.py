@@ -1,0 +1,79 @@
+"""Names that no table has, and the nearest name in the same namespace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from icefield import Catalog, Table
+from icefield.errors import IcefieldError, NoSuchTable
+from pyspark.errors import PySparkException
+
+_MOST_NAMES = 1000
+# Spark's conditions, and the parameter that is the name.
+_NOT_FOUND = {"TABLE_OR_VIEW_NOT_FOUND": "relationName", "REQUIRES_SINGLE_PART_NAMESPACE": "identifier"}
+_QUOTED = re.compile(r"`((?:[^`]|``)*)`")
+
+
+def loaded(catalog: Catalog, identifier: str | tuple[str, ...]) -> Table:
+    """A table. Raises ``NoSuchTable``, which names the nearest one there is."""
+    try:
+        return catalog.load_table(identifier)
+    except NoSuchTable as error:
+        name = tuple(identifier.split(".")) if isinstance(identifier, str) else identifier
+        raise NoSuchTable(f"{error}{did_you_mean(catalog, name)}", table=name) from None
+
+
+def no_table(catalog: Catalog, name: tuple[str, ...], shown: str | None = None) -> NoSuchTable:
+    """The error for a name that no table of a catalog has. ``shown``: the name of the catalog, if not its own."""
+    text = f"no table {'.'.join(name)} in catalog '{shown or catalog.name}'{did_you_mean(catalog, name)}"
+    return NoSuchTable(text, table=name)
+
+
+def did_you_mean(catalog: Catalog, name: tuple[str, ...]) -> str:
+    """The end of an error for a name that no table has: the nearest name; empty where none is near or can be listed.
+
+    At most 1,000 names of the namespace are looked at.
+    """
+    try:
+        names = {each[-1].lower(): each for each in _listed(catalog, name[:-1])}
+    except IcefieldError:
+        return ""
+    near = get_close_matches(name[-1].lower(), names, 1)
+    return f"; did you mean {'.'.join(names[near[0]])}?" if near else ""
+
+
+def missing_in(
+    catalog: Catalog, failure: PySparkException, namespace: tuple[str, ...], attached: str | None
+) -> NoSuchTable | None:
+    """The error for a name that Spark has not found and whose namespace the catalog has; None for other failures.
+
+    ``namespace``: that of a name without one. ``attached``: the name that the session has for the catalog.
+    """
+    condition = failure.getCondition() if hasattr(failure, "getCondition") else failure.getErrorClass()  # Spark 3.5
+    shown = (failure.getMessageParameters() or {}).get(_NOT_FOUND.get(condition or "", ""), "")
+    parts = tuple(part.replace("``", "`") for part in _QUOTED.findall(shown))
+    if len(parts) > 2 and parts[0] in (catalog.name, attached):
+        parts = parts[1:]
+    name = (*namespace, *parts) if len(parts) == 1 else parts
+    return no_table(catalog, name) if len(name) > 1 and _has_namespace(catalog, name[:-1]) else None
+
+
+def _has_namespace(catalog: Catalog, namespace: tuple[str, ...]) -> bool:
+    try:
+        return catalog.namespace_exists(namespace)
+    except IcefieldError:
+        return False
+
+
+def _listed(catalog: Catalog, namespace: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    token, pages, left = None, 0, _MOST_NAMES
+    while namespace and left > 0 and pages < _MOST_NAMES:
+        page = catalog.backend.list_tables(namespace, token=token)
+        yield from page.items[:left]
+        left -= len(page.items)
+        pages += 1
+        token = page.next_token
+        if token is None:
+            return
