@@ -80,7 +80,7 @@ def test_arguments_are_expressions_and_names_go_as_the_session_says(prod: Any, c
     finally:
         prod.catalog.dropTempView("t")
     prod.sql("USE spark_catalog.default")
-    with pytest.raises(PySparkException, match="no table t in the catalog 'prod'"):
+    with pytest.raises(PySparkException, match="no table t in catalog 'prod'"):
         prod.sql(f"{ancestors}('t')")
 
 
@@ -115,7 +115,7 @@ def test_lists_and_maps_are_arguments(prod: Any, catalog: icefield.Catalog) -> N
         ("db.ancestors_of('db.t')", "there is no procedure 'db.ancestors_of'; in system there are add_files"),
         ("system.migrate('db.t')", "there is no procedure 'migrate' here: Spark's own catalog cannot hold"),
         ("system.ancestors_of(NULL)", "ancestors_of needs table"),
-        ("system.ancestors_of('db.nosuch')", "no table db.nosuch in the catalog 'prod'"),
+        ("system.ancestors_of('db.nosuch')", "no table db.nosuch in catalog 'prod'"),
         ("system.ancestors_of('db.t', 1)", "the table has no snapshot 1"),
         ("system.ancestors_of('db.t.snapshots')", "'db.t.snapshots' is not a whole table and cannot be changed"),
         ("system.expire_snapshots('db.t', clean_expired_metadata => true)",

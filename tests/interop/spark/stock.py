@@ -25,7 +25,7 @@ def main(zone):
                 attached[name] = attach(spark, icefield.load_catalog(name, **request["given"]), name=name)
                 answer = {}
             else:
-                # Calls go the way on which Spark itself reads them; all else is for the statements' own.
+                # CALL is read by Spark itself, all else by ice.sql.
                 run = spark.sql if request["text"].startswith("CALL") else attached[request["name"]].sql
                 answer = answer_of(run(request["text"]))
         except Exception as error:

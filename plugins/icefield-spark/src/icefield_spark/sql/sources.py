@@ -246,7 +246,7 @@ class Names:
         """The table of a name. Raises ``NoSuchTable``."""
         found = self._find(parts)
         if found is None:
-            raise no_table(self._catalog, self.local(parts))
+            raise no_table(self._catalog, self.local(parts), self.attached)
         if found.about is not None or found.snapshot_id is not None or found.ref is not None:
             raise InvalidArgument(f"'{'.'.join(parts)}' is not a whole table and cannot be changed")
         return found.table
