@@ -53,6 +53,17 @@ def assigning(columns: int) -> Work:
     return lambda: made.apply(batch, batch)
 
 
+def stating_what_to_assign(columns: int) -> Work:
+    schema = empty_table(columns).schema()
+    return lambda: Assignments(schema, dict.fromkeys(names(columns), 3))
+
+
+def assigning_fields_of_a_struct(fields: int) -> Work:
+    (batch,) = pa.table({"s": rows_of(fields).to_struct_array()}).to_batches()
+    made = Assignments(new_table(schema=batch.schema).schema(), {f"s.{name}": 3 for name in names(fields)})
+    return lambda: made.apply(batch, batch)
+
+
 def taking_a_source(columns: int) -> Work:
     rows, schema = rows_of(columns), empty_table(columns).schema()
     return lambda: MergeSource(rows, {"c0": "c0"}, schema, "source").named()
@@ -118,6 +129,8 @@ def merging(columns: int) -> Work:
 SHAPES: dict[Callable[[int], Work], int] = {
     changing_columns: 2000,
     assigning: 1000,
+    stating_what_to_assign: 2000,
+    assigning_fields_of_a_struct: 500,
     taking_a_source: 2000,
     picking_columns_to_delete_by: 1000,
     naming_dictionaries: 2000,

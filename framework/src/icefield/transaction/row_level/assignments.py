@@ -35,6 +35,10 @@ class _Assignment:
     make: Make
 
 
+_Tree = dict[str, Any]
+"""By the names of columns, and below these of fields: a ``Make``, or another tree for some fields of a struct."""
+
+
 class Assignments:
     """What some columns of a table are to be, evaluated on whole batches.
 
@@ -49,18 +53,29 @@ class Assignments:
         if not isinstance(values, Mapping) or not values:
             raise InvalidArgument("name the columns to set, and what they are to be: {'column': value}")
         self._made: list[_Assignment] = []
+        self._tree: _Tree = {}
+        leading: dict[tuple[str, ...], tuple[str, ...]] = {}
+        """The paths so far, by all that they begin with."""
         for name, value in values.items():
             if not isinstance(name, str | tuple):
                 raise InvalidArgument(f"a column to set is named by a string, not {name!r}")
             field = schema.find_field(name, case_sensitive)
             path = schema.accessor_path(field.field_id)
-            for other in self._made:
-                if path[: len(other.path)] == other.path[: len(path)]:
-                    raise InvalidArgument(
-                        f"column '{'.'.join(path)}' is set twice, once through '{'.'.join(other.path)}'",
-                        column=".".join(path),
-                    )
-            self._made.append(_Assignment(path, maker(field, ".".join(path), value)))
+            begins = [path[:length] for length in range(1, len(path) + 1)]
+            other = leading.get(path) or next((each for each in begins if leading.get(each) == each), None)
+            if other is not None:
+                raise InvalidArgument(
+                    f"column '{'.'.join(path)}' is set twice, once through '{'.'.join(other)}'",
+                    column=".".join(path),
+                )
+            for each in begins:
+                leading.setdefault(each, path)
+            make = maker(field, ".".join(path), value)
+            self._made.append(_Assignment(path, make))
+            inside = self._tree
+            for step in path[:-1]:
+                inside = inside.setdefault(step, {})
+            inside[path[-1]] = make
 
     def apply(self, rows: pa.RecordBatch, seen: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with the new values, which are worked out from ``seen``.
@@ -69,12 +84,11 @@ class Assignments:
         """
         changed: dict[int, tuple[pa.Field, pa.Array]] = {}
         schema = rows.schema
-        for each in self._made:
-            at = schema.get_field_index(each.path[0])
-            before = changed[at][1] if at in changed else rows.column(at)
-            column = _with_child(before, each.path[1:], each.make(seen))
+        for name, wanted in self._tree.items():
+            at = schema.get_field_index(name)
+            column = _assigned(rows.column(at), wanted, seen)
             # Where a struct may be null, so may its required fields be in Arrow.
-            changed[at] = pa.field(each.path[0], column.type), column
+            changed[at] = pa.field(name, column.type), column
         return with_columns(rows, changed)
 
     def columns(self, seen: pa.RecordBatch) -> pa.RecordBatch:
@@ -144,13 +158,14 @@ def _conformed(field: NestedField, name: str, values: pa.Array) -> pa.Array:
     return conforming.apply(batch).column(0)
 
 
-def _with_child(column: pa.Array, path: tuple[str, ...], values: pa.Array) -> pa.Array:
-    """A column with one field in its structs exchanged."""
-    if not path:
-        return values
+def _assigned(column: pa.Array, wanted: Make | _Tree, seen: pa.RecordBatch) -> pa.Array:
+    """A column with other values, or with other fields in its structs."""
+    if not isinstance(wanted, dict):
+        return wanted(seen)
     kind = column.type
     children = column.flatten()  # what is in a null struct becomes null
-    at = kind.get_field_index(path[0])
-    children[at] = _with_child(children[at], path[1:], values)
+    for name, below in wanted.items():
+        at = kind.get_field_index(name)
+        children[at] = _assigned(children[at], below, seen)
     fields = [kind.field(place).with_nullable(True) for place in range(kind.num_fields)]
     return settled(pa.StructArray.from_arrays(children, fields=fields))

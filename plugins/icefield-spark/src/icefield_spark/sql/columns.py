@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from icefield import Schema, Table
 from icefield.errors import InvalidArgument, UnsupportedFeature
@@ -34,12 +34,25 @@ def fold_of(context: Context) -> Fold:
 
 def column_of(context: Context, schema: Schema, name: str) -> str:
     """The table's own spelling of a column. Raises ``InvalidArgument`` for one that it does not have."""
-    fold = fold_of(context)
-    found = [each.name for each in schema.fields if each.name == name or fold(each.name) == fold(name)]
-    if len(found) != 1:
-        known = ", ".join(field.name for field in schema.fields)
-        raise InvalidArgument(f"the table has no column '{name}'; it has {known}", column=name)
-    return found[0]
+    return columns_of(context, schema, [name])[0]
+
+
+def columns_of(context: Context, schema: Schema, names: Iterable[str]) -> list[str]:
+    """The table's own spellings of columns. Raises ``InvalidArgument`` for one that it does not have."""
+    return spellings([field.name for field in schema.fields], names, fold_of(context))
+
+
+def spellings(known: Sequence[str], names: Iterable[str], fold: Fold) -> list[str]:
+    """For each name the one that is known and the same. Raises ``InvalidArgument`` where not just one is."""
+    alike: dict[str, list[str]] = {}
+    for each in known:
+        alike.setdefault(fold(each), []).append(each)
+    found = []
+    for name in names:
+        if len(same := alike.get(fold(name), [])) != 1:
+            raise InvalidArgument(f"the table has no column '{name}'; it has {', '.join(known)}", column=name)
+        found += same
+    return found
 
 
 def spelling_of(context: Context, schema: Schema, name: str) -> str:
@@ -77,7 +90,7 @@ def check_partition(context: Context, table: Table, names: Iterable[str]) -> Non
     """Raise ``InvalidArgument`` for a name in PARTITION of what rows are not partitioned by, or by a transform of."""
     schema = table.schema()
     identities = {schema.find_column_name(f.source_id) for f in table.spec().fields if str(f.transform) == "identity"}
-    others = {column_of(context, schema, name) for name in names} - identities
+    others = {*columns_of(context, schema, names)} - identities
     if others:
         raise InvalidArgument(
             f"the table is not partitioned by {', '.join(sorted(others))} itself, so that PARTITION cannot name it; "
@@ -118,9 +131,11 @@ def exact_filter(context: Context, schema: Schema, condition: str) -> BooleanExp
     tree = _tree_of(condition)
     if tree is None:
         raise InvalidArgument(f"the condition cannot be understood: {condition:.200}")
-    names = {}
-    for column in tree.find_all(exp.Column):
-        names[column.sql()] = None if len(column.parts) > 1 else column_of(context, schema, column.name)
+    columns = list(tree.find_all(exp.Column))
+    plain_columns = [column for column in columns if len(column.parts) == 1]
+    names: dict[str, str | None] = dict.fromkeys(column.sql() for column in columns)
+    spelt = columns_of(context, schema, [column.name for column in plain_columns])
+    names |= {column.sql(): name for column, name in zip(plain_columns, spelt, strict=True)}
     pushdown = Pushdown(
         schema, lambda column: names.get(column.sql()), setting(context.spark, "spark.sql.session.timeZone")
     )

@@ -14,7 +14,7 @@ from pyspark.sql import types as spark
 
 from icefield_spark.assignment import stored_as
 from icefield_spark.quoting import quoted
-from icefield_spark.sql.columns import check_partition, column_of, equal_to, exact_filter, partition_of
+from icefield_spark.sql.columns import check_partition, column_of, columns_of, equal_to, exact_filter, partition_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import constant_of
 from icefield_spark.sql.parsing import Cursor
@@ -72,11 +72,13 @@ def _with_defaults(context: Context, table: Table, names: Sequence[str], cursor:
     """Take the query, in which constants take the place of DEFAULT in the rows of VALUES."""
     statement, start = cursor.statement, cursor.at
     found: list[tuple[int, str]] = []
+    spelt: dict[str, str] = {}
     if cursor.takes("VALUES"):
         for row in cursor.items():
             for name, item in zip(names, row.enclosed().items() if row.sees("(") else [row], strict=False):
                 if item.sees("DEFAULT") and item.end == item.at + 1:
-                    field = table.schema().find_field((column_of(context, table.schema(), name),))
+                    spelt = spelt or dict(zip(names, columns_of(context, table.schema(), names), strict=True))
+                    field = table.schema().find_field((spelt[name],))
                     found.append((item.at, constant_of(field)))
     pieces, at = [], start
     for place, constant in found:
@@ -98,9 +100,9 @@ def shaped(
     """The rows of a query as those of the table, by the rules of storing: what may lose its meaning is refused."""
     columns = {each.name: each for each in to_spark_schema(table.schema()).fields}
     if by_name:
-        targets = [column_of(context, table.schema(), name) for name in query.columns]
+        targets = columns_of(context, table.schema(), query.columns)
     elif names is not None:
-        targets = [column_of(context, table.schema(), name) for name in names]
+        targets = columns_of(context, table.schema(), names)
     else:
         targets = [name for name in columns if name not in values]
     if len(targets) != len(query.columns):
@@ -108,7 +110,8 @@ def shaped(
             f"the query gives {len(query.columns)} columns ({', '.join(query.columns)}) where the table takes "
             f"{len(targets)} ({', '.join(targets)})"
         )
-    if len({*targets, *values}) < len(targets) + len(values):
+    given = {*targets, *values}
+    if len(given) < len(targets) + len(values):
         raise InvalidArgument(f"a column is given twice: {', '.join([*targets, *values])}")
     frame = query.toDF(*targets)
     if values:
@@ -116,7 +119,7 @@ def shaped(
         # As Spark does: a constant of a partition is cast, whatever rows may hold.
         constants = (f.expr(f"({value})").cast(columns[name].dataType).alias(name) for name, value in values.items())
         frame = frame.select(*every, *constants)
-    chosen = [each for name, each in columns.items() if name in {*targets, *values}]
+    chosen = [each for name, each in columns.items() if name in given]
     return stored_as(context.spark, frame, spark.StructType(chosen))
 
 
