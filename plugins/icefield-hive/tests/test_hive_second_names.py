@@ -65,7 +65,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def below(catalog: Catalog, folder: str) -> dict[str, str]:
-    return dict(catalog.backend.strategy(("one", "new"), folder).tables_in(folder))
+    """Without the tables of other tests, in the database ``default`` of the one metastore."""
+    found = catalog.backend.strategy(("one", "new"), folder).tables_in(folder)
+    return {name: place for name, place in found if not name.startswith("default.")}
 
 
 @pytest.mark.parametrize("name", NAMES)
