@@ -7,6 +7,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from icefield.errors import ValidationFailed
 from naive_filters import naive
 from random_tables import (
     rows_of,
@@ -59,13 +60,22 @@ class RowRules(TableState):
         specs = self.specs_of_rows(branch)
         current, state = self.table.spec(), self.state(branch)
         new = {self.partition_of(row) for row in rows}
-        left = []
+        left, beside = [], False
         for row in state.rows:
             seen = seen_row(row, self.columns)
             same_spec = specs[self.texts([seen])[0]].pop() == current.spec_id
-            gone = bool(rows) if current.is_unpartitioned else same_spec and self.partition_of(seen) in new
+            meant = bool(rows) if current.is_unpartitioned else self.partition_of(seen) in new
+            gone = meant and (same_spec or current.is_unpartitioned)
+            beside |= meant and not gone
             left += [] if gone else [row]
-        self.table.dynamic_partition_overwrite(as_table(rows, self.table.schema()), branch=branch)
+        try:
+            self.table.dynamic_partition_overwrite(as_table(rows, self.table.schema()), branch=branch)
+        except ValidationFailed:
+            asked = {} if branch == "main" else {"ref": branch}
+            held = {task.file.spec_id for task in self.table.scan(**asked).plan_files()}
+            assert held - {current.spec_id}, "refused though no file is of another spec"
+            return
+        assert not beside, "rows of another spec stayed beside the new ones of their partition"
         self.committed(branch, [*left, *kept(self.columns, rows)])
 
     @rule(data=st.data(), update=st.booleans(), insert=st.booleans())
