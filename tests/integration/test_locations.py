@@ -93,7 +93,7 @@ def test_no_table_of_a_hive_metastore_loses_a_file_that_another_operation_had_no
     for seed in range(ON_SERVERS):
         folder = tmp_path / str(seed)
         folder.mkdir()
+        drop_databases(hive)
         with load_catalog("lives", type="hive", uri=hive, warehouse=f"file://{folder}/wh", **WAITS) as catalog:
             lives.append(lived(catalog, FilesOnDisk(folder), seed))
-        drop_databases(hive)
     check_that_much_happened(lives)
