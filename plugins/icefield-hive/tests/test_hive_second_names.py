@@ -88,7 +88,7 @@ def test_records_of_no_other_tables_are_asked_for(
     places = [catalog.create_table(name, SCHEMA).location() for name in ("one.a", "one.b", "two.c", "two.d")]
     by_filter = ["get_table_names_by_filter"] * 3  # there is the database `default`, too
     with calls(monkeypatch) as made:
-        assert below(catalog, f"file://{tmp_path}/lake/t/metadata") == {}
+        assert below(catalog, f"file://{tmp_path}/lake/of_nobody/metadata") == {}
         assert made == ["get_all_databases", *by_filter]
     with calls(monkeypatch) as made:
         assert [*below(catalog, f"{places[2]}/metadata")] == ["two.c"]
