@@ -47,7 +47,7 @@ def did_you_mean(catalog: Catalog, name: tuple[str, ...]) -> str:
 def missing_in(
     catalog: Catalog, failure: PySparkException, namespace: tuple[str, ...], attached: str | None
 ) -> NoSuchTable | None:
-    """The error for a name that Spark has not found and whose namespace the catalog has; None for other failures.
+    """The error for a name that Spark has not found, in a namespace of the catalog; None for other failures.
 
     ``namespace``: that of a name without one. ``attached``: the name that the session has for the catalog.
     """

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-import pyarrow.compute as pc
 from icefield import Schema
 from icefield.errors import UnsupportedFeature
 from icefield.expressions import AlwaysTrue
@@ -76,17 +75,6 @@ def planned(
     if not frames:
         return Planned(spark.createDataFrame([], schema), roads)
     return Planned(reduce(DataFrame.union, frames), roads)
-
-
-def counted(scan: TableScan) -> int | None:
-    """How many rows a whole table has by its metadata; None where files have deletes, or do not say how many."""
-    files = scan.plan_arrow()
-    counts = files.column("record_count")
-    if pc.any(pc.greater(pc.list_value_length(files.column("delete_files")), 0)).as_py():
-        return None
-    if pc.any(pc.less(counts, 0)).as_py():
-        return None
-    return int(pc.sum(counts).as_py() or 0)
 
 
 def count_rows(spark: SparkSession, scan: TableScan) -> int:

@@ -547,7 +547,7 @@ class IcefieldStrategy extends SparkStrategy {
     else if (plan instanceof OverwritePartitionsDynamic) planned(plan, "table", IcefieldWrite.class, made);
     else if (plan instanceof WriteToDataSourceV2) epoch((WriteToDataSourceV2) plan, made);
     else {
-      SparkPlan scan = plan instanceof Aggregate ? InPlace.counted(plan) : InPlace.planned(plan);
+      SparkPlan scan = plan instanceof Aggregate ? InPlace.counted((Aggregate) plan) : InPlace.planned(plan);
       if (scan != null) made.add(scan);
     }
     return Sequences.of(made);

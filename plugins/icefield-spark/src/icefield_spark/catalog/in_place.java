@@ -23,27 +23,29 @@ class InPlace {
       if (at instanceof Filter && isDynamic(((Filter) at).condition())) return null;
       at = child(at);
     }
-    if (!(at instanceof DataSourceV2ScanRelation)) return null;
-    Object scan = ((DataSourceV2ScanRelation) at).scan();
-    if (!(scan instanceof IcefieldScan)) return null;
-    LogicalPlan frame = ((IcefieldScan) scan).frame();
+    IcefieldScan scan = scan(at);
+    LogicalPlan frame = scan == null ? null : scan.frame();
     if (frame == null) return null;
-    LogicalPlan named = renamed(named(frame, ((IcefieldScan) scan).description()), at.output());
+    LogicalPlan named = renamed(named(frame, scan.description()), at.output());
     return physical(over(plan, named));
   }
 
   /** The one row of a query that counts the rows of a table, where metadata says how many there are; else null. */
-  static SparkPlan counted(LogicalPlan plan) {
-    if (!(plan instanceof Aggregate) || !((Aggregate) plan).groupingExpressions().isEmpty()) return null;
-    scala.collection.Seq columns = ((Aggregate) plan).aggregateExpressions();
+  static SparkPlan counted(Aggregate plan) {
+    if (!plan.groupingExpressions().isEmpty()) return null;
+    scala.collection.Seq columns = plan.aggregateExpressions();
     for (int at = 0; at < columns.size(); at++) if (!isCount(columns.apply(at))) return null;
     LogicalPlan at = child(plan);
     while (at instanceof Project) at = child(at);
-    if (!(at instanceof DataSourceV2ScanRelation)) return null;
-    Object scan = ((DataSourceV2ScanRelation) at).scan();
-    if (!(scan instanceof IcefieldScan)) return null;
-    LogicalPlan frame = ((IcefieldScan) scan).counted(columns.size());
+    IcefieldScan scan = scan(at);
+    LogicalPlan frame = scan == null ? null : scan.counted(columns.size());
     return frame == null ? null : physical(renamed(frame, plan.output()));
+  }
+
+  /** The scan of a table of ours that a node is; null for every other node. */
+  private static IcefieldScan scan(LogicalPlan plan) {
+    Object scan = plan instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) plan).scan() : null;
+    return scan instanceof IcefieldScan ? (IcefieldScan) scan : null;
   }
 
   /** Whether a column of an aggregation is the number of all rows: count(*) or count(1), and not of distinct values. */

@@ -18,7 +18,7 @@ from pyspark.sql import types as spark_types
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.predicates import Described, Filters
 from icefield_spark.catalog.streams import Stream
-from icefield_spark.planned import Only, Planned, counted, planned
+from icefield_spark.planned import Only, Planned, planned
 from icefield_spark.running import run_sql
 from icefield_spark.sql.transform_filters import keeps
 from icefield_spark.wap import branch_read
@@ -93,7 +93,8 @@ class Scan(Remote):
         self._version = version
         self._columns = columns
         self._options = options
-        self._filters = Filters(version.scan(table).schema)
+        self._whole = version.scan(table)
+        self._filters = Filters(self._whole.schema)
         self.row_filter = self._filters.keeping(predicates)
         self._buckets = self._filters.buckets(predicates)
         self._run_time: list[BooleanExpression] = []
@@ -108,7 +109,6 @@ class Scan(Remote):
         key = [self._table.metadata_location, str(self._version), self._columns.json(), *filters]
         shown = frozenset(self._columns.names)
         sources = {field.source_id for field in self._table.spec().fields}
-        schema = self._version.scan(self._table).schema
         return reply(
             {
                 "description": text,
@@ -116,7 +116,9 @@ class Scan(Remote):
                 "rows": sum(each.rows for each in chosen),
                 "bytes": sum(each.size for each in chosen),
                 "runtime_columns": [
-                    field.name for field in schema.fields if field.field_id in sources and field.name in shown
+                    field.name
+                    for field in self._whole.schema.fields
+                    if field.field_id in sources and field.name in shown
                 ],
             }
         )
@@ -143,10 +145,10 @@ class Scan(Remote):
         """A frame of one row, with the number of all rows in each column, where metadata says it; else nothing."""
         if self._run_time or self._buckets or self.row_filter != AlwaysTrue():
             return None
-        count = counted(self._version.scan(self._table))
-        if count is None:
+        chosen = self._plan().roads.chosen
+        if any(each.deletes or each.rows < 0 for each in chosen):
             return None
-        row = ", ".join([f"{count}L"] * int(columns))
+        row = ", ".join([f"{sum(each.rows for each in chosen)}L"] * int(columns))
         return run_sql(self._spark, f"SELECT * FROM VALUES ({row})")._jdf
 
     def on_rows(self, _: None) -> Any:
@@ -159,17 +161,15 @@ class Scan(Remote):
 
     def _keeps(self) -> Only | None:
         """Whether a file may have rows in the buckets that are asked for; None where it is not asked."""
-        return (
-            keeps(self._version.scan(self._table).schema, self._table.specs(), self._buckets) if self._buckets else None
-        )
+        return keeps(self._whole.schema, self._table.specs(), self._buckets) if self._buckets else None
 
     def _scan(self) -> TableScan:
-        scan = self._version.scan(self._table).filter(conjunction([self.row_filter, *self._run_time]))
+        scan = self._whole.filter(conjunction([self.row_filter, *self._run_time]))
         return scan.select(*self._names())
 
     def _names(self) -> list[str]:
         # A scan reads at least one column; for a count Spark asks for none.
-        return self._columns.names or [self._version.scan(self._table).schema.fields[0].name]
+        return self._columns.names or [self._whole.schema.fields[0].name]
 
     def _plan(self) -> Planned:
         if self._planned is None:

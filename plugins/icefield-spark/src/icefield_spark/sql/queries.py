@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from icefield_spark.planned import counted
 from icefield_spark.quoting import constant, quoted, spelt
 from icefield_spark.running import run_sql
 from icefield_spark.sql.argument_types import ArgumentTypes
@@ -153,9 +152,10 @@ class Queries:
         source = None if table is None else self._source(table, clauses)
         if table is None or source is None or source.about is not None:
             return None
-        rows = counted(source.scan())
-        if rows is None:
+        files = source.scan().plan_arrow()
+        if any(files.column("delete_files").combine_chunks().value_lengths().to_pylist()):
             return None
+        rows = sum(files.column("record_count").to_pylist())
         name = tree.expressions[0].alias or "count(1)"
         return run_sql(self.spark, f"SELECT * FROM VALUES ({rows}L) AS counted({quoted(name)})")
 
