@@ -51,6 +51,10 @@ _NUMBERS: Final = ("id", "k", "f", "n", "home.zip")
 _COMPARED: Final = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 
 
+Clause = tuple[str, dict[str, str] | None]
+"""A condition of MERGE, and the values that rows get by it; None where they are deleted."""
+
+
 class RandomSql:
     """Statements that a seed decides."""
 
@@ -108,7 +112,7 @@ class RandomSql:
         return found
 
     def _from(self, tables: tuple[str, str], name: str) -> str:
-        """A table with what it is called, in the plain, behind a query or in a common expression."""
+        """A table, or some of its rows, under a name."""
         table = self.random.choice(tables)
         if self.random.random() < 0.3:
             return f"(SELECT * FROM {table} WHERE {self.condition()}) AS {name}"
@@ -217,9 +221,9 @@ class RandomSql:
         statement += _written("NOT MATCHED BY SOURCE", mine)
         return statement, " UNION ALL ".join(parts)
 
-    def _clauses(self, aliases: Sequence[str]) -> list[tuple[str, dict[str, str] | None]]:
+    def _clauses(self, aliases: Sequence[str]) -> list[Clause]:
         """Conditions and the values that rows get; None where they are deleted."""
-        found: list[tuple[str, dict[str, str] | None]] = []
+        found: list[Clause] = []
         for _ in range(self.random.randint(0, 2)):
             where = self.condition(self.random.choice(aliases), 1)
             found.append((where, None if self.random.random() < 0.4 else self._values(self.random.choice(aliases))))
@@ -243,7 +247,7 @@ _VALUES: Final[dict[str, Sequence[str]]] = {
 """Values that changes give to columns; the id, which says what a row is, stays."""
 
 
-def _written(of: str, clauses: Sequence[tuple[str, dict[str, str] | None]]) -> str:
+def _written(of: str, clauses: Sequence[Clause]) -> str:
     """Clauses as MERGE has them."""
     found = ""
     for where, values in clauses:
@@ -260,7 +264,7 @@ def _columns_of(alias: str, values: dict[str, str]) -> str:
     )
 
 
-def _by_clause(clauses: Sequence[tuple[str, dict[str, str] | None]]) -> str:
+def _by_clause(clauses: Sequence[Clause]) -> str:
     """All columns of a target row, changed by the first clause whose condition holds."""
     values = {}
     for name in COLUMNS:
@@ -273,7 +277,7 @@ def _by_clause(clauses: Sequence[tuple[str, dict[str, str] | None]]) -> str:
     return _columns_of("t.", values)
 
 
-def _kept(clauses: Sequence[tuple[str, dict[str, str] | None]]) -> str:
+def _kept(clauses: Sequence[Clause]) -> str:
     """The condition of the target rows that are not deleted."""
     cases = " ".join(f"WHEN {where} THEN {'false' if values is None else 'true'}" for where, values in clauses)
     return f"CASE {cases} ELSE true END" if cases else "true"

@@ -32,7 +32,7 @@ def prod(spark: Any, orders: icefield.Catalog) -> Iterator[Any]:
 
 @pytest.fixture
 def listings(orders: icefield.Catalog, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The namespaces whose tables were listed."""
+    """The namespaces of the tables that were listed."""
     asked: list[tuple[str, ...]] = []
     kind = type(orders.backend)
     real = kind.list_tables

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -16,20 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from icefield.expressions import bind, row_matches
 from icefield.toolkit import parse_transform
-from icefield_spark import attach
 from icefield_spark.catalog.predicates import Filters
 
 NAMES = ["bucket", "days", "hours", "iceberg_version", "months", "truncate", "years"]
 SPELT = {"i": "integer", "n": "long", "s": "string"}
 _EPOCH = dt.datetime(1970, 1, 1)
-
-
-@pytest.fixture
-def prod(spark: Any, catalog: icefield.Catalog) -> Iterator[Any]:
-    """The session, in which the test's catalog is ``prod``."""
-    attach(spark, catalog, name="prod")
-    yield spark
-    spark.sql("USE spark_catalog.default")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from icefield_spark import attach
 from pyspark.errors import PySparkException
 from random_sql import ROWS, RandomSql
+from session_settings import settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -26,18 +26,6 @@ SETTINGS: list[dict[str, str]] = [
     {"spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1"},
     {"spark.sql.session.timeZone": "Asia/Kathmandu"},
 ]
-
-
-@contextmanager
-def settings(spark: Any, given: dict[str, str]) -> Iterator[None]:
-    before = {name: spark.conf.get(name) for name in given}
-    for name, value in given.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
 
 
 def rows(spark: Any, query: str) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import icefield
@@ -12,20 +10,11 @@ from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield_spark.assignment import fits_strictly
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
+from session_settings import settings
 
 pytestmark = pytest.mark.spark
 
 POLICY = "spark.sql.storeAssignmentPolicy"
-
-
-@contextmanager
-def setting(spark: Any, name: str, value: str) -> Iterator[None]:
-    before = spark.conf.get(name)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        spark.conf.set(name, before)
 
 
 @pytest.fixture
@@ -73,16 +62,16 @@ def test_partition_names_only_what_rows_are_partitioned_by(ice: Any, table: icef
 @pytest.mark.slow
 def test_values_are_stored_as_the_policy_says(spark: Any, ice: Any, table: icefield.Table) -> None:
     before = table.current_snapshot()
-    with setting(spark, POLICY, "STRICT"):
+    with settings(spark, {POLICY: "STRICT"}):
         for refused in ("1D, 'a', 1D", "1, 'a', 1.5", "'1', 'a', 1D"):
             with pytest.raises((InvalidArgument, PySparkException)):
                 ice.sql(f"INSERT INTO db.t SELECT {refused}")
-    with setting(spark, POLICY, "LEGACY"), pytest.raises(UnsupportedFeature, match="LEGACY"):
+    with settings(spark, {POLICY: "LEGACY"}), pytest.raises(UnsupportedFeature, match="LEGACY"):
         ice.sql("INSERT INTO db.t SELECT 1, 'a', 'x'")
     with pytest.raises(PySparkException, match="OVERFLOW"):
         ice.sql("INSERT INTO db.t SELECT 9e30D, 'a', 1")
     assert table.refresh().current_snapshot() == before
-    with setting(spark, POLICY, "STRICT"):
+    with settings(spark, {POLICY: "STRICT"}):
         ice.sql("INSERT INTO db.t SELECT 7, DATE '2024-01-01', FLOAT(1.5)")
     ice.sql("INSERT INTO db.t SELECT 8.4D, 9, 1.5")
     found = ice.sql("SELECT * FROM db.t WHERE id > 6 ORDER BY id").collect()
@@ -120,7 +109,7 @@ def test_names_are_compared_as_the_session_does(spark: Any, ice: Any, table: ice
     ice.sql("INSERT INTO db.t (ID, Part) VALUES (30, 'a')")
     ice.sql("UPDATE db.t SET PART = 'c' WHERE Id = 30")
     ice.sql("ALTER TABLE db.t RENAME COLUMN V TO w")
-    with setting(spark, "spark.sql.caseSensitive", "true"):
+    with settings(spark, {"spark.sql.caseSensitive": "true"}):
         for refused in (
             "INSERT INTO db.t (ID) VALUES (1)",
             "INSERT INTO db.t BY NAME SELECT 1 AS ID",

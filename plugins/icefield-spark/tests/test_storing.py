@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,19 +11,7 @@ import pytest
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
-
-
-@contextmanager
-def setting(spark: Any, name: str, value: str) -> Iterator[None]:
-    before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, before)
+from session_settings import settings
 
 
 @pytest.fixture
@@ -52,11 +38,11 @@ def test_values_are_stored_by_a_frame_as_the_policy_says(spark: Any, ice: Any, t
     (row,) = table.refresh().scan().to_arrow().to_pylist()
     assert (row["i"], str(row["d"]), row["t"], str(row["day"])) == (7, "1.24", "12", "2020-01-02")
     assert row["s"] == {"x": 2.0, "y": [1]}
-    with setting(spark, "spark.sql.storeAssignmentPolicy", "STRICT"):
+    with settings(spark, {"spark.sql.storeAssignmentPolicy": "STRICT"}):
         with pytest.raises(InvalidArgument, match=r"column 'I' is int, and bigint does not fit"):
             ice.append(wide, "db.t")
         ice.append(spark.sql("SELECT CAST(1 AS SMALLINT) AS i, 3 AS t"), "db.t")
-    with setting(spark, "spark.sql.storeAssignmentPolicy", "LEGACY"):
+    with settings(spark, {"spark.sql.storeAssignmentPolicy": "LEGACY"}):
         with pytest.raises(UnsupportedFeature, match="LEGACY"):
             ice.overwrite(wide, "db.t")
         ice.append(spark.sql("SELECT 2 AS i"), "db.t")  # there is nothing to cast
@@ -119,7 +105,7 @@ def test_a_session_reads_and_writes_its_branch_of_tables_for_audits(
         assert ice.count(name) == len(found)
         return found
 
-    with setting(spark, "spark.wap.branch", "audit"):
+    with settings(spark, {"spark.wap.branch": "audit"}):
         assert seen() == [1]  # the branch is not there yet
         ice.append(spark.sql("SELECT 2 AS i"), "db.t")
         ice.sql("INSERT INTO db.t (i) VALUES (3), (4)")
@@ -129,7 +115,7 @@ def test_a_session_reads_and_writes_its_branch_of_tables_for_audits(
         assert ice.sql("SELECT i FROM db.t VERSION AS OF 'main'").collect() == [(1,)]
         ice.append(spark.sql("SELECT 6 AS i"), "db.plain")
         assert plain.refresh().refs().keys() == {"main"}
-        with setting(spark, "spark.wap.id", "load-1"), pytest.raises(InvalidArgument, match="both set"):
+        with settings(spark, {"spark.wap.id": "load-1"}), pytest.raises(InvalidArgument, match="both set"):
             ice.append(spark.sql("SELECT 2 AS i"), "db.t")
     assert seen() == [1]
     ice.sql("CALL system.fast_forward('db.t', 'main', 'audit')")
@@ -139,7 +125,7 @@ def test_a_session_reads_and_writes_its_branch_of_tables_for_audits(
 @pytest.mark.spark
 def test_a_frame_is_staged_for_a_later_word(spark: Any, ice: Any, table: icefield.Table) -> None:
     ice.sql("ALTER TABLE db.t SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
-    with setting(spark, "spark.wap.id", "trial"):
+    with settings(spark, {"spark.wap.id": "trial"}):
         ice.append(spark.sql("SELECT 2 AS i"), "db.t")
     assert ice.count("db.t") == 0
     ice.sql("CALL system.publish_changes('db.t', 'trial')")

@@ -1,0 +1,23 @@
+"""Settings of a Spark session for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def settings(spark: Any, given: Mapping[str, str]) -> Iterator[None]:
+    """Give a session settings within the block. Those that it had are its own again afterwards."""
+    before = {name: spark.conf.get(name, None) for name in given}
+    for name, value in given.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
