@@ -69,7 +69,7 @@ def calls() -> Iterator[tuple[str, str, str]]:
 
 
 def taken_by(transform: str) -> list[str]:
-    """The columns whose type a transform takes."""
+    """The columns of the types that a transform takes."""
     return [name for name, (kind, _) in COLUMNS.items() if parse_transform(transform).can_transform(kind)]
 
 

@@ -54,7 +54,7 @@ class ArrayDraft(JsonArray[T]):
         self._end = self._size()
 
     def drop(self, identities: Iterable[Any]) -> None:
-        """Remove all elements that have one of these ids, each of which is there."""
+        """Remove all elements with one of these ids. Every id must be there."""
         if self._twins is None:
             self._twins = self._find_twins()
         for identity in identities:
@@ -62,7 +62,7 @@ class ArrayDraft(JsonArray[T]):
                 self._drop_at(position)
 
     def drop_through(self, identities: Iterable[Any]) -> None:
-        """Remove the elements up to the last one that has one of these ids, each of which is there."""
+        """Remove the elements up to the last one with one of these ids. Every id must be there."""
         end = max(self._known_positions()[identity] for identity in identities) + 1
         for position in range(self._start, end):
             if position not in self._gone:

@@ -94,7 +94,7 @@ def following(base: TableMetadata, moved: Mapping[str, int | None]) -> tuple[Tab
 
 
 def _of_lines(base: TableMetadata, targets: Set[int]) -> dict[int, dict[str, str]]:
-    """What branches whose lines go through a snapshot remember of it and of those before it, by kind."""
+    """For each target the memory, by kind, of the branches through it: of that snapshot and of those before it."""
     heads = {
         name: ref.snapshot_id
         for name, ref in base.refs.items()

@@ -116,7 +116,7 @@ class FileIO:
         return bool(self._roots)
 
     def limit_to(self, roots: Sequence[str]) -> None:
-        """Open only what is below some locations, mapped, from now on. Copies that were made before stay as they are.
+        """Open only files below some locations, mapped, from now on. Copies that were made before stay as they are.
 
         Raises ``InvalidArgument`` for a location that cannot be an item of ``location.allowed-roots``.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -79,21 +79,11 @@ class Drafts:
 
     def dropped(self, array: JsonArray[T], identities: Iterable[Any]) -> JsonArray[T]:
         """An array without the elements that have one of these ids; the very array where none has."""
-        gone = set(filter(array.has, identities))
-        if not gone:
-            return array
-        draft = _draft(array)
-        draft.drop(gone)
-        return draft
+        return _without(array, identities, ArrayDraft.drop)
 
     def dropped_through(self, array: JsonArray[T], identities: Iterable[Any]) -> JsonArray[T]:
         """An array of the elements behind the last one with one of these ids; the very array where none has."""
-        gone = set(filter(array.has, identities))
-        if not gone:
-            return array
-        draft = _draft(array)
-        draft.drop_through(gone)
-        return draft
+        return _without(array, identities, ArrayDraft.drop_through)
 
     def updated(self, name: str, mapping: Mapping[str, T], entries: Mapping[str, T]) -> Mapping[str, T]:
         """The mapping of that name with more entries, or others."""
@@ -116,6 +106,17 @@ class Drafts:
 
 def _draft(array: JsonArray[T]) -> ArrayDraft[T]:
     return array if isinstance(array, ArrayDraft) else ArrayDraft(array)
+
+
+def _without(
+    array: JsonArray[T], identities: Iterable[Any], drop: Callable[[ArrayDraft[T], Iterable[Any]], None]
+) -> JsonArray[T]:
+    gone = set(filter(array.has, identities))
+    if not gone:
+        return array
+    draft = _draft(array)
+    drop(draft, gone)
+    return draft
 
 
 @dataclass(slots=True)

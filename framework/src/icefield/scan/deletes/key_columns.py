@@ -67,7 +67,7 @@ def _below(
     places = [place for place, field in enumerate(fields) if not ids.isdisjoint(ids_in(field))]
     children = [struct.field(place) for place in places]
     if struct.null_count:
-        # All children at once: whatever is computed of a struct takes time for each of its fields.
+        # All children at once: each operation on a struct takes time for every field of it.
         names = list(map(str, places))
         children = pa.StructArray.from_arrays(children, names, mask=struct.is_null()).flatten()
     yield from _found([fields[place] for place in places], children, ids)
