@@ -296,6 +296,43 @@ def test_a_folder_of_data_that_is_another_tables_is_not_the_tables_own(catalog):
     assert ids(catalog, "db.v") == [1]
 
 
+@pytest.mark.parametrize("shared_by_the_table", ["before", "after"])
+def test_added_files_of_a_folder_that_is_another_tables_at_another_time_stay(catalog, tmp_path, shared_by_the_table):
+    shared = {"write.data.path": f"file://{tmp_path}/shared"}
+    victim = catalog.create_table("db.v", SCHEMA, properties=shared)
+    victim.append(rows(1))
+    ways = [shared, {"write.data.path": f"file://{tmp_path}/own"}]
+    first, second = ways if shared_by_the_table == "before" else reversed(ways)
+    table = catalog.create_table("db.t", SCHEMA, properties=first)
+    if shared_by_the_table == "before":
+        table.set_properties(second)
+    table.add_files(victim.inspect.files()["file_path"].to_pylist())
+    if shared_by_the_table == "after":
+        table.set_properties(second)
+    table.delete("id > 0")
+    done = table.maintenance.expire_snapshots(LATER, retain_last=1)
+    assert (done.data_files, done.kept_files) == (0, 1)
+    assert ids(catalog, "db.v") == [1]
+
+
+def test_files_in_a_shared_folder_expire_where_their_locations_name_their_table(catalog, tmp_path):
+    shared = {"write.data.path": f"file://{tmp_path}/shared", "write.object-storage.enabled": "true"}
+    table, other = (catalog.create_table(name, SCHEMA, properties=shared) for name in ("db.t", "db.u"))
+    for each in (table, other):
+        each.append(rows(1))
+        each.overwrite(rows(2))
+    done = table.maintenance.expire_snapshots(LATER, retain_last=1)
+    assert (done.data_files, done.kept_files) == (1, 0)
+    assert ids(catalog, "db.u") == [2]
+    elsewhere = load_catalog("e", type="sql", uri=f"sqlite:///{tmp_path}/e.db", warehouse=f"file://{tmp_path}/e")
+    elsewhere.create_namespace("db")
+    namesake = elsewhere.create_table("db.t", SCHEMA, properties=shared)
+    namesake.append(rows(1))
+    namesake.overwrite(rows(2))
+    done = namesake.maintenance.expire_snapshots(LATER, retain_last=1)
+    assert (done.data_files, done.kept_files) == (0, 1)
+
+
 def test_files_of_a_table_that_moved_still_expire(catalog, tmp_path):
     table = catalog.create_table("db.t", SCHEMA)
     table.append(rows(1))

@@ -38,7 +38,9 @@ class TableFiles:
     """Files by location, however that is written: those that one table owns.
 
     Its folders are its location and its folders of data and metadata, as they are and as its earlier versions state
-    them. A folder outside of its location counts only if no metadata file of another table is in it or around it.
+    them. A folder outside of its location counts only if no metadata file of another table is in it or around it. Where
+    a note says that another table has files there too, those are its own whose location names it, as that of every
+    file in the object storage layout does.
     """
 
     def __init__(self, io: FileIO, metadata: TableMetadata) -> None:
@@ -46,8 +48,9 @@ class TableFiles:
         self._everything = not owned_only(io)
         self._places = Places(io, "", follows_links=True)
         self._location = self._folder(metadata.location)
-        self._context = frozenset(self._location.rstrip("/").split("/")[-2:])
+        self._context = self._location.rstrip("/").split("/")[-2:]
         self._roots: dict[str, str | None] = {}  # as the table writes each; None for one that is not its own
+        self._shared = set[str]()  # those in which other tables have files, too
         self._former: Iterator[TableMetadata] | None = None
         self._verdicts: dict[str, bool] = {}
         self._looked_at: dict[str, bool] = {}
@@ -80,14 +83,17 @@ class TableFiles:
             if not self._look_further_back():
                 return False
         top = place = f"{self._roots[root]}/"
+        parts = folder[len(root) :].split("/")[:-1]
+        if root in self._shared and not self._names_the_table(parts):
+            return False
         hashed = False
-        for part in folder[len(root) :].split("/")[:-1]:
+        for part in parts:
             place += f"{part}/"
             is_layout = _OF_LAYOUT.fullmatch(part) is not None
             hashed |= is_layout
             if is_layout or (hashed and part in self._context):
                 continue
-            if self._has_another(place) or tables_noted(self._io, None, place.rstrip("/"), self._metadata.table_uuid):
+            if self._has_another(place) or self._noted(place):
                 return False
             if root != self._location and self._has_another(top):  # a table in the folder of data or of metadata
                 return False
@@ -131,12 +137,28 @@ class TableFiles:
             folder = self._folder(each)
             if folder not in self._roots:
                 self._roots[folder] = each.rstrip("/") if self._is_own(folder, each) else None
+                others = [] if folder.startswith(self._location) else self._noted_around(each)
+                if others:
+                    self._shared.add(folder)
+                if any(other.split("/")[-3:-1] == self._context for other in others):  # the same names elsewhere
+                    self._roots[folder] = None
 
     def _is_own(self, folder: str, stated: str) -> bool:
         """Whether a stated folder is the table's: below its location, or else with no sign of another table."""
         if folder.startswith(self._location):
             return True
         return not any(self._has_another(f"{place.rstrip('/')}/") for place in (stated, *folders_around(stated)))
+
+    def _names_the_table(self, parts: Sequence[str]) -> bool:
+        """Whether folders below a folder of data are those of the object storage layout, with the table's context."""
+        start = next((at for at, part in enumerate(parts) if _OF_LAYOUT.fullmatch(part) is None), 0)
+        return start > 0 and parts[start : start + 2] == self._context
+
+    def _noted_around(self, place: str) -> list[str]:
+        return [other for each in _with_parents(place) for other in self._noted(each)]
+
+    def _noted(self, place: str) -> list[str]:
+        return tables_noted(self._io, None, place.rstrip("/"), self._metadata.table_uuid)
 
     def _has_another(self, place: str) -> bool:
         """Whether a metadata file of another table is at a location; True where that cannot be found out."""
@@ -153,6 +175,14 @@ class TableFiles:
 
     def _folder(self, location: str) -> str:
         return self._places.place(location.rstrip("/") + "/x")[:-1]
+
+
+def _with_parents(location: str) -> Iterator[str]:
+    """A folder and those that it is in, the nearest first, without the store's root."""
+    scheme, separator, path = location.rstrip("/").rpartition("://")
+    while path.strip("/"):
+        yield f"{scheme}{separator}{path}"
+        path = path.rpartition("/")[0]
 
 
 def folders_in(locations: pa.StringArray) -> pa.StringArray:
