@@ -45,7 +45,7 @@ def parse_own_statements(spark: SparkSession) -> None:
             return
         parsers = _compiled(spark).loadClass("icefield.spark.Parsers").newInstance()
         ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
-        parsers.answeredBy(OwnStatements(spark.sparkContext))
+        parsers.answeredBy(OwnStatements(spark.sparkContext), spark.sparkContext._jsc.sc())
         extensions.injectParser(parsers)
     except (Py4JError, TypeError):  # a method or class of Spark's that is not there
         _log.warning("spark.sql of Spark %s takes no statements of Iceberg's own: use ice.sql", spark.version)
@@ -66,7 +66,8 @@ def _delegated(method: Any) -> str:
     parameters = ", ".join(f"{kind} a{at}" for at, kind in enumerate(types))
     call = f"return parser.{name}({', '.join(f'a{at}' for at in range(len(types)))});"
     if name.startswith("parsePlan"):
-        call = f"try {{ {call} }} catch (ParseException refused) {{ a0 = rewritten(a0, refused); {call} }}"
+        again = f"a0 = parsers.rewritten(session, a0, refused); {call}"
+        call = f"try {{ {call} }} catch (ParseException refused) {{ {again} }}"
     throws = f" throws {errors}" if errors else ""
     return f"  public {method.getReturnType().getCanonicalName()} {name}({parameters}){throws} {{ {call} }}"
 
