@@ -58,6 +58,7 @@ def main(folder: Path) -> None:
         attach(spark, catalog, name="prod")
         spark.sql("CREATE TABLE IF NOT EXISTS prod.db.t (id BIGINT)")
         spark.sql("INSERT INTO prod.db.t VALUES (1)")
+        spark.sql(f"ALTER TABLE prod.db.t CREATE TAG t{number}")
         rows = spark.sql("SELECT prod.system.bucket(4, id) FROM prod.db.t DISTRIBUTE BY id").count()
         assert spark.newSession().table("prod.db.t").count() == rows == number + 1
         spark.stop()

@@ -21,6 +21,7 @@ from pyspark.sql import types as spark_types
 from icefield_spark.assignment import stored_in
 from icefield_spark.batches import session_here
 from icefield_spark.catalog.configuration import MARK, PREFIX, configured, translated
+from icefield_spark.catalog.own_statements import parse_own_statements
 from icefield_spark.catalog.provider import provide, withdraw
 from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.merge_builder import Merge, assigned
@@ -80,6 +81,7 @@ def install(spark: SparkSession) -> dict[str, IcefieldSession]:
     Raises ``InvalidArgument`` where no setting names one, or for properties that cannot be used, and
     ``UnsupportedFeature`` as ``attach`` does.
     """
+    parse_own_statements(spark)  # before the settings are read, from when on the session has its parser
     found = configured(spark)
     if not found:
         raise InvalidArgument(f"no setting {PREFIX}<name> of the session is '{MARK}': there is no catalog to attach")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from icefield.errors import InvalidArgument
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, reply
-from icefield_spark.catalog.scans import Version
+from icefield_spark.catalog.scans import CURRENT, Version
+from icefield_spark.sql.changelog import changes_of
 from icefield_spark.sql.frames import frame_about
 from icefield_spark.sql.sources import Source
+
+CHANGES: Final = "changes"
+"""The name of the table of the rows of a table that changed."""
 
 
 class TableAbout(Remote):
@@ -64,6 +68,30 @@ class TableAbout(Remote):
         raise InvalidArgument(f"{self._name} is a table about a table: it cannot be written")
 
     on_delete = on_can_overwrite = on_operation = on_write
+
+
+class TableChanges(TableAbout):
+    """The rows of a table that changed, from its first snapshot on unless the options of a read say otherwise."""
+
+    def __init__(self, spark: SparkSession, catalog_name: str, source: Source) -> None:
+        self._spark = spark
+        self._source = source
+        self._name = ".".join((catalog_name, *source.name))
+        self._require_no_version(Version(source.snapshot_id, source.ref))
+        self._frame = changes_of(spark, source.table, {})
+
+    def _require_no_version(self, version: Version) -> None:
+        if version != CURRENT:
+            raise InvalidArgument(f"{self._name} has no versions: read it with start-snapshot-id and end-snapshot-id")
+
+    def on_scan(self, asked: str) -> ScanAbout:
+        """Read the changes between the snapshots or times that the options name."""
+        given = json.loads(asked)
+        self._require_no_version(CURRENT.with_options(given["options"], self._source.table))
+        options = {name.lower(): value for name, value in given["options"].items()}
+        frame = changes_of(self._spark, self._source.table, options) if options else self._frame
+        key = [self._name, str(self._source.table.metadata_location), str(sorted(options.items()))]
+        return ScanAbout(frame, spark_types.StructType.fromJson(given["columns"]), key)
 
 
 class ScanAbout(Remote):

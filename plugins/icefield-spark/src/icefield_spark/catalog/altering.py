@@ -10,6 +10,7 @@ from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
+from icefield_spark.sql.alter import CLAUSE, alter_by_own_clause
 from icefield_spark.sql.defaults import value_of
 from icefield_spark.types import from_spark_schema, to_spark_type
 
@@ -18,6 +19,11 @@ Change = Mapping[str, Any]
 
 def alter(spark: SparkSession, table: Table, changes: Sequence[Change]) -> None:
     """Make the changes, all in one commit. Raises ``UnsupportedFeature`` for a kind of change that it does not know."""
+    own = [
+        bytes.fromhex(each["value"]).decode() for each in changes if each.get("property") == CLAUSE and "value" in each
+    ]
+    if own:
+        return alter_by_own_clause(spark, table, own[0])
     for change in changes:
         if (kind := change["kind"]) not in _COLUMN_CHANGES and kind not in _PROPERTY_CHANGES:
             raise UnsupportedFeature(f"ALTER TABLE with {kind} is not there for Spark's own SQL: use ice.sql")

@@ -229,8 +229,15 @@ class IcefieldTable implements Table, SupportsRead, SupportsWrite, SupportsMetad
     made.add(TableCapability.BATCH_WRITE);
     made.add(TableCapability.STREAMING_WRITE);
     if (!Python.at(described, "writable").asBoolean()) made = EnumSet.of(TableCapability.BATCH_READ);
+    if (Python.at(described, "writable").asBoolean()) evolving(made);
     if (Python.at(described, "streams").asBoolean()) made.add(TableCapability.MICRO_BATCH_READ);
     return made;
+  }
+
+  /** Spark 3.5 and 4.0 do not know it, and change no table within a statement. */
+  private static void evolving(EnumSet made) {
+    TableCapability[] known = TableCapability.values();
+    for (int at = 0; at < known.length; at++) if (known[at].name().equals("AUTOMATIC_SCHEMA_EVOLUTION")) made.add(known[at]);
   }
 
   public MetadataColumn[] metadataColumns() {
@@ -694,8 +701,13 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces,
 
   public Table createTable(Identifier identifier, StructType schema, Transform[] partitions, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
+    return created(identifier, creation(identifier, schema, partitions, properties));
+  }
+
+  Table created(Identifier identifier, ObjectNode asked)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
     try {
-      return new IcefieldTable(Python.ask(python, "create", creation(identifier, schema, partitions, properties).toString()));
+      return new IcefieldTable(Python.ask(python, "create", asked.toString()));
     } catch (Failure failure) {
       if (failure.kind.equals("TableExists")) throw new TableAlreadyExistsException(identifier);
       if (failure.kind.equals("NoSuchNamespace")) throw new NoSuchNamespaceException(identifier.namespace());
@@ -704,7 +716,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces,
   }
 
   /** The columns come as a struct: Spark makes one of them, in which their default values are. */
-  private static ObjectNode creation(Identifier identifier, StructType schema, Transform[] partitions, Map properties) {
+  static ObjectNode creation(Identifier identifier, StructType schema, Transform[] partitions, Map properties) {
     ObjectNode asked = Python.object();
     asked.set("name", Python.path(identifier));
     asked.set("schema", Python.read(schema.json()));

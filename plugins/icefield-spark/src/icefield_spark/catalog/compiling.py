@@ -26,12 +26,18 @@ CATALOG = "icefield.spark.IcefieldCatalog"
 MORE = ("icefield.spark.IcefieldRelations", "icefield.spark.IcefieldProcedures")
 """Classes of catalogs that can do more, the most able one first. A Spark has those that its interfaces allow."""
 
+CLASSES = (CATALOG, *MORE)
+"""All classes of catalogs."""
+
 HOLDER = "icefield.spark.Python"
 """The class that holds what answers for catalogs."""
 
 # Spark finds a format by this name of a class where no jar has one that calls itself "iceberg", as Java's runtime does.
 _FORMAT = "package iceberg; public class DefaultSource extends icefield.spark.NamedTables {}"
 _NEEDS = "// needs "
+PARSER = "parser.java"
+"""The file of the classes that stay in the driver: see ``own_statements``."""
+
 _JAR = "icefield-spark-catalog.jar"
 
 
@@ -63,14 +69,20 @@ def compiled(spark: SparkSession) -> dict[str, bytes]:
     loader = jvm_class(spark, "java.lang.Thread").currentThread().getContextClassLoader()
     made: dict[str, bytes] = {}
     for source in (_source(spark), _FORMAT):
-        compiler = jvm_class(spark, "org.codehaus.janino.SimpleCompiler")()
-        compiler.setSourceVersion(8)
-        compiler.setTargetVersion(8)
-        compiler.setParentClassLoader(loader)
-        compiler.cook(source)
-        made.update({name: bytes(code) for name, code in compiler.getBytecodes().items()})
-        loader = compiler.getClassLoader()
+        loader = cooked(spark, source, loader, made)
     return made
+
+
+def cooked(spark: SparkSession, source: str, loader: Any, codes: dict[str, bytes] | None = None) -> Any:
+    """The loader of the classes that a text states. ``loader``: of those that they name; ``codes`` gets their code."""
+    compiler = jvm_class(spark, "org.codehaus.janino.SimpleCompiler")()
+    compiler.setSourceVersion(8)
+    compiler.setTargetVersion(8)
+    compiler.setParentClassLoader(loader)
+    compiler.cook(source)
+    if codes is not None:
+        codes.update({name: bytes(code) for name, code in compiler.getBytecodes().items()})
+    return compiler.getClassLoader()
 
 
 def _add(spark: SparkSession, classes: dict[str, bytes]) -> None:
@@ -132,7 +144,7 @@ def _serves(spark: SparkSession, first: str) -> bool:
 
 def _source(spark: SparkSession) -> str:
     folder = resources.files("icefield_spark.catalog")
-    files = sorted(each.name for each in folder.iterdir() if each.name.endswith(".java"))
+    files = sorted(each.name for each in folder.iterdir() if each.name.endswith(".java") and each.name != PARSER)
     texts = [folder.joinpath(name).read_text("utf-8").splitlines() for name in files]
     lines = [line for text in texts if _serves(spark, text[0]) for line in text if not line.startswith(_NEEDS)]
     imports = sorted({line for line in lines if line.startswith("import ")})

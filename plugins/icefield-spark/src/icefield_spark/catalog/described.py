@@ -37,6 +37,7 @@ def described(
     return reply(
         {
             "name": ".".join(name),
+            "path": list(name),
             "id": str(metadata.table_uuid),
             "version": version,
             "schema": columns.jsonValue(),

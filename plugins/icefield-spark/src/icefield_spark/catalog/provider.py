@@ -20,12 +20,13 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
-from icefield_spark.catalog.about import TableAbout
+from icefield_spark.catalog.about import CHANGES, TableAbout, TableChanges
 from icefield_spark.catalog.altering import alter
 from icefield_spark.catalog.bridge import Remote, reply
-from icefield_spark.catalog.compiling import CATALOG, HOLDER, MORE, catalog_class, compiled_class
-from icefield_spark.catalog.configuration import MARK, PREFIX, refuse_connect
+from icefield_spark.catalog.compiling import CLASSES, HOLDER, catalog_class, compiled_class
+from icefield_spark.catalog.configuration import MARK, PREFIX
 from icefield_spark.catalog.described import created_schema
+from icefield_spark.catalog.own_statements import parse_own_statements
 from icefield_spark.catalog.procedures import CatalogProcedure, procedure_names
 from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.staged import StagedTable
@@ -57,12 +58,12 @@ def provide(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) ->
     Raises ``InvalidArgument`` for a name that cannot be used, and ``UnsupportedFeature`` where the Java classes of the
     catalog cannot be added to the session's JVM.
     """
-    refuse_connect(spark)
     if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
         raise InvalidArgument(f"a catalog cannot be attached as '{name}': take a word of letters, digits and _")
+    parse_own_statements(spark)  # before anything uses the session, which has its parser from then on
     setting = f"{PREFIX}{name}"
     configured = spark.conf.get(setting, None)
-    if configured not in (None, MARK, CATALOG, *MORE):
+    if configured not in (None, MARK, *CLASSES):
         raise InvalidArgument(f"the session has another catalog '{name}' ({configured}): take another name")
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     holder = compiled_class(spark, HOLDER).getField("CATALOGS").get(None)
@@ -126,6 +127,8 @@ class SessionCatalog(Remote):
             source = source.at(given["version"], None)
         elif "micros" in given:
             source = source.at(None, int(given["micros"]) // 1000)
+        if source.about == CHANGES:
+            return TableChanges(self._ice.spark, self._name, source)
         if source.about is not None:
             return TableAbout(self._ice.spark, self._name, source)
         return self._shown(source.table, Version(source.snapshot_id, source.ref))
@@ -136,6 +139,8 @@ class SessionCatalog(Remote):
         except (NoSuchTable, NoSuchNamespace, NotSupportedByCatalog, InvalidArgument):
             if len(name) < 3:
                 raise
+            if name[-1].lower() == CHANGES:
+                return Source(name, self._catalog.load_table(name[:-1]), about=CHANGES)
             found = selected(name, self._catalog.load_table(name[:-1]), name[-1])
             if found is None:
                 raise
@@ -157,8 +162,15 @@ class SessionCatalog(Remote):
         return reply(self._catalog.table_exists(tuple(json.loads(name))))
 
     def on_create(self, asked: str) -> SparkTable:
-        """Create a table."""
-        return self._shown(self._catalog.create_table(**self._creation(json.loads(asked))))
+        """Create a table, like another one where one is named: Spark knows no order and no properties of that."""
+        given = json.loads(asked)
+        creation, model = self._creation(given), given.get("model")
+        if model is not None and model[0] == self._name:
+            table = self._catalog.load_table(tuple(model[1:]))
+            properties = {**table.properties, "format-version": table.format_version, **creation["properties"]}
+            creation |= {"schema": table.schema(), "partition_spec": table.spec(), "properties": properties}
+            creation["sort_order"] = table.sort_order()
+        return self._shown(self._catalog.create_table(**creation))
 
     def on_stage(self, asked: str) -> StagedTable:
         """Begin to create or replace a table, which happens when its rows are there."""

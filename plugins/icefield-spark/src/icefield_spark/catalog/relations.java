@@ -4,11 +4,13 @@ import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchViewException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.ViewAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Relation;
 import org.apache.spark.sql.connector.catalog.RelationCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.View;
 
 /** A catalog for a Spark that creates and changes views of catalogs, too. */
@@ -39,6 +41,14 @@ public class IcefieldRelations extends IcefieldProcedures implements RelationCat
     made.withSqlConfigs(found.configs());
     made.withQueryColumnNames(found.queryColumns());
     return made.build();
+  }
+
+  /** A table with the columns and partition fields of another; of a table of Icefield's with its order and properties. */
+  public Table createTableLike(Identifier identifier, TableInfo info, Table model)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    ObjectNode asked = creation(identifier, info.schema(), info.partitions(), info.properties());
+    if (model instanceof IcefieldTable) asked.set("model", Python.at(((IcefieldTable) model).described, "path"));
+    return created(identifier, asked);
   }
 
   /** A view is a relation of its own here, and no table. */

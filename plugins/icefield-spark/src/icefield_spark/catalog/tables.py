@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession
 
 _LINEAGE = ("_row_id", "_last_updated_sequence_number")
-SHOWN_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", *_LINEAGE)
+_DELETED = "_deleted"
+SHOWN_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", _DELETED, *_LINEAGE)
 _OPERATION = "__row_operation"
 
 
@@ -179,6 +180,6 @@ def _metadata_column(field: NestedField) -> dict[str, Any]:
     return {
         "name": field.name,
         "type": to_spark_type(field.field_type).jsonValue(),
-        "nullable": field.name not in ("_file", "_pos", "_spec_id"),
+        "nullable": field.name not in ("_file", "_pos", "_spec_id", _DELETED),
         "comment": METADATA_COLUMNS[field.name].doc or "",
     }

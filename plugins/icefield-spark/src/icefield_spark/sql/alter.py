@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from icefield import Table
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import MAIN_BRANCH
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.sql import terms, views
 from icefield_spark.sql.alter_columns import (
@@ -19,7 +20,10 @@ from icefield_spark.sql.alter_columns import (
     replace_columns,
 )
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import Cursor
+from icefield_spark.sql.parsing import Cursor, Statement
+
+CLAUSE = "icefield.own-clause"
+"""The property that hands a clause of Iceberg's own to a catalog, as the hex digits of its UTF-8."""
 
 _DISTRIBUTION = "write.distribution-mode"
 _PARTITIONS = "partitions come and go with their rows, by INSERT and DELETE; ADD PARTITION FIELD says what makes them"
@@ -60,14 +64,28 @@ def alter(context: Context, cursor: Cursor) -> DataFrame:
         local = context.names.local(target) if len(target) > 1 else (*table.name()[:-1], *target)
         context.catalog.rename_table(table.name(), local)
         return context.nothing()
-    for words, change in _CLAUSES:
+    for words, change in (*_OWN_CLAUSES, *_SPARKS_CLAUSES):
         if cursor.takes(*words):
-            change(Alteration(context, table), cursor)
+            change(Alteration(context.spark, table), cursor)
             return context.nothing()
     for words, why in _REFUSED.items():
         if cursor.sees(*words):
             raise UnsupportedFeature(f"{' '.join(words)} is nothing that an Iceberg table has: {why}")
     raise cursor.unexpected("what is to be altered (ADD, DROP, RENAME, ALTER, SET, UNSET, WRITE, REPLACE, CREATE)")
+
+
+def is_own_clause(cursor: Cursor) -> bool:
+    """Whether a clause of Iceberg's own comes next."""
+    return any(cursor.sees(*words) for words, _ in _OWN_CLAUSES)
+
+
+def alter_by_own_clause(spark: SparkSession, table: Table, clause: str) -> None:
+    """Change a table as a clause of Iceberg's own says."""
+    cursor = Cursor(Statement(clause))
+    for words, change in _OWN_CLAUSES:
+        if cursor.takes(*words):
+            return change(Alteration(spark, table), cursor)
+    raise cursor.unexpected("a clause of Iceberg's own")
 
 
 def _add_partition_field(alteration: Alteration, cursor: Cursor) -> None:
@@ -277,10 +295,23 @@ def _alter_namespace(context: Context, cursor: Cursor) -> DataFrame:
     return context.nothing()
 
 
-_CLAUSES: list[tuple[tuple[str, ...], Callable[[Alteration, Cursor], None]]] = [
+_OWN_CLAUSES: list[tuple[tuple[str, ...], Callable[[Alteration, Cursor], None]]] = [
     (("ADD", "PARTITION", "FIELD"), _add_partition_field),
     (("DROP", "PARTITION", "FIELD"), _drop_partition_field),
     (("REPLACE", "PARTITION", "FIELD"), _replace_partition_field),
+    (("WRITE",), _write_order),
+    (("SET", "IDENTIFIER", "FIELDS"), _set_identifier_fields),
+    (("DROP", "IDENTIFIER", "FIELDS"), _drop_identifier_fields),
+    (("CREATE", "OR", "REPLACE", "BRANCH"), _create_ref("branch", True)),
+    (("CREATE", "OR", "REPLACE", "TAG"), _create_ref("tag", True)),
+    (("CREATE", "BRANCH"), _create_ref("branch", False)),
+    (("CREATE", "TAG"), _create_ref("tag", False)),
+    (("REPLACE", "BRANCH"), _create_ref("branch", True)),
+    (("REPLACE", "TAG"), _create_ref("tag", True)),
+    (("DROP", "BRANCH"), _drop_ref("branch")),
+    (("DROP", "TAG"), _drop_ref("tag")),
+]
+_SPARKS_CLAUSES: list[tuple[tuple[str, ...], Callable[[Alteration, Cursor], None]]] = [
     (("ADD", "COLUMNS"), add_columns),
     (("ADD", "COLUMN"), add_columns),
     (("DROP", "COLUMNS"), drop_columns),
@@ -291,18 +322,7 @@ _CLAUSES: list[tuple[tuple[str, ...], Callable[[Alteration, Cursor], None]]] = [
     (("CHANGE", "COLUMN"), alter_columns),
     (("ALTER",), alter_columns),
     (("CHANGE",), alter_columns),
-    (("WRITE",), _write_order),
-    (("SET", "IDENTIFIER", "FIELDS"), _set_identifier_fields),
-    (("DROP", "IDENTIFIER", "FIELDS"), _drop_identifier_fields),
     (("SET", "TBLPROPERTIES"), _set_properties),
     (("UNSET", "TBLPROPERTIES"), _unset_properties),
     (("SET", "LOCATION"), _set_location),
-    (("CREATE", "OR", "REPLACE", "BRANCH"), _create_ref("branch", True)),
-    (("CREATE", "OR", "REPLACE", "TAG"), _create_ref("tag", True)),
-    (("CREATE", "BRANCH"), _create_ref("branch", False)),
-    (("CREATE", "TAG"), _create_ref("tag", False)),
-    (("REPLACE", "BRANCH"), _create_ref("branch", True)),
-    (("REPLACE", "TAG"), _create_ref("tag", True)),
-    (("DROP", "BRANCH"), _drop_ref("branch")),
-    (("DROP", "TAG"), _drop_ref("tag")),
 ]

@@ -10,9 +10,9 @@ from icefield import Table
 from icefield.errors import UnsupportedFeature
 from icefield.schema import Schema
 from icefield.types import IcebergType
+from pyspark.sql import SparkSession
 
 from icefield_spark.sql import terms
-from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import value_of
 from icefield_spark.sql.parsing import Cursor
 from icefield_spark.types import from_spark_schema, to_spark_type
@@ -26,10 +26,10 @@ _ACTIONS = ("TYPE", "COMMENT", "SET", "DROP", "FIRST", "AFTER")
 class Alteration:
     """One statement's change of one table."""
 
-    def __init__(self, context: Context, table: Table) -> None:
+    def __init__(self, spark: SparkSession, table: Table) -> None:
         self.table = table
-        self.spark = context.spark
-        self.case_sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
+        self.spark = spark
+        self.case_sensitive = str(spark.conf.get("spark.sql.caseSensitive")) == "true"
 
     def schema(self, cursor: Cursor, change: Callable[[Any], None]) -> None:
         """Change the columns in one commit, when the whole statement is read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from icefield import Schema, Table
 from icefield.errors import UnsupportedFeature
 from icefield.scan import ChangelogContext, ChangelogScanTask, read_changes
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icefield_spark.arrow import SparkBatches, in_pieces
@@ -30,26 +31,33 @@ _OPTIONS = {
 
 def create_changelog_view(context: Context, table: Table, given: dict[str, Any]) -> Rows:
     """Make a temporary view of what changed between two snapshots, and give its name."""
-    bounds: dict[str, Any] = {}
-    for key, value in given.get("options", {}).items():
+    options = given.get("options", {})
+    for key in options:
         if key not in _OPTIONS:
             raise UnsupportedFeature(f"a changelog has no option '{key}'; it has {', '.join(_OPTIONS)}")
-        bounds[_OPTIONS[key]] = int(value)
-    keys = given.get("identifier_columns") or ()
-    scan = table.incremental_changelog_scan(
+    frame = changes_of(
+        context.spark,
+        table,
+        options,
         net_changes=given.get("net_changes", False),
         compute_updates=given.get("compute_updates"),
-        identifier_columns=tuple(keys),
-        **bounds,
+        identifier_columns=tuple(given.get("identifier_columns") or ()),
     )
+    name = str(given.get("changelog_view") or f"{table.name()[-1]}_changes")
+    frame.createOrReplaceTempView(quoted(name))
+    return [[name]]
+
+
+def changes_of(spark: SparkSession, table: Table, options: Mapping[str, str], **how: Any) -> DataFrame:
+    """The rows that changed between the snapshots or times that options name; others are passed over."""
+    bounds: dict[str, Any] = {argument: int(options[key]) for key, argument in _OPTIONS.items() if key in options}
+    scan = table.incremental_changelog_scan(**how, **bounds)
     columns = to_spark_schema(scan.projection)
     made = scan.changelog_context
     reader = _ChangeReader(
         replace(made, scan=for_executors(made.scan)), pickle.dumps(list(scan.plan_files())), scan.projection, columns
     )
-    name = str(given.get("changelog_view") or f"{table.name()[-1]}_changes")
-    context.spark.range(0, 1, 1, 1).mapInArrow(reader, columns).createOrReplaceTempView(quoted(name))
-    return [[name]]
+    return spark.range(0, 1, 1, 1).mapInArrow(reader, columns)
 
 
 class _ChangeReader:

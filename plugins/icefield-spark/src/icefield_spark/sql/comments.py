@@ -36,7 +36,7 @@ def comment(context: Context, cursor: Cursor) -> DataFrame:
         if end is None:
             return context.passed(cursor)
         said = _said(cursor) or ""
-        alteration = Alteration(context, context.names.table(parts[:end]))
+        alteration = Alteration(context.spark, context.names.table(parts[:end]))
         alteration.schema(cursor, lambda update: update.update_column(parts[end:], doc=said))
     else:
         return context.passed(cursor)
