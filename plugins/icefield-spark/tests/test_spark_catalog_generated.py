@@ -10,7 +10,7 @@ from typing import Any
 import icefield
 import pytest
 from icefield_spark import attach
-from pyspark.errors import PySparkException
+from pyspark.errors import NumberFormatException, PySparkException
 from random_sql import ROWS, RandomSql
 from session_settings import settings
 
@@ -92,8 +92,8 @@ LAYOUTS = (
 
 @pytest.mark.counted
 def test_random_changes_leave_the_rows_that_a_query_makes_of_those_before(both: Any) -> None:
-    done, made, columns = 0, {"DELETE": 0, "UPDATE": 0, "MERGE": 0}, both.table("one").schema
-    seed = 0
+    made, columns = {"DELETE": 0, "UPDATE": 0, "MERGE": 0}, both.table("one").schema
+    done = refused = seed = 0
     while done < CHANGES:
         random = RandomSql(seed)
         version, mode, partitions = LAYOUTS[seed % len(LAYOUTS)]
@@ -113,12 +113,18 @@ def test_random_changes_leave_the_rows_that_a_query_makes_of_those_before(both: 
                 after = both.sql(query.format(model="model")).collect()
             except PySparkException:
                 continue
-            both.sql(statement.format(table="prod.db.changed"))
+            try:
+                both.sql(statement.format(table="prod.db.changed"))
+            except NumberFormatException:  # of a cast of a constant, which Spark folds in MERGE alone
+                refused += 1
+                assert rows(both, "SELECT * FROM prod.db.changed") == rows(both, "SELECT * FROM model")
+                continue
             both.createDataFrame(after, columns).createOrReplaceTempView("model")
             assert rows(both, "SELECT * FROM prod.db.changed") == rows(both, "SELECT * FROM model"), (
                 f"seed {seed - 1}, version {version}, {mode} {partitions}: {statement}"
             )
             made[statement.split(" ", 1)[0]] += 1
             done += 1
-    print(f"{made} of {seed} tables")
+    print(f"{made} of {seed} tables, {refused} refused by Spark")
+    assert refused < CHANGES / 50 + 2
     assert min(made.values()) > CHANGES / 10

@@ -22,7 +22,7 @@ from servers.process import REPOSITORY, Run, asked, installed
 SPARK = "4.1.4"
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 """The newest that Maven has; there is none for Spark 4.2 and 4.3."""
-_DRIVER = "org.xerial:sqlite-jdbc:3.46.1.3"
+DRIVER = "org.xerial:sqlite-jdbc:3.46.1.3"
 
 _PROGRAM = REPOSITORY / "tests" / "interop" / "spark" / "judge.py"
 ZONE = "America/Los_Angeles"
@@ -81,7 +81,7 @@ def spark_runtime() -> Iterator[SparkRuntime]:
     java = Path(java_17()[0])
     folder = spark_environment()
     (jar,) = maven_jars(RUNTIME.split(":", 1)[1].replace(":", "-"), [RUNTIME]).glob("*.jar")
-    drivers = sorted(maven_jars(_DRIVER.split(":", 1)[1].replace(":", "-"), [_DRIVER]).glob("*.jar"))
+    drivers = sorted(maven_jars(DRIVER.split(":", 1)[1].replace(":", "-"), [DRIVER]).glob("*.jar"))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK_"))}
     environment |= {"JAVA_HOME": str(java.resolve().parent.parent), "TZ": "UTC"}
     command = [folder / "bin" / "python", _PROGRAM, f"{jar},{':'.join(map(str, drivers))}", ZONE]

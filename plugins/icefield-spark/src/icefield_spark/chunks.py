@@ -17,6 +17,9 @@ from icefield_spark.executors import for_executors
 from icefield_spark.failures import cause_alone
 from icefield_spark.workers import chunks_of
 
+VersionScan = TableScan | IncrementalAppendScan
+"""A scan of the rows of a version, or of those that appends added before it."""
+
 
 class ReadsChunks(Protocol):
     """What chunks are read with."""
@@ -34,7 +37,7 @@ class ChunkContext:
     columns: StructType
 
     @classmethod
-    def of(cls, scan: TableScan | IncrementalAppendScan, columns: StructType) -> ChunkContext:
+    def of(cls, scan: VersionScan, columns: StructType) -> ChunkContext:
         """What executors read the chunks of a scan with."""
         # A process of an executor reads many chunks, and each delete file but once.
         return cls(replace(for_executors(scan.context), scan_id=uuid4().hex), columns)
@@ -53,7 +56,7 @@ class ChunkContext:
 
 
 def plan_chunks(
-    scan: TableScan | IncrementalAppendScan, only: Callable[[FileScanTask], bool] | None = None, at_least: int = 1
+    scan: VersionScan, only: Callable[[FileScanTask], bool] | None = None, at_least: int = 1
 ) -> list[bytes]:
     """The scan's tasks, divided and put together by ``read.split.*``, pickled a chunk at a time.
 

@@ -15,7 +15,7 @@ from icefield.scan import FileScanTask, TableScan
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
+from icefield_spark.chunks import ChunkContext, ChunkReader, VersionScan, plan_chunks
 from icefield_spark.executors import shared
 from icefield_spark.failures import as_raised
 from icefield_spark.jvm import is_connected
@@ -39,7 +39,7 @@ class Planned:
 
 def planned_frame(
     spark: SparkSession,
-    scan: TableScan,
+    scan: VersionScan,
     columns: Sequence[str] = (),
     *,
     only: Only | None = None,
@@ -54,14 +54,15 @@ def planned_frame(
 
 def planned(
     spark: SparkSession,
-    scan: TableScan,
+    scan: VersionScan,
     columns: Sequence[str] = (),
     *,
     only: Only | None = None,
     road: Road | None = None,
 ) -> Planned:
     """The frame of a scan, and why it is as it is; see ``planned_frame``."""
-    scan = scan.planned_on(SparkRunner(spark))
+    if isinstance(scan, TableScan):
+        scan = scan.planned_on(SparkRunner(spark))
     schema = to_spark_schema(_in_order(scan.projection, columns, scan.case_sensitive))
     planned_files = scan.plan_files(include_stats=road is not Road.ARROW and needs_statistics(scan))
     tasks = [task for task in planned_files if only is None or only(task)]
@@ -96,7 +97,7 @@ def count_rows(spark: SparkSession, scan: TableScan) -> int:
 
 
 def _on_roads(
-    spark: SparkSession, scan: TableScan, schema: StructType, tasks: list[FileScanTask], road: Road | None
+    spark: SparkSession, scan: VersionScan, schema: StructType, tasks: list[FileScanTask], road: Road | None
 ) -> tuple[Roads, list[DataFrame]]:
     """The roads of the tasks, and the frames of Spark's own reader."""
     if road is Road.ARROW:
@@ -121,7 +122,7 @@ def _on_roads(
 
 
 def _arrow_frame(
-    spark: SparkSession, scan: TableScan, schema: StructType, only: Only | None, rows: int
+    spark: SparkSession, scan: VersionScan, schema: StructType, only: Only | None, rows: int
 ) -> DataFrame | None:
     chunks = plan_chunks(scan, only, tasks_of(spark))
     if not chunks:

@@ -312,6 +312,7 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
   private final boolean takesRunTimeFilters;
   private JsonNode described;
   private RDD rows;
+  private final ArrayList given = new ArrayList();
   private LogicalPlan frame;
   private boolean isFramed;
 
@@ -378,10 +379,18 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
     return frame == null ? null : ((org.apache.spark.sql.Dataset) frame).queryExecution().optimizedPlan();
   }
 
+  /** Known beforehand, so that Spark makes no readers before the filters of run time have arrived. */
+  public Scan.ColumnarSupportMode columnarSupportMode() { return Scan.ColumnarSupportMode.UNSUPPORTED; }
+
+  /** Partitions are read from the rows that they are of: filters of run time make others. */
   public InputPartition[] planInputPartitions() {
-    return Rows.partitions(rows());
+    RDD found = rows();
+    synchronized (this) {
+      if (!given.contains(found)) given.add(found);
+      return Rows.partitions(found, given.indexOf(found));
+    }
   }
-  public PartitionReaderFactory createReaderFactory() { return new RowsFactory(rows()); }
+  public synchronized PartitionReaderFactory createReaderFactory() { return new RowsFactory(given.toArray()); }
 
   public boolean equals(Object other) {
     return other instanceof IcefieldScan && columns.equals(((IcefieldScan) other).columns)
@@ -409,10 +418,10 @@ class Rows {
     }
   }
 
-  static InputPartition[] partitions(RDD rows) {
+  static InputPartition[] partitions(RDD rows, int place) {
     Partition[] parts = rows.partitions();
     InputPartition[] made = new InputPartition[parts.length];
-    for (int at = 0; at < parts.length; at++) made[at] = new RowsPartition(parts[at]);
+    for (int at = 0; at < parts.length; at++) made[at] = new RowsPartition(parts[at], place);
     return made;
   }
 }
@@ -427,14 +436,16 @@ class Counts implements Statistics {
 
 class RowsPartition implements InputPartition {
   final Partition of;
-  RowsPartition(Partition of) { this.of = of; }
+  final int place;
+  RowsPartition(Partition of, int place) { this.of = of; this.place = place; }
 }
 
 class RowsFactory implements PartitionReaderFactory {
-  private final RDD rows;
-  RowsFactory(RDD rows) { this.rows = rows; }
+  private final Object[] rows;
+  RowsFactory(Object[] rows) { this.rows = rows; }
   public PartitionReader createReader(InputPartition partition) {
-    return new RowsReader(rows.iterator(((RowsPartition) partition).of, TaskContext.get()));
+    RowsPartition asked = (RowsPartition) partition;
+    return new RowsReader(((RDD) rows[asked.place]).iterator(asked.of, TaskContext.get()));
   }
 }
 

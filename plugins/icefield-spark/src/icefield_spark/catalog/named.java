@@ -1,4 +1,5 @@
 import java.util.Map;
+import java.util.Optional;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -28,6 +29,14 @@ public class NamedTables implements SupportsCatalogOptions {
       throw new IllegalArgumentException(
           "the table " + String.join(".", name) + " has no catalog: write catalog.namespace.table, or USE a catalog first");
     return manager().currentCatalog().name();
+  }
+
+  /** Spark loads the table at the version or time. */
+  public Optional extractTimeTravelVersion(CaseInsensitiveStringMap options) {
+    return Optional.ofNullable(options.get("versionAsOf"));
+  }
+  public Optional extractTimeTravelTimestamp(CaseInsensitiveStringMap options) {
+    return Optional.ofNullable(options.get("timestampAsOf"));
   }
 
   private static CatalogManager manager() { return /*SESSION*/.active().sessionState().catalogManager(); }

@@ -11,13 +11,14 @@ from icefield import Table
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, conjunction
 from icefield.metadata import MAIN_BRANCH
-from icefield.scan import FileScanTask, TableScan
+from icefield.scan import FileScanTask
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.predicates import Described, Filters
 from icefield_spark.catalog.streams import Stream
+from icefield_spark.chunks import VersionScan
 from icefield_spark.planned import Only, Planned, planned
 from icefield_spark.running import run_sql
 from icefield_spark.sql.transform_filters import keeps
@@ -26,28 +27,38 @@ from icefield_spark.wap import branch_read
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a table: a snapshot id, a branch or tag, or what a session reads by itself."""
+    """A version of a table: a snapshot id, a branch or tag, or what a session reads by itself.
+
+    ``after``: a snapshot since which only the rows that appends added are read.
+    """
 
     snapshot_id: int | None = None
     ref: str | None = None
+    after: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.snapshot_id} {self.ref}"
+        return f"{self.snapshot_id} {self.ref}" + ("" if self.after is None else f" since {self.after}")
 
     @property
     def is_writable(self) -> bool:
         """Whether the version is a branch."""
-        return self.snapshot_id is None or self.ref is not None
+        return self.after is None and (self.snapshot_id is None or self.ref is not None)
 
     @property
     def branch(self) -> str:
         """The branch to write to. Raises ``InvalidArgument`` for a snapshot, which stays as it is."""
+        if self.after is not None:
+            raise InvalidArgument(f"the options {_SINCE} and {_UP_TO} are for reads: a write names a branch")
         if not self.is_writable:
             raise InvalidArgument(f"snapshot {self.snapshot_id} of the table cannot be written: name a branch")
         return self.ref or MAIN_BRANCH
 
-    def scan(self, table: Table) -> TableScan:
+    def scan(self, table: Table) -> VersionScan:
         """A scan of the version."""
+        if self.after is not None:
+            return table.incremental_append_scan(
+                from_snapshot_id_exclusive=self.after, to_snapshot_id_inclusive=self.snapshot_id, ref=self.ref
+            )
         if self.snapshot_id is not None:
             return table.scan(snapshot_id=self.snapshot_id)
         return table.scan(ref=self.ref)
@@ -59,21 +70,38 @@ class Version:
     def with_options(self, options: Mapping[str, str], table: Table) -> Version:
         """The version that the options of a read or write name; itself where they name none."""
         given = {name.lower(): value for name, value in options.items() if name.lower() in _NAMING}
+        for name in options:
+            if name.lower() in _OF_CHANGES:
+                raise InvalidArgument(f"the option {name} is for changes: CALL system.create_changelog_view takes it")
         if not given:
             return self
-        if len(given) > 1 or self.snapshot_id is not None:
-            raise InvalidArgument(f"a table is read at one version: give one of {', '.join(_NAMING)}")
+        others = given.keys() - {_SINCE, _UP_TO}
+        if len(others) > 1 or (others and others != given.keys()) or self.snapshot_id is not None:
+            shown = (*_VERSIONS, f"{_SINCE} with or without {_UP_TO}")
+            raise InvalidArgument(f"a table is read at one version: give one of {', '.join(shown)}")
+        if not others:
+            if _SINCE not in given:
+                raise InvalidArgument(f"the option {_UP_TO} needs {_SINCE}, the snapshot before the first that is read")
+            last = _number(_UP_TO, given[_UP_TO]) if _UP_TO in given else None
+            return Version(last, self.ref if last is None else None, _number(_SINCE, given[_SINCE]))
         ((name, value),) = given.items()
         if name in ("branch", "tag"):
             return Version(ref=value)
-        if not value.isdigit():
-            raise InvalidArgument(f"the option {name} is a number, not '{value}'")
-        number = int(value)
+        number = _number(name, value)
         return Version(number if name == "snapshot-id" else table.snapshot_as_of_timestamp(number).snapshot_id)
 
 
+def _number(name: str, value: str) -> int:
+    if not value.isdigit():
+        raise InvalidArgument(f"the option {name} is a number, not '{value}'")
+    return int(value)
+
+
 CURRENT = Version()
-_NAMING = ("snapshot-id", "as-of-timestamp", "branch", "tag")
+_VERSIONS = ("snapshot-id", "as-of-timestamp", "branch", "tag")
+_SINCE, _UP_TO = "start-snapshot-id", "end-snapshot-id"
+_OF_CHANGES = ("start-timestamp", "end-timestamp")
+_NAMING = (*_VERSIONS, _SINCE, _UP_TO)
 
 
 class Scan(Remote):
@@ -163,7 +191,7 @@ class Scan(Remote):
         """Whether a file may have rows in the buckets that are asked for; None where it is not asked."""
         return keeps(self._whole.schema, self._table.specs(), self._buckets) if self._buckets else None
 
-    def _scan(self) -> TableScan:
+    def _scan(self) -> VersionScan:
         scan = self._whole.filter(conjunction([self.row_filter, *self._run_time]))
         return scan.select(*self._names())
 

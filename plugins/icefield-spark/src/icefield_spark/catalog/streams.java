@@ -39,9 +39,9 @@ class IcefieldStream implements MicroBatchStream, SupportsTriggerAvailableNow {
     asked.set("start", Python.read(start.json()));
     asked.set("end", Python.read(end.json()));
     rows = Rows.settled(Python.call(python, "rows", asked.toString()));
-    return Rows.partitions(rows);
+    return Rows.partitions(rows, 0);
   }
-  public PartitionReaderFactory createReaderFactory() { return new RowsFactory(rows); }
+  public PartitionReaderFactory createReaderFactory() { return new RowsFactory(new Object[] {rows}); }
   public void commit(Offset end) {}
   public void stop() {}
 }

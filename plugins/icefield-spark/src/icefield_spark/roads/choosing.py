@@ -15,11 +15,12 @@ from typing import Any
 from icefield import Schema
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind, bound_leaves
-from icefield.scan import FileScanTask, TableScan, read_deletes
+from icefield.scan import FileScanTask, read_deletes
 from icefield.types import METADATA_COLUMNS, MapType, NestedField, StructType
 from icefield.writing import DataFile
 from pyspark.sql import SparkSession
 
+from icefield_spark.chunks import VersionScan
 from icefield_spark.roads.columns import (
     Held,
     ShapeColumns,
@@ -129,7 +130,7 @@ class Roads:
     """What each file takes; empty where all take one road and nobody asked."""
 
 
-def wanted_of(scan: TableScan, *, is_exact: bool) -> Wanted:
+def wanted_of(scan: VersionScan, *, is_exact: bool) -> Wanted:
     """What a scan asks of Spark's own reader. Raises ``Unfit`` with what it cannot do, whatever the files are.
 
     ``is_exact``: what the table requires is never null for Spark either.
@@ -154,7 +155,7 @@ def wanted_of(scan: TableScan, *, is_exact: bool) -> Wanted:
     return wanted
 
 
-def requires_any(scan: TableScan) -> bool:
+def requires_any(scan: VersionScan) -> bool:
     """Whether a scan has a column, or a field inside of one, that the table requires."""
     return any(map(_is_required, scan.projection.fields))
 
@@ -168,7 +169,7 @@ def _is_required(column: NestedField) -> bool:
     return column.required or any(map(_is_required, inside))
 
 
-def needs_statistics(scan: TableScan) -> bool:
+def needs_statistics(scan: VersionScan) -> bool:
     """Whether the choice of roads depends on the statistics of the files."""
     asked = scan.projection.fields
     compared = asked if isinstance(scan.row_filter, AlwaysTrue) else (*asked, *scan.schema.fields)
@@ -182,7 +183,7 @@ class Chooser:
     ``is_asked_for``: files take Spark's own reader wherever it serves them, though Arrow were faster.
     """
 
-    def __init__(self, spark: SparkSession, scan: TableScan, wanted: Wanted, *, is_asked_for: bool = False) -> None:
+    def __init__(self, spark: SparkSession, scan: VersionScan, wanted: Wanted, *, is_asked_for: bool = False) -> None:
         self._spark = spark
         self._scan = scan
         self._wanted = wanted

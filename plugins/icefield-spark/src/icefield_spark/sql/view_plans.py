@@ -14,7 +14,7 @@ from typing import Any, Final
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.sql import DataFrame, SparkSession
 
-from icefield_spark.jvm import is_connected, is_object, jvm_class
+from icefield_spark.jvm import is_connected, is_object
 from icefield_spark.running import REFERENCE, frame_of_plan, named, parsed_plan
 from icefield_spark.sql.view_functions import FUNCTIONS
 
@@ -71,10 +71,28 @@ def view_frame(spark: SparkSession, string: str, frames: Mapping[str, DataFrame]
         plan = parsed_plan(spark, string.format(**names))
         _Checked(name, frozenset(names.values())).look(plan, frozenset(), 0)
         frame = frame_of_plan(spark, plan)
-    kinds = jvm_class(spark, f"{_CATALYST}trees.TreePattern")
-    if frame._jdf.queryExecution().analyzed().containsPattern(kinds.VARIABLE_REFERENCE()):
+    if _has_variables(spark) and _reads_a_variable(frame._jdf.queryExecution().analyzed()):
         raise UnsupportedFeature(f"view {name} reads a variable of the session, which is not for a view to know")
     return frame
+
+
+def _has_variables(spark: SparkSession) -> bool:
+    """Whether the session has variables, which Spark 3.5 does not know."""
+    manager = spark._jsparkSession.sessionState().catalogManager()
+    return not spark.version.startswith("3.") and not manager.tempVariableManager().isEmpty()
+
+
+def _reads_a_variable(plan: Any) -> bool:
+    """Whether a variable is in an analyzed plan or in a subquery of it. Spark marks such plans from 4.1 on only."""
+    plans = [plan, *_items(plan.subqueriesAll())]
+    for node in plans:
+        plans += _items(node.children())
+    left = [each for node in plans for each in _items(node.expressions())]
+    for node in left:
+        if node.getClass().getName() == f"{_CATALYST}expressions.VariableReference":
+            return True
+        left += _items(node.children())
+    return False
 
 
 def check_stored(plan: Any, name: str) -> None:
@@ -138,7 +156,7 @@ class _Checked:
 
     def _with(self, node: Any, known: frozenset[str], depth: int) -> frozenset[str]:
         """Check the common table expressions of a WITH: those that are visible after them."""
-        recursive = bool(node.allowRecursion()) if hasattr(node, "allowRecursion") else False
+        recursive = node.productArity() > 2 and bool(node.allowRecursion())  # Spark 3.5 has none
         for relation in _items(node.cteRelations()):
             own = known | {str(relation._1()).lower()}
             self.look(relation._2(), own if recursive else known, depth + 1)
