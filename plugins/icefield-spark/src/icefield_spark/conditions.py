@@ -91,7 +91,7 @@ def expression(session: SparkSession, given: Expression) -> Column:
         return given
     if not is_connected(session):
         activate(session)
-    return f.expr(given)
+    return f.expr(f"({given}\n)")  # so that it is one expression, without a name
 
 
 def said_of(session: SparkSession, condition: Expression, table: Side, source: Side | None = None) -> Said:

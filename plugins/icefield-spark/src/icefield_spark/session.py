@@ -33,7 +33,7 @@ from icefield_spark.planned import Planned, count_rows, planned
 from icefield_spark.roads.choosing import checked_road
 from icefield_spark.roads.write_job import write_rows
 from icefield_spark.row_level import Target, delete_where, replace_where
-from icefield_spark.sql import Statements
+from icefield_spark.sql.statements import Statements
 from icefield_spark.streaming.epochs import Epoch, written_once
 from icefield_spark.types import from_spark_schema
 from icefield_spark.upkeep import maintenance_of
