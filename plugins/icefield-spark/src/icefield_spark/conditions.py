@@ -87,7 +87,7 @@ class Said:
 
 def expression(session: SparkSession, given: Expression) -> Column:
     """An expression of the caller's, whose variables have their values in a session."""
-    if isinstance(given, Column):
+    if not isinstance(given, str):
         return given
     if not is_connected(session):
         activate(session)

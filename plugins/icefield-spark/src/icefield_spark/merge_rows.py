@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import and_
 
 from icefield import Schema
 from icefield.errors import InvalidArgument
@@ -115,28 +116,33 @@ class MergeRows:
 
     def _expressions(self) -> list[Expression]:
         """All that may name columns."""
-        on = self.on
-        found: list[Expression] = [on] if isinstance(on, str | Column) else [quoted(name) for name in on]
+        found: list[Expression] = [quoted(name) for name in self._keys]
+        if not found:
+            found.append(self.on)  # type: ignore[arg-type]
         for clause in self.clauses:
             found += [] if clause.condition is None else [clause.condition]
             found += (clause.values or {}).values()
         return found
 
+    @property
+    def _keys(self) -> Sequence[str]:
+        """The columns of the key; none where a condition is given."""
+        return self.on if isinstance(self.on, Sequence) and not isinstance(self.on, str) else ()
+
     def _condition(self, session: SparkSession) -> Column:
-        if isinstance(self.on, str | Column):
-            return expression(session, self.on)
+        if not self._keys:
+            return expression(session, self.on)  # type: ignore[arg-type]
         mine, given = self.names
-        equal = [f.col(quoted(mine, name)) == f.col(quoted(given, name)) for name in self.on]
-        return reduce(Column.__and__, equal)
+        return reduce(and_, [f.col(quoted(mine, name)) == f.col(quoted(given, name)) for name in self._keys])
 
     def _said(self, subject: Subject) -> Said:
-        if isinstance(self.on, str | Column):
+        if not self._keys:
             source = Side(self.names[1], self.source.schema)
-            return said_of(subject.session, self.on, subject.side(), source)
+            return said_of(subject.session, self.on, subject.side(), source)  # type: ignore[arg-type]
         fold = fold_of(subject.session)
-        columns = {fold(each.name): each.name for each in subject.target.table.schema().fields}
+        mine = {fold(field.name): field.name for field in subject.target.table.schema().fields}
         given = {fold(name): name for name in self.source.columns}
-        return Said(pairs=[(columns[fold(name)], given[fold(name)]) for name in self.on])
+        return Said(pairs=[(mine[name], given[name]) for name in map(fold, self._keys) if name in mine])
 
     # -- what the clauses mean ----------------------------------------------------------------------------------------
 
