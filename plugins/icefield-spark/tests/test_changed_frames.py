@@ -145,6 +145,11 @@ def test_values_of_a_clause_are_computed_for_its_rows_alone(spark: Any, ice: Any
     merge = ice.merge(source, "db.t", ["id"]).when_matched_update({"part": "source.n"})
     merge.when_not_matched_insert({"id": "id", "part": "10 / n"}).commit()
     assert sorted((r.id, r.part) for r in ice.table("db.t").where("id in (5, 99)").collect()) == [(5, 0), (99, 5)]
+    rest = ice.merge(source, "db.t", "target.id = source.id").when_not_matched_by_source_delete("part > 0")
+    rest.when_not_matched_by_source_update({"name": "concat(name, '?')"}, "part IS NULL").commit()
+    found = {row.id: row.name for row in ice.table("db.t").collect()}
+    wanted = {id_: name if part == 0 else f"{name}?" for id_, part, name, _ in ROWS if not part}
+    assert found == {**wanted, 5: "s0", 99: None}
 
 
 @pytest.mark.spark
