@@ -11,7 +11,7 @@ from typing import Any
 import icefield
 import pytest
 from icefield.errors import IcefieldError, InvalidArgument, UnsupportedFeature, ValidationFailed
-from icefield_spark.sql import dml
+from icefield_spark import changing
 from pyspark.errors import PySparkException
 
 pytestmark = pytest.mark.spark
@@ -143,13 +143,13 @@ def test_what_others_commit_meanwhile_is_a_conflict(
 ) -> None:
     """The other commit comes between reading and writing."""
     create(ice, 2, "merge-on-read")
-    commit = dml.commit_changes
+    commit = changing.commit_changes
 
     def after_another(*given: Any, **options: Any) -> None:
         catalog.load_table("db.t").delete("id = 5")
         commit(*given, **options)
 
-    monkeypatch.setattr(dml, "commit_changes", after_another)
+    monkeypatch.setattr(changing, "commit_changes", after_another)
     with pytest.raises(ValidationFailed):
         ice.sql("UPDATE db.t SET price = 0 WHERE id > 2")
     assert [row[0] for row in rows(ice)] == [0, 1, 2, 3, 4, 6, 7, 8, 9]

@@ -170,7 +170,7 @@ def test_values_of_update_and_merge_are_stored_as_the_policy_says(spark: Any, ic
         spark.conf.set("spark.sql.storeAssignmentPolicy", "ANSI")
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        with pytest.raises(PySparkException, match="does not fit into the type int"):
+        with pytest.raises(PySparkException, match="overflow"):
             ice.sql("UPDATE db.t SET i = 99999999999")
         ice.sql("UPDATE db.t SET i = l + 1")
     finally:

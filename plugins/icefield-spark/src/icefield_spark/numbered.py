@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any, Final
@@ -32,7 +32,6 @@ from icefield_spark.places import (
     collected,
     place,
     place_in_spark,
-    plain,
     reported,
 )
 from icefield_spark.planned import Only
@@ -125,17 +124,6 @@ def numbered_frame(
     if pieces or not frames:
         frames.append(_in_arrow(session, scan, columns, pieces, keys))
     return reduce(DataFrame.union, frames)
-
-
-def frame_at(
-    session: SparkSession, scan: TableScan, columns: Sequence[str], plan: Plan, found: Mapping[str, Positions]
-) -> DataFrame:
-    """The rows at positions of files that are in the plan already."""
-    pieces: list[list[_Piece]] = [
-        [(plan.numbers[part.file.file_path], plain(part), found[part.file.file_path]) for part in group]
-        for group in plan.grouped(found, SparkRunner(session).slots, _MOST_BYTES)
-    ]
-    return _in_arrow(session, scan, columns, pieces, None)
 
 
 def _by_spark(

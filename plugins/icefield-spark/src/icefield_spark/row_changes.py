@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow as pa
 from icefield import Schema
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
-from icefield.metadata import MAIN_BRANCH, TableMetadata
+from icefield.metadata import TableMetadata
 from icefield.toolkit import distinct
 from icefield.writing import WriteContext, write_batches
 from pyspark import TaskContext
@@ -33,7 +33,7 @@ from icefield_spark.workers import begin_task
 from icefield_spark.writing import APPLICATION, Message, application_of
 
 if TYPE_CHECKING:  # a worker needs no catalog
-    from icefield import Table
+    pass
 
 OPERATION = "icefield_operation"
 KEEP, DELETE, UPDATE, INSERT = range(4)
@@ -210,8 +210,3 @@ def _together(target: Target, rows: list[Any]) -> dict[str, tuple[Positions, Any
             for number, held in pieces.items()
         }
     )
-
-
-def on_branch(table: Table, ref: str | None, kind: str, strings: Mapping[str, str]) -> Target:
-    """The table as the target of a statement that names it with a branch, or without one."""
-    return Target(table, ref or MAIN_BRANCH, kind, strings=strings)

@@ -55,7 +55,7 @@ def substituted(spark: SparkSession, text: str) -> str:
         raise UnsupportedFeature(
             f"through Spark Connect the value of '{REFERENCE}...}}' is not at hand: set {_SUBSTITUTES} to false"
         )
-    _activate(spark)
+    activate(spark)
     return str(jvm_class(spark, "org.apache.spark.sql.internal.VariableSubstitution")().substitute(text))
 
 
@@ -87,7 +87,7 @@ def parsed_plan(spark: SparkSession, text: str) -> Any:
 
     Raises ``UnsupportedFeature`` for what is no query, and what Spark raises.
     """
-    _activate(spark)
+    activate(spark)
     plan = getattr(jvm_class(spark, _PARSER), "MODULE$").parsePlan(text)
     if plan is None:
         raise UnsupportedFeature(f"a statement with '{REFERENCE}' in it must be a query: {text:.200}")
@@ -102,7 +102,7 @@ def frame_of_plan(spark: SparkSession, plan: Any) -> DataFrame:
     return DataFrame(jvm_class(spark, f"{package}.Dataset").ofRows(java, plan), spark)
 
 
-def _activate(spark: SparkSession) -> None:
+def activate(spark: SparkSession) -> None:
     """Have Spark's parser look at the settings of this session: it asks for the active one of the thread."""
     java = spark._jsparkSession
     jvm_class(spark, str(java.getClass().getName())).setActiveSession(java)

@@ -23,18 +23,18 @@ from icefield_spark.batches import session_here
 from icefield_spark.catalog.configuration import MARK, PREFIX, configured, translated
 from icefield_spark.catalog.own_statements import parse_own_statements
 from icefield_spark.catalog.provider import provide, withdraw
+from icefield_spark.changing import update_rows
+from icefield_spark.conditions import Expression
 from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
 from icefield_spark.missing import loaded
 from icefield_spark.optimizing import Origin, Origins, optimized
 from icefield_spark.planned import Planned, count_rows, planned
-from icefield_spark.quoting import quoted
 from icefield_spark.roads.choosing import checked_road
 from icefield_spark.roads.write_job import write_rows
 from icefield_spark.row_level import Target, delete_where, replace_where
-from icefield_spark.running import substituted
-from icefield_spark.sql import Statements
+from icefield_spark.sql.statements import Statements
 from icefield_spark.streaming.epochs import Epoch, written_once
 from icefield_spark.types import from_spark_schema
 from icefield_spark.upkeep import maintenance_of
@@ -369,29 +369,31 @@ class IcefieldSession:
     def update(
         self,
         identifier: str,
-        set: Mapping[str, str],
-        where: str | None = None,
+        set: Mapping[str, Expression],
+        where: Expression | None = None,
         *,
         branch: str = MAIN_BRANCH,
     ) -> Table:
         """Give columns of rows other values, as ``write.update.mode`` says.
 
-        ``set`` maps names of columns, dotted for nested fields, to expressions of Spark's SQL, and ``where`` is a
-        condition of Spark's SQL; None is all rows. Raises ``InvalidArgument`` for a column that is not there.
+        ``set`` maps names of columns, dotted for nested fields, to expressions of Spark's SQL or columns of Spark's,
+        and ``where`` is such a condition, in which the table goes by its own name; None is all rows. Raises
+        ``InvalidArgument`` for a column that is not there.
         """
-        said = partial(substituted, self.spark)
-        condition = "" if where is None else f" WHERE {said(where)}"
-        statement = f"UPDATE {self._named(identifier, branch)} SET {assigned(set, said)}{condition}"
-        self._statements.run(self.spark, statement, variables=False)
+        target = self._target(self.spark, identifier, branch, "update")
+        update_rows(self.spark, target, assigned(set), where, target.table.name()[-1])
         return self.catalog.load_table(identifier)
 
-    def merge(self, frame: DataFrame, identifier: str, on: str | Sequence[str], *, branch: str = MAIN_BRANCH) -> Merge:
+    def merge(
+        self, frame: DataFrame, identifier: str, on: Expression | Sequence[str], *, branch: str = MAIN_BRANCH
+    ) -> Merge:
         """Begin a merge of a data frame into a table, by the rules of ``MERGE`` in SQL, as ``write.merge.mode`` says.
 
         ``on``: columns of the key that both have, or a condition over ``target`` and ``source``. Its ``commit`` runs
         it.
         """
-        return Merge(partial(self._statements.run, variables=False), self._named(identifier, branch), frame, on)
+        loaded(self.catalog, identifier)
+        return Merge(partial(self._target, frame.sparkSession, identifier, branch, "merge"), frame, on)
 
     def upsert(
         self,
@@ -421,10 +423,11 @@ class IcefieldSession:
         """
         return maintenance_of(self.spark, loaded(self.catalog, identifier))
 
-    def _named(self, identifier: str, branch: str) -> str:
-        """A table and its branch as SQL names them."""
-        name = loaded(self.catalog, identifier).name()
-        return quoted(self.catalog.name, *name, *([] if branch == MAIN_BRANCH else [f"branch_{branch}"]))
+    def _target(self, spark: SparkSession, identifier: str, branch: str, kind: str) -> Target:
+        """A table as the target of a change of its rows."""
+        table = loaded(self.catalog, identifier)
+        branch_written, strings = place_of_write(spark, table, branch, None)
+        return Target(table, branch_written or MAIN_BRANCH, kind, strings=strings or {})
 
     def sql(self, statement: str) -> DataFrame:
         """Run one statement of Spark's SQL, in which names may be tables of the catalog.

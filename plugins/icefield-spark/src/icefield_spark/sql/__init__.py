@@ -1,5 +1,1 @@
-"""Spark's SQL over the tables of a catalog, on stock Spark."""
-
-from icefield_spark.sql.statements import Statements
-
-__all__ = ["Statements"]
+"""Statements of Spark's SQL in which names are tables of a catalog."""

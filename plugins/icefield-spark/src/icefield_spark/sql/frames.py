@@ -7,14 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from icefield.expressions import BooleanExpression, conjunction
+from icefield.expressions import BooleanExpression
 from icefield.schema import schema_from_arrow
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import LongType
 
 from icefield_spark.arrow import SparkBatches
-from icefield_spark.numbered import frame_at, numbered_frame
-from icefield_spark.places import POSITION, ROW
 from icefield_spark.planned import Only, planned_frame
 from icefield_spark.sql.sources import Source
 from icefield_spark.types import to_spark_schema
@@ -28,15 +25,7 @@ def frame_of(
     only: Only | None = None,
 ) -> DataFrame:
     """The rows of a table that may match a filter, with some of its columns. ``only``: which of its files are read."""
-    if source.plan is None:
-        return planned_frame(spark, source.scan(where, columns), columns or (), only=only, road=None)
-    asked = columns if columns is not None else [field.name for field in source.schema().fields]
-    selected = [*(columns if columns is not None else ("*",)), POSITION]
-    if source.found is not None:
-        return frame_at(spark, source.scan(None, selected), asked, source.plan, source.found)
-    if source.where is not None:
-        where = source.where if where is None else conjunction([where, source.where])
-    return numbered_frame(spark, source.scan(where, selected), asked, source.plan, source.keys, only)
+    return planned_frame(spark, source.scan(where, columns), columns or (), only=only, road=None)
 
 
 def empty_frame(spark: SparkSession, source: Source, columns: Sequence[str] | None) -> DataFrame:
@@ -44,8 +33,6 @@ def empty_frame(spark: SparkSession, source: Source, columns: Sequence[str] | No
     if source.about is not None:
         return frame_about(spark, source).limit(0)
     schema = to_spark_schema(source.scan(None, columns).projection)
-    if source.plan is not None:
-        schema.add(ROW, LongType())
     return spark.createDataFrame([], schema)
 
 

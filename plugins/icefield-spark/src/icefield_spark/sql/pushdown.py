@@ -66,7 +66,6 @@ _WHOLE: dict[type[iceberg.IcebergType], int] = {iceberg.IntegerType: 31, iceberg
 _FLOATS = (iceberg.FloatType, iceberg.DoubleType)
 _INSTANTS = {exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ}
 _WALL_CLOCKS = {exp.DataType.Type.TIMESTAMPNTZ}
-_EXACT = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like, exp.Column)
 _SUFFIXED = {exp.DataType.Type.BIGINT: 63, exp.DataType.Type.SMALLINT: 15, exp.DataType.Type.TINYINT: 7}
 """The types of whole numbers with a suffix, with their bits."""
 _MOST_VALUES = 1000
@@ -113,17 +112,6 @@ class Pushdown:
         ``may_be_absent``: an outer join puts nulls in place of rows, so that a filter must not ask for nulls.
         """
         return self._made(condition, False, may_be_absent)
-
-    def is_exact(self, condition: exp.Expression) -> bool:
-        """Whether the filter of a condition lets through the rows of the condition and no others."""
-        if isinstance(condition, exp.Paren):
-            return self.is_exact(condition.this)
-        if isinstance(condition, exp.And | exp.Or):
-            return self.is_exact(condition.this) and self.is_exact(condition.expression)
-        if not isinstance(condition, _EXACT) or not self.is_whole(condition):
-            return False
-        names = [self._name(column) for column in condition.find_all(exp.Column)]
-        return all(name is not None and not isinstance(self._kinds[name], _FLOATS) for name in names)
 
     def is_whole(self, condition: exp.Expression, *, negated: bool = False) -> bool:
         """Whether the filter of a condition, or of its opposite, leaves out no part of it."""

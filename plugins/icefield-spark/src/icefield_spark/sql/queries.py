@@ -11,7 +11,7 @@ from functools import partial
 
 from icefield import Schema, View
 from icefield.errors import InvalidArgument, NoSuchTable, UnsupportedFeature
-from icefield.expressions import BooleanExpression, conjunction
+from icefield.expressions import conjunction
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
@@ -88,15 +88,12 @@ class Queries:
         self._zone = setting(spark, "spark.sql.session.timeZone")
         self._has_patterns = setting(spark, "spark.sql.parser.quotedRegexColumnNames") == "true"
 
-    def frame(self, string: str, prefix: str = "", *, frames: Mapping[str, DataFrame] | None = None) -> DataFrame:
-        """The rows of a query. ``prefix`` comes before it for Spark: ``EXPLAIN``. ``frames``: tables by name."""
-        return self.bind(string, frames).run(self.spark, prefix)
+    def frame(self, string: str, prefix: str = "") -> DataFrame:
+        """The rows of a query. ``prefix`` comes before it for Spark: ``EXPLAIN``."""
+        return self.bind(string).run(self.spark, prefix)
 
-    def bind(self, string: str, given: Mapping[str, DataFrame] | None = None) -> Query:
-        """A query with its tables found. Raises ``InvalidArgument`` for one that cannot be understood.
-
-        ``given``: frames by names of one part that stand for them.
-        """
+    def bind(self, string: str) -> Query:
+        """A query with its tables found. Raises ``InvalidArgument`` for one that cannot be understood."""
         statement = Statement(string)
         if statement.is_word(0, "TABLE"):
             statement = Statement(f"SELECT * FROM {statement.between(1, len(statement.tokens))}")
@@ -113,7 +110,7 @@ class Queries:
             if not self._names_any(statement):
                 return Query(_plain(statement.string), {})
             raise InvalidArgument(f"this statement is not supported on tables of Icefield: {string:.200}")
-        return self._bound(statement, tree, clauses, given or {})
+        return self._bound(statement, tree, clauses)
 
     def rows_of_view(
         self, name: tuple[str, ...], string: str, namespace: tuple[str, ...], catalog: str | None = None
@@ -135,7 +132,7 @@ class Queries:
             message = str(error).splitlines()[0].rstrip(".")
             raise InvalidArgument(f"the query of view {name} cannot be understood: {message}") from error
         check_query(tree, name)
-        query = self._bound(statement, tree, clauses, {})
+        query = self._bound(statement, tree, clauses)
         return view_frame(self.spark, query.string, query.frames, name)
 
     def count(self, string: str) -> DataFrame | None:
@@ -159,40 +156,11 @@ class Queries:
         name = tree.expressions[0].alias or "count(1)"
         return run_sql(self.spark, f"SELECT * FROM VALUES ({rows}L) AS counted({quoted(name)})")
 
-    def filter_of(self, string: str) -> BooleanExpression | None:
-        """What every row of the first table of a query matches that has a part in its result; None for all rows."""
-        filters = self.filters_of(string)
-        return conjunction(filters) if filters else None
-
-    def filters_of(self, string: str) -> list[BooleanExpression]:
-        """The parts of ``filter_of``, all of which must hold."""
-        scope = self._scope_of(string)
-        return [] if scope is None else scope.filters()
-
-    def exact_filter_of(self, string: str) -> BooleanExpression | None:
-        """The filter that the condition of a query on one table is; None where it is none."""
-        scope = self._scope_of(string)
-        return None if scope is None else scope.exact_filter()
-
-    def _scope_of(self, string: str) -> Scope | None:
-        statement = Statement(string)
-        clauses = as_of_clauses(statement)
-        tree = _tree_of(without(statement.string, clauses))
-        table = next(tree.find_all(exp.Table))
-        source = self._source(table, clauses)
-        return None if source is None else self._scope(table, source, source.schema())
-
-    def _bound(
-        self, statement: Statement, tree: exp.Expr, clauses: Mapping[int, AsOf], given: Mapping[str, DataFrame]
-    ) -> Query:
+    def _bound(self, statement: Statement, tree: exp.Expr, clauses: Mapping[int, AsOf]) -> Query:
         found: list[tuple[exp.Table, Source | NamedView]] = []
         edits = _Edits()
         frames: dict[str, DataFrame] = {}
         for table in tree.find_all(exp.Table):
-            if len(table.parts) == 1 and table.name in given:
-                frames[table.name] = given[table.name]
-                edits.put(table.parts[0].meta["start"], _last(table), f"{{{table.name}}}")
-                continue
             if is_common(table, self._folded):
                 continue
             source = self._source(table, clauses) or self._view(table, clauses)
@@ -228,7 +196,7 @@ class Queries:
             else:
                 frames[name] = self._rows(source.view)
             self._replace(edits, statement, table, source.name, name)
-        self._call(edits, statement, tree, given, clauses)
+        self._call(edits, statement, tree, clauses)
         return Query(edits.apply(string), frames)
 
     def _source(self, table: exp.Table, clauses: Mapping[int, AsOf]) -> Source | None:
@@ -340,35 +308,24 @@ class Queries:
                 )
             edits.put(start, end, _plain(quoted(parts[-1].name)))
 
-    def _call(
-        self,
-        edits: _Edits,
-        statement: Statement,
-        tree: exp.Expr,
-        given: Mapping[str, DataFrame],
-        clauses: Mapping[int, AsOf],
-    ) -> None:
+    def _call(self, edits: _Edits, statement: Statement, tree: exp.Expr, clauses: Mapping[int, AsOf]) -> None:
         """Put expressions of Spark's in the place of calls of Iceberg's functions, the innermost first."""
         calls = calls_in(tree, self._names.catalog_name)
         if not calls:
             return
         types = ArgumentTypes(
-            self.spark, tree, self._names.catalog_name, lambda table: self._empty(tree, table, given, clauses)
+            self.spark, tree, self._names.catalog_name, lambda table: self._empty(tree, table, clauses)
         )
         for call in calls:
             end, places = _arguments_of(statement, call.start)
-            given_ = [edits.apply(statement.string, *place) for place in places]
-            made = expression_of(self.spark, call.name, given_, partial(types.of, call.start))
+            given = [edits.apply(statement.string, *place) for place in places]
+            made = expression_of(self.spark, call.name, given, partial(types.of, call.start))
             if isinstance(call.node.parent, exp.Select) and call.node.arg_key == "expressions":
                 made = f"{made} AS {_plain(quoted(statement.string[call.start : end + 1]))}"
             edits.put_around(call.start, end, made)
 
-    def _empty(
-        self, tree: exp.Expr, table: exp.Table, given: Mapping[str, DataFrame], clauses: Mapping[int, AsOf]
-    ) -> tuple[str, DataFrame] | None:
+    def _empty(self, tree: exp.Expr, table: exp.Table, clauses: Mapping[int, AsOf]) -> tuple[str, DataFrame] | None:
         """A frame without rows of the columns of a table, and what the query calls it; None for what is Spark's."""
-        if len(table.parts) == 1 and table.name in given:
-            return table.name, given[table.name]
         if is_common(table, self._folded):
             return None
         source = self._source(table, clauses)

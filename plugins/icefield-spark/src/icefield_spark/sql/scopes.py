@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from icefield import Schema
 from icefield.errors import InvalidArgument
-from icefield.expressions import BooleanExpression, conjunction
+from icefield.expressions import BooleanExpression
 from sqlglot import exp
 
 from icefield_spark.quoting import quoted
@@ -77,14 +77,6 @@ class Scope:
     def _is_plain(self) -> bool:
         """Whether the rows and names of the table are those of the query."""
         return not (self._table.args.get("pivots") or self._table.args.get("sample") or renames(self._table))
-
-    def exact_filter(self) -> BooleanExpression | None:
-        """The filter that lets through the rows of a query's condition and no others, where there is one."""
-        where = None if self._select is None else self._select.args.get("where")
-        parts = list(conjuncts(where.this if where is not None else None))
-        if not parts or not all(self._pushdown.is_exact(each) for each in parts):
-            return None
-        return conjunction(self.filters())
 
     def _may_be_absent(self, select: exp.Select) -> bool:
         """Whether an outer join may put nulls in place of the table's columns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import count
@@ -16,9 +16,7 @@ from icefield.expressions import BooleanExpression
 from icefield.scan import TableScan
 from pyspark.sql import SparkSession
 
-from icefield_spark.keys import KeyFilter
 from icefield_spark.missing import no_table
-from icefield_spark.places import Plan, Positions
 from icefield_spark.quoting import quoted
 from icefield_spark.wap import branch_read, branch_written
 
@@ -44,19 +42,11 @@ class Source:
     by_session: bool = False
     """Whether no name says the ref, but ``spark.wap.branch``."""
     about: str | None = None
-    plan: Plan | None = None
-    """Where the files of the frames of it are noted, whose rows then come with their places."""
-    found: Mapping[str, Positions] | None = None
-    """The rows of the plan's files that are read; all, unless given."""
-    where: BooleanExpression | None = None
-    """What every row matches that is read, where it is not all."""
-    keys: KeyFilter | None = None
-    """What a column must hold for a row to be read."""
 
     @property
     def is_plain(self) -> bool:
         """Whether it is a table at no version that was named."""
-        return self.snapshot_id is None and self.ref is None and self.about is None and self.plan is None
+        return self.snapshot_id is None and self.ref is None and self.about is None
 
     def scan(self, where: BooleanExpression | None = None, columns: Sequence[str] | None = None) -> TableScan:
         """The scan of the table at this version."""
@@ -112,7 +102,6 @@ class Names:
         session: SparkSession,
         catalog: Catalog,
         namespace: tuple[str, ...] = (),
-        given: Mapping[str, Source] | None = None,
         attached: str | None = None,
     ) -> None:
         """``attached``: the name that the session has for the catalog, besides the catalog's own."""
@@ -120,7 +109,6 @@ class Names:
         self._catalog = catalog
         self.namespace = namespace
         self.attached = attached
-        self._given = dict(given or {})
         self._loaded: dict[tuple[str, ...], Table | None] = {}
         self._views: dict[tuple[str, ...], View | None] = {}
         self._temporary: dict[str, bool] = {}
@@ -143,7 +131,7 @@ class Names:
                 f"view {shown} is not read: views are made from at most {_MOST_VIEWS} others, {_DEEPEST} deep"
             )
         made = copy(self)
-        made.namespace, made.inside, made._given = namespace, (*self.inside, view), {}
+        made.namespace, made.inside = namespace, (*self.inside, view)
         made.elsewhere = None if catalog is None or self.is_catalog(catalog) else catalog
         return made
 
@@ -203,7 +191,7 @@ class Names:
 
         The queries of views that stay know no temporary ones.
         """
-        if len(parts) > 1 or not self.namespace or self.inside or parts[0] in self._given:
+        if len(parts) > 1 or not self.namespace or self.inside:
             return False
         if parts[0] not in self._temporary:
             name, spark = quoted(*parts), self._session.catalog
@@ -216,8 +204,6 @@ class Names:
         return self.local(parts) if here else ()
 
     def _find(self, parts: tuple[str, ...]) -> Source | None:
-        if len(parts) == 1 and parts[0] in self._given:
-            return self._given[parts[0]]
         name = self._local_here(parts)
         if len(name) < 2:
             return None

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from icefield_spark.missing import missing_in
 from icefield_spark.quoting import quoted
 from icefield_spark.running import run_sql, substituted
-from icefield_spark.sql import alter, ddl, dml, inserts, merges, procedures, show
+from icefield_spark.sql import alter, changes, ddl, inserts, procedures, show
 from icefield_spark.sql.comments import comment
 from icefield_spark.sql.context import Context, Rows, no_rows
 from icefield_spark.sql.identifiers import with_names
@@ -36,9 +36,9 @@ _VERBS: dict[str, Callable[[Context, Cursor], DataFrame]] = {
     "DROP": ddl.drop,
     "TRUNCATE": ddl.truncate,
     "INSERT": inserts.insert,
-    "DELETE": dml.delete,
-    "UPDATE": dml.update,
-    "MERGE": merges.merge,
+    "DELETE": changes.delete,
+    "UPDATE": changes.update,
+    "MERGE": changes.merge,
     "CALL": procedures.call,
     "ALTER": alter.alter,
     "SHOW": show.show,
@@ -61,13 +61,10 @@ class Statements:
         self._attached = attached
         self._namespace: tuple[str, ...] = ()
 
-    def run(self, spark: SparkSession, string: str, *, variables: bool = True) -> DataFrame:
-        """Run one statement in a session, whose views it may name: the frame of what it gives.
-
-        ``variables``: Spark's ``${...}`` stand for their values, and are no part of a name.
-        """
+    def run(self, spark: SparkSession, string: str) -> DataFrame:
+        """Run one statement in a session, whose views and variables it may name: the frame of what it gives."""
         try:
-            return self._run(spark, substituted(spark, string) if variables else string)
+            return self._run(spark, substituted(spark, string))
         except RecursionError:
             raise _too_deep(string) from None
         except AnalysisException as failure:

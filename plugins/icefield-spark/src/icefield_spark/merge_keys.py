@@ -1,14 +1,15 @@
-"""What the condition of a merge says of the table: the keys of the source, sent to the readers of the table."""
+"""The keys of a merge's source, sent to the readers of the table."""
 
 # See docs/decisions/0099.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import Schema
 from icefield import types as iceberg
 from icefield.expressions import AlwaysFalse, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual
 from icefield.toolkit import to_arrow_type
@@ -16,14 +17,10 @@ from icefield.types import IcebergType, NestedField
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
-from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
 
 from icefield_spark.failures import as_raised
 from icefield_spark.keys import KEYS, MOST_KEYS, Distinct, KeyFilter
 from icefield_spark.quoting import quoted
-from icefield_spark.row_level import Target
-from icefield_spark.sql.pushdown import conjuncts
 from icefield_spark.types import to_spark_type
 
 _FEW = 200
@@ -40,14 +37,6 @@ _KINDS = (
 """Types whose values are equal for Spark where they are for Arrow. Floats have NaN and two zeros."""
 
 _WHOLE = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
-
-
-@dataclass(frozen=True)
-class Side:
-    """A side of the join: its alias, and its columns."""
-
-    alias: str
-    columns: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -80,17 +69,18 @@ class KeyColumns:
         return KeyFilter(best.name, values), [each for named, column in every for each in _bounds(named, column)]
 
 
-def key_columns(
-    target: Target, source: DataFrame, on: str, table: Side, given: Side, fold: Callable[[str], str]
-) -> KeyColumns | None:
-    """The columns that the condition of a merge compares; None where it does not say."""
-    fields = {each.name: each for each in target.table.schema().fields}
-    pairs = [
+def key_columns(schema: Schema, source: DataFrame, pairs: Iterable[tuple[str, str]]) -> KeyColumns | None:
+    """The columns by which a merge leaves out rows. ``pairs``: those of the table and the source that are equal.
+
+    None where no pair has types whose values are equal for Spark and for Arrow alike.
+    """
+    fields = {each.name: each for each in schema.fields}
+    found = [
         (fields[mine], other)
-        for mine, other in _equalities(on, table, given, fold)
-        if _is_comparable(fields[mine].field_type, source.schema[other].dataType)
+        for mine, other in pairs
+        if source.columns.count(other) == 1 and _is_comparable(fields[mine].field_type, source.schema[other].dataType)
     ]
-    return KeyColumns(pairs) if pairs else None
+    return KeyColumns(found) if found else None
 
 
 def _united(columns: Sequence[pa.ChunkedArray], kind: IcebergType) -> pa.Array | None:
@@ -118,32 +108,3 @@ def _is_comparable(kind: IcebergType, given: spark.DataType) -> bool:
         return False
     mine = to_spark_type(kind)
     return mine == given or (isinstance(mine, _WHOLE) and isinstance(given, _WHOLE))
-
-
-def _equalities(on: str, table: Side, given: Side, fold: Callable[[str], str]) -> Iterator[tuple[str, str]]:
-    """The columns of the table and of the source that must be equal where rows meet."""
-    try:
-        tree = parse_one(f"SELECT 1 WHERE {on}", read="spark")
-    except SqlglotError:
-        return
-    where = tree.args.get("where")
-    for each in conjuncts(where.this if where is not None else None):
-        if not isinstance(each, exp.EQ):
-            continue
-        for left, right in ((each.this, each.expression), (each.expression, each.this)):
-            mine, other = _column(left, table, given, fold), _column(right, given, table, fold)
-            if mine is not None and other is not None:
-                yield mine, other
-                break
-
-
-def _column(node: exp.Expression, side: Side, opposite: Side, fold: Callable[[str], str]) -> str | None:
-    """The column of a side that an expression is, and can be no other."""
-    if not isinstance(node, exp.Column) or len(node.parts) > 2:
-        return None
-    found = [name for name in side.columns if fold(name) == fold(node.name)]
-    if node.table:
-        is_mine = fold(node.table) == fold(side.alias) != fold(opposite.alias)
-    else:
-        is_mine = fold(node.name) not in map(fold, opposite.columns)
-    return found[0] if is_mine and len(found) == 1 else None

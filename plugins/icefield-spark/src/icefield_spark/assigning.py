@@ -1,0 +1,132 @@
+"""Values that changes of rows give to columns: which columns they are of, and whether these can store them."""
+
+# See docs/decisions/0131.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from icefield import Schema
+from icefield.errors import InvalidArgument
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as spark
+
+from icefield_spark.assignment import stored_as
+from icefield_spark.conditions import Expression, expression
+from icefield_spark.places import ROW
+from icefield_spark.quoting import quoted
+from icefield_spark.sql.defaults import constant_of, default_of
+from icefield_spark.writing import CASE_SENSITIVE
+
+Path = tuple[str, ...]
+"""A column, or a field in one."""
+
+Fold = Callable[[str], str]
+
+
+def fold_of(session: SparkSession) -> Fold:
+    """The function that makes two names equal if the session takes them for one."""
+    return str if session.conf.get(CASE_SENSITIVE, "false") == "true" else str.lower
+
+
+def paths(
+    columns: spark.StructType, given: Mapping[Path, Expression], fold: Fold, alias: str
+) -> dict[Path, Expression]:
+    """Values by the table's own spelling of columns. Raises ``InvalidArgument`` for others, and for one set twice."""
+    found: dict[Path, Expression] = {}
+    for names, value in given.items():
+        path = _resolved(columns, names, fold)
+        if path is None and fold(names[0]) == fold(alias):
+            path = _resolved(columns, names[1:], fold)
+        if not path:
+            raise InvalidArgument(f"the table has no column '{'.'.join(names)}'; it has {', '.join(columns.names)}")
+        if any(path[: len(other)] == other[: len(path)] for other in found):
+            raise InvalidArgument(f"column '{'.'.join(path)}' is set twice", column=".".join(path))
+        found[path] = value
+    return found
+
+
+def _resolved(columns: spark.DataType, names: Sequence[str], fold: Fold) -> Path | None:
+    if not names:
+        return ()
+    if isinstance(columns, spark.StructType):
+        for each in columns.fields:
+            if fold(each.name) == fold(names[0]):
+                rest = _resolved(each.dataType, names[1:], fold)
+                return None if rest is None else (each.name, *rest)
+    return None
+
+
+def values_of(session: SparkSession, schema: Schema, given: Mapping[Path, Expression]) -> dict[Path, Column]:
+    """Values as columns of Spark's; ``DEFAULT`` is the default of its column."""
+    found: dict[Path, Column] = {}
+    for path, value in given.items():
+        if isinstance(value, str) and value.strip().upper() == "DEFAULT":
+            value = default_of(schema, path, value)
+        # Within a function nothing stands that gives several rows, as explode does.
+        found[path] = f.coalesce(expression(session, value))
+    return found
+
+
+def default_values(session: SparkSession, schema: Schema, columns: spark.StructType) -> dict[str, Column]:
+    """What columns hold that an INSERT does not name."""
+    return {
+        field.name: f.lit(None).cast(column.dataType)
+        if field.write_default is None
+        else expression(session, constant_of(field))
+        for field, column in zip(schema.fields, columns.fields, strict=True)
+    }
+
+
+def check_stored(
+    session: SparkSession,
+    frame: DataFrame,
+    columns: spark.StructType,
+    values: Mapping[Path, Column],
+    condition: Column | None,
+) -> None:
+    """Have Spark judge values, and the condition under which they are taken, before anything is read or written.
+
+    ``frame`` has the columns that both may name. Raises Spark's error, ``InvalidArgument`` or ``UnsupportedFeature``
+    for what the policy of the session does not store.
+    """
+    if condition is not None:
+        frame = frame.where(condition)
+    if not values:
+        frame.select(ROW).schema  # noqa: B018 -- with Spark Connect it is looked at only now
+        return
+    shown = {".".join(path): value.alias(".".join(path)) for path, value in values.items()}
+    kinds = [spark.StructField(name, _kind(columns, path)) for name, path in zip(shown, values, strict=True)]
+    # Beside a column that is no aggregate Spark refuses one.
+    made = stored_as(session, frame.select(*shown.values(), f.col(ROW)), spark.StructType(kinds))
+    made.schema  # noqa: B018 -- with Spark Connect it is looked at only now
+
+
+def _kind(columns: spark.DataType, path: Path) -> spark.DataType:
+    for name in path:
+        assert isinstance(columns, spark.StructType)
+        columns = columns[name].dataType
+    return columns
+
+
+def by_column(columns: spark.StructType, values: Mapping[Path, Column], alias: str) -> dict[str, Column]:
+    """The new values of whole columns. Fields that are given none keep theirs."""
+    given = {path[0] for path in values}
+    return {
+        each.name: _value(each.dataType, f.col(quoted(alias, each.name)), (each.name,), values)
+        for each in columns.fields
+        if each.name in given
+    }
+
+
+def _value(kind: spark.DataType, old: Column, path: Path, given: Mapping[Path, Column]) -> Column:
+    if path in given:
+        return given[path]
+    if not any(other[: len(path)] == path for other in given) or not isinstance(kind, spark.StructType):
+        return old
+    fields = [
+        _value(each.dataType, old.getField(each.name), (*path, each.name), given).alias(each.name)
+        for each in kind.fields
+    ]
+    return f.struct(*fields)

@@ -1,0 +1,301 @@
+"""What a condition on the rows of a table says of its columns: filters, and columns that equal those of a source.
+
+Spark's optimizer says it: it is given the condition over relations without rows, resolves names, folds constants and
+pushes the parts down. Spark Connect keeps plans at the server: there the text says it, and only in its plainest form.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Final
+
+from icefield.expressions import BooleanExpression
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as spark
+
+from icefield_spark.catalog.predicates import Described, Filters
+from icefield_spark.jvm import is_connected, jvm_class
+from icefield_spark.row_level import Target
+from icefield_spark.running import activate
+
+Expression = str | Column
+"""An expression of Spark's SQL as text, or as a column of Spark's."""
+
+_MOST_NODES: Final = 10_000
+_FALSE: Final[Described] = {"type": "boolean", "value": "false"}
+_FUNCTIONS: Final = {
+    "And": "AND",
+    "Or": "OR",
+    "Not": "NOT",
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "In": "IN",
+    "IsNull": "IS_NULL",
+    "IsNotNull": "IS_NOT_NULL",
+    "StartsWith": "STARTS_WITH",
+}
+"""The names of predicates by those of Spark's classes."""
+
+_WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
+_SEPARATOR: Final = "\0"
+
+_NAME = r"(?:(?P<{0}alias>\w+)\.)?(?P<{0}name>[A-Za-z_]\w*)"
+_LITERAL = r"(?P<number>-?\d{1,18})|(?P<date>DATE\s*)?'(?P<text>[\w \-.:/]*)'"
+_COMPARISON = re.compile(
+    rf"\s*{_NAME.format('')}\s*(?P<sign>=|<=|>=|<|>)\s*(?:{_LITERAL})\s*", re.IGNORECASE | re.ASCII
+)
+_EQUALITY = re.compile(rf"\s*{_NAME.format('left')}\s*=\s*{_NAME.format('right')}\s*", re.ASCII)
+_AND = re.compile(r"\bAND\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A table or source under its alias, with its columns."""
+
+    alias: str
+    columns: spark.StructType
+
+
+@dataclass
+class Said:
+    """What holds of every row of a table for which a condition does."""
+
+    predicates: list[Described] = field(default_factory=list)
+    pairs: list[tuple[str, str]] = field(default_factory=list)
+    """Columns of the table, each with the column of the source that it equals."""
+
+    is_whole: bool = True
+    """Whether the predicates are all of the condition."""
+
+    def concern(self, target: Target) -> BooleanExpression:
+        """A filter that holds of all these rows, and perhaps of others."""
+        return Filters(target.table.schema()).keeping(self.predicates)
+
+    def exact(self, target: Target) -> BooleanExpression | None:
+        """The filter that holds of these rows and no others; None where there is none for certain."""
+        return Filters(target.table.schema()).exact(self.predicates) if self.is_whole else None
+
+
+def expression(session: SparkSession, given: Expression) -> Column:
+    """An expression of the caller's, whose variables have their values in a session."""
+    if not isinstance(given, str):
+        return given
+    if not is_connected(session):
+        activate(session)
+    return f.expr(f"({given}\n)")  # so that it is one expression, without a name
+
+
+def said_of(session: SparkSession, condition: Expression, table: Side, source: Side | None = None) -> Said:
+    """What a condition says of a table's rows, or of those that meet a row of a source."""
+    if is_connected(session):
+        return _said_by_text(condition, table, source)
+    frame = _without_rows(session, table)
+    ids = [_ids(frame)]
+    if source is None:
+        frame = frame.where(expression(session, condition))
+    else:
+        other = _without_rows(session, source)
+        ids.append(_ids(other))
+        frame = frame.join(other, expression(session, condition), "inner")
+    return _Reader(ids).read(frame._jdf.queryExecution().optimizedPlan())
+
+
+def _without_rows(session: SparkSession, side: Side) -> DataFrame:
+    """A relation of a side's columns, about which the optimizer knows nothing."""
+    columns = spark.StructType([spark.StructField(each.name, each.dataType, True) for each in side.columns.fields])
+    kind = jvm_class(session, "org.apache.spark.sql.types.DataType").fromJson(columns.json())
+    rows = session._jsparkSession.createDataFrame(session.sparkContext._jsc.emptyRDD(), kind)
+    return DataFrame(rows, session).alias(side.alias)
+
+
+def _ids(frame: DataFrame) -> dict[int, str]:
+    return {each.exprId().id(): each.name() for each in _items(frame._jdf.queryExecution().analyzed().output())}
+
+
+class _TooLarge(Exception):
+    """A condition of too many parts to be looked at."""
+
+
+class _Reader:
+    """Reads an optimized plan: which conditions hold of every row that it gives."""
+
+    def __init__(self, ids: Sequence[dict[int, str]]) -> None:
+        """``ids``: the columns of the table, and of the source if any, by Spark's ids for them."""
+        self._table, self._source = ids[0], ids[1] if len(ids) > 1 else {}
+        self._nodes = 0
+
+    def read(self, plan: Any) -> Said:
+        """What the conditions of a plan say."""
+        found = Said()
+        try:
+            self._walk(plan, found)
+        except _TooLarge:
+            return Said(is_whole=False)
+        return found
+
+    def _walk(self, plan: Any, found: Said) -> None:
+        kind = plan.nodeName()
+        children = _items(plan.children())
+        if kind == "Filter":
+            self._take(plan.condition(), found)
+        elif kind == "Join":
+            joins = str(plan.joinType().sql())
+            if joins == "INNER" and plan.condition().isDefined():
+                self._take(plan.condition().get(), found)
+            if not self._source or joins != "INNER":
+                found.is_whole = False
+            if joins != "INNER":
+                children = children[:1] if joins in ("LEFT SEMI", "LEFT ANTI") else []
+        elif kind == "LocalRelation" and plan.data().isEmpty():
+            found.predicates.append(_FALSE)
+        elif kind not in ("Project", "LogicalRDD"):
+            found.is_whole, children = False, []
+        for child in children:
+            self._walk(child, found)
+
+    def _take(self, condition: Any, found: Said) -> None:
+        for each in _conjuncts(condition):
+            sides = {self._side(id_) for id_ in _references(each)}
+            if sides <= {0}:
+                described = self._described(each)
+                found.predicates.append(described)
+                continue
+            found.is_whole = False
+            if each.nodeName() == "EqualTo" and sides == {0, 1}:
+                names = [self._column(part) for part in (each.left(), each.right())]
+                if names[0] is not None and names[1] is not None:
+                    (_, mine), (_, other) = sorted((names[0], names[1]))
+                    found.pairs.append((mine, other))
+
+    def _side(self, id_: int) -> int:
+        return 0 if id_ in self._table else 1 if id_ in self._source else 2
+
+    def _column(self, node: Any) -> tuple[int, str] | None:
+        """The side and the column that an expression is, be it as a wider whole number."""
+        while node.nodeName() == "Cast":
+            names = [str(each.dataType().simpleString()) for each in (node.child(), node)]
+            if not all(each in _WHOLE for each in names) or _WHOLE.index(names[0]) > _WHOLE.index(names[1]):
+                return None
+            node = node.child()
+        if node.nodeName() != "AttributeReference":
+            return None
+        id_ = node.exprId().id()
+        side = self._side(id_)
+        return None if side > 1 else (side, (self._table, self._source)[side][id_])
+
+    def _described(self, node: Any) -> Described:
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            raise _TooLarge
+        kind = node.nodeName()
+        if kind == "Literal":
+            return _literal(node.dataType(), node.value())
+        if kind == "InSet":
+            values = [_literal(node.child().dataType(), each) for each in _values(node.hset())]
+            return {"function": "IN", "arguments": [self._described(node.child()), *values]}
+        if kind == "AttributeReference":
+            name = self._table.get(node.exprId().id())
+            return {} if name is None else {"column": [name]}
+        if kind == "GetStructField":
+            path = self._described(node.child()).get("column")
+            name = node.childSchema().apply(node.ordinal()).name() if path else ""
+            return {"column": [*path, name]} if path else {}
+        if kind not in _FUNCTIONS:
+            return {}
+        return {"function": _FUNCTIONS[kind], "arguments": [self._described(each) for each in _items(node.children())]}
+
+
+def _conjuncts(condition: Any) -> Iterator[Any]:
+    left = [condition]
+    while left:
+        node = left.pop()
+        if node.nodeName() == "And":
+            left += [node.right(), node.left()]
+        else:
+            yield node
+
+
+def _references(node: Any) -> list[int]:
+    return [each.exprId().id() for each in _items(node.references().toSeq())]
+
+
+def _literal(kind: Any, value: Any) -> Described:
+    name = str(kind.typeName())
+    if value is None:
+        return {"type": name, "value": None}
+    if isinstance(value, bytes | bytearray):
+        return {"type": name, "bytes": base64.b64encode(value).decode()}
+    text = repr(value) if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+    return {"type": name, "value": text}
+
+
+def _values(found: Any) -> list[Any]:
+    """The values of a set of Spark's, as texts that are read at once where nothing speaks against it."""
+    texts = str(found.mkString(_SEPARATOR)).split(_SEPARATOR)
+    plain = len(texts) == found.size() and not any(each == "null" or each.startswith("[B@") for each in texts)
+    return texts if plain else _items(found.toSeq())
+
+
+def _items(found: Any) -> list[Any]:
+    return [found.apply(at) for at in range(found.size())]
+
+
+# -- Spark Connect ----------------------------------------------------------------------------------------------------
+
+
+def _said_by_text(condition: Expression, table: Side, source: Side | None) -> Said:
+    """What a text says that is nothing but ``column op literal``, or columns of both sides that are equal, and AND."""
+    pieces = _AND.split(condition) if isinstance(condition, str) else [""]
+    found = Said()
+    for piece in pieces:
+        described = _compared(piece, table, is_alone=source is None)
+        pair = None if described is not None or source is None else _equal(piece, table, source)
+        if described is not None:
+            found.predicates.append(described)
+        elif pair is not None:
+            found.pairs.append(pair)
+            found.is_whole = False
+        else:
+            return Said(is_whole=False)
+    return found
+
+
+def _compared(text: str, table: Side, *, is_alone: bool) -> Described | None:
+    match = _COMPARISON.fullmatch(text)
+    if match is None or match["alias"] not in ((None, table.alias) if is_alone else (table.alias,)):
+        return None
+    kind = next((each.dataType for each in table.columns.fields if each.name == match["name"]), None)
+    literal: Described | None = None
+    if match["number"] is not None and isinstance(kind, spark.IntegerType | spark.LongType):
+        bits = 31 if isinstance(kind, spark.IntegerType) else 63
+        if abs(int(match["number"])) < 1 << bits:
+            literal = {"type": "long", "value": match["number"]}
+    elif match["date"] is not None and isinstance(kind, spark.DateType):
+        try:
+            days = (date.fromisoformat(match["text"]) - date(1970, 1, 1)).days
+            literal = {"type": "date", "value": str(days)}
+        except ValueError:
+            return None
+    elif match["text"] is not None and match["date"] is None and kind == spark.StringType():
+        literal = {"type": "string", "value": match["text"]}
+    if literal is None:
+        return None
+    return {"function": match["sign"], "arguments": [{"column": [match["name"]]}, literal]}
+
+
+def _equal(text: str, table: Side, source: Side) -> tuple[str, str] | None:
+    match = _EQUALITY.fullmatch(text)
+    if match is None:
+        return None
+    named = {match["leftalias"]: match["leftname"], match["rightalias"]: match["rightname"]}
+    mine, other = named.get(table.alias), named.get(source.alias)
+    return (mine, other) if mine in table.columns.names and other in source.columns.names else None

@@ -1,0 +1,239 @@
+"""``DELETE``, ``UPDATE`` and ``MERGE``: their pieces, given to the changes of frames.
+
+Spark resolves the names in conditions and values: those of columns, with or without the alias of their table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.metadata import MAIN_BRANCH
+from pyspark.sql import DataFrame
+
+from icefield_spark.assigning import Path
+from icefield_spark.changing import delete_rows, update_rows
+from icefield_spark.merge_rows import LEFT, MATCHED, NEW, Clause, MergeRows
+from icefield_spark.missing import no_table
+from icefield_spark.row_changes import DELETE, INSERT, UPDATE
+from icefield_spark.row_level import Target
+from icefield_spark.running import REFERENCE, substitutes
+from icefield_spark.sql.columns import fold_of
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.parsing import Cursor, Statement
+from icefield_spark.wap import staged_strings
+
+_UNNAMED = "icefield_unnamed"
+"""The alias of a source that is given none."""
+
+_WHEN = ("WHEN",)
+_QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+_INSTEAD = "make the rows a frame, and give it to ice.merge, ice.update or ice.delete"
+
+
+def delete(context: Context, cursor: Cursor) -> DataFrame:
+    """``DELETE FROM``; the cursor stands after DELETE."""
+    cursor.expect("FROM")
+    parts = cursor.names("the name of a table")
+    target = _target(context, parts, "delete")
+    if target is None:
+        return context.passed(cursor)
+    _refuse_common_tables(context)
+    alias = _alias(cursor, parts, "WHERE")
+    if cursor.is_over:
+        target.table.delete(snapshot_properties=target.strings, branch=target.branch)
+        return context.nothing()
+    cursor.expect("WHERE")
+    delete_rows(context.spark, target, _checked(context, cursor.rest()), alias)
+    return context.nothing()
+
+
+def update(context: Context, cursor: Cursor) -> DataFrame:
+    """``UPDATE``; the cursor stands after it."""
+    parts = cursor.names("the name of a table")
+    target = _target(context, parts, "update")
+    if target is None:
+        return context.passed(cursor)
+    _refuse_common_tables(context)
+    alias = _alias(cursor, parts, "SET")
+    cursor.expect("SET")
+    given = _assignments(context, cursor, ("WHERE",))
+    where = _checked(context, cursor.rest()) if cursor.takes("WHERE") else None
+    cursor.expect_end()
+    update_rows(context.spark, target, given, where, alias)
+    return context.nothing()
+
+
+def merge(context: Context, cursor: Cursor) -> DataFrame:
+    """``MERGE``; the cursor stands after it."""
+    evolves = cursor.takes("WITH", "SCHEMA", "EVOLUTION")
+    cursor.expect("INTO")
+    parts = cursor.names("the name of a table")
+    target = _target(context, parts, "merge")
+    if target is None:
+        return context.passed(cursor)
+    alias = _alias(cursor, parts, "USING")
+    _refuse_columns(cursor)
+    cursor.expect("USING")
+    source, other = _source(context, cursor)
+    if fold_of(context)(alias) == fold_of(context)(other):
+        raise InvalidArgument(f"the table and the source of the merge are both called '{alias}': give one an alias")
+    _refuse_columns(cursor)
+    cursor.expect("ON")
+    on = _checked(context, cursor.until(_WHEN))
+    clauses = []
+    while not cursor.is_over:
+        clauses.append(_clause(context, cursor))
+    if not clauses:
+        raise cursor.unexpected("WHEN MATCHED or WHEN NOT MATCHED")
+    MergeRows(source, on, clauses, (alias, other), evolves).run(target)
+    return context.nothing()
+
+
+def _target(context: Context, parts: tuple[str, ...], kind: str) -> Target | None:
+    """The table that a statement changes; None for what is Spark's."""
+    source = context.names.written(parts)
+    if source is None:
+        if context.names.is_known(parts) and context.names.view(parts) is None:
+            raise no_table(context.catalog, context.names.local(parts))
+        return None
+    if source.about is not None or source.snapshot_id is not None:
+        raise InvalidArgument(f"'{'.'.join(parts)}' cannot be changed")
+    strings = {} if source.ref else staged_strings(context.spark, source.table)
+    return Target(source.table, source.ref or MAIN_BRANCH, kind, strings=strings)
+
+
+def _alias(cursor: Cursor, parts: tuple[str, ...], end: str) -> str:
+    """Take the alias after a table's name, which without one is known by its last part."""
+    if not cursor.takes("AS") and (cursor.is_over or cursor.sees(end)):
+        return parts[-1]
+    return cursor.name("an alias")
+
+
+def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, str]:
+    """Take what is merged, and its alias."""
+    start = cursor.at
+    if cursor.sees("("):
+        cursor.enclosed()
+        query = cursor.statement.between(start, cursor.at)
+        named = cursor.takes("AS") or not cursor.sees("ON")
+        alias = cursor.name("an alias of the source") if named else _UNNAMED
+    else:
+        parts = cursor.names("the source of the merge")
+        if cursor.sees("("):
+            cursor.enclosed()  # a function that gives a table
+        query = cursor.statement.between(start, cursor.at)
+        alias = _alias(cursor, parts, "ON")
+    return context.queries.frame(f"{context.before}SELECT * FROM {query}"), alias
+
+
+def _clause(context: Context, cursor: Cursor) -> Clause:
+    """Take one WHEN with its THEN."""
+    cursor.expect("WHEN")
+    of = _kind(cursor)
+    condition = _checked(context, cursor.until(("THEN",))) if cursor.takes("AND") else None
+    cursor.expect("THEN")
+    if of == NEW:
+        cursor.expect("INSERT")
+        return Clause(of, condition, INSERT, None if cursor.takes("*") else _inserted(context, cursor))
+    if cursor.takes("DELETE"):
+        return Clause(of, condition, DELETE, {})
+    cursor.expect("UPDATE", "SET")
+    if not cursor.takes("*"):
+        return Clause(of, condition, UPDATE, _assignments(context, cursor, _WHEN))
+    if of == LEFT:
+        raise InvalidArgument("WHEN NOT MATCHED BY SOURCE has no row of the source for UPDATE SET *")
+    return Clause(of, condition, UPDATE, None)
+
+
+def _kind(cursor: Cursor) -> str:
+    """Take ``MATCHED`` and its like: which rows a clause is about."""
+    new = cursor.takes("NOT")
+    cursor.expect("MATCHED")
+    if new and cursor.takes("BY", "SOURCE"):
+        return LEFT
+    if new:
+        cursor.takes("BY", "TARGET")
+    return NEW if new else MATCHED
+
+
+def _assignments(context: Context, cursor: Cursor, end: tuple[str, ...]) -> dict[Path, str]:
+    """Take ``a = 1, s.b = 2``."""
+    start = cursor.at
+    cursor.until(end)
+    found: dict[Path, str] = {}
+    for item in Cursor(cursor.statement, start, cursor.at).items():
+        path = item.names("a column")
+        item.expect("=")
+        _put(found, path, _checked(context, item.rest()))
+    if not found:
+        raise cursor.unexpected("column = value")
+    return found
+
+
+def _inserted(context: Context, cursor: Cursor) -> Mapping[Path, str]:
+    """Take ``(a, b) VALUES (1, 2)``."""
+    names = []
+    for item in cursor.enclosed().items():
+        names.append(item.names("a column"))
+        item.expect_end()
+    cursor.expect("VALUES")
+    values = [_checked(context, item.rest()) for item in cursor.enclosed().items()]
+    if len(values) != len(names):
+        raise InvalidArgument(f"INSERT names {len(names)} columns and gives {len(values)} values")
+    found: dict[Path, str] = {}
+    for path, value in zip(names, values, strict=True):
+        _put(found, path, value)
+    return found
+
+
+def _put(found: dict[Path, str], path: Path, value: str) -> None:
+    if path in found:
+        raise InvalidArgument(f"column '{'.'.join(path)}' is set twice", column=".".join(path))
+    found[path] = value
+
+
+def _checked(context: Context, text: str) -> str:
+    """A condition or value that Spark understands as the statement means it. Raises ``UnsupportedFeature``."""
+    if REFERENCE in text and substitutes(context.spark):
+        raise UnsupportedFeature(
+            f"Spark would put something else in place of '{REFERENCE}...}}' in {text:.100}: {_INSTEAD}, or set "
+            "spark.sql.variable.substitute to false"
+        )
+    statement = Statement(text)
+    places = range(len(statement.tokens))
+    if any(statement.is_word(at, "(", word) for at in places for word in _QUERIES):
+        _refuse_common_tables(context)
+        for parts in _names(statement):
+            names = context.names
+            is_sparks = names.attached is not None and parts[0] == names.attached
+            if not is_sparks and (names.find(parts) is not None or names.view(parts) is not None):
+                raise UnsupportedFeature(
+                    f"a subquery of DELETE, UPDATE or MERGE cannot read {'.'.join(parts)} of the catalog: {_INSTEAD}"
+                )
+    return text
+
+
+def _names(statement: Statement) -> list[tuple[str, ...]]:
+    """All chains of names of a text."""
+    found, cursor = [], Cursor(statement)
+    while not cursor.is_over:
+        try:
+            found.append(cursor.names())
+        except InvalidArgument:
+            cursor.at += 1
+    return found
+
+
+def _refuse_common_tables(context: Context) -> None:
+    if context.before:
+        raise UnsupportedFeature(f"a WITH clause before DELETE, UPDATE or a subquery of MERGE is not read: {_INSTEAD}")
+
+
+def _refuse_columns(cursor: Cursor) -> None:
+    """Raise ``InvalidArgument`` for names of columns after an alias."""
+    if cursor.sees("("):
+        raise InvalidArgument(
+            "Spark takes no names of columns after an alias in MERGE: write USING (SELECT * FROM VALUES (1, 'a') AS "
+            "v(id, name)) AS s"
+        )
