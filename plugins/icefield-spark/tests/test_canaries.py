@@ -89,8 +89,8 @@ class Hostile:
         yield f"SELECT * FROM {it} VERSION AS OF {string(branch)}"
         yield from (f"SELECT * FROM {it}.{each}" for each in ("files", "partitions", "snapshots", "refs", "entries"))
         yield from (f"DESCRIBE {it}", f"DESCRIBE EXTENDED {it}", f"DESCRIBE {it} {kind}", f"SHOW CREATE TABLE {it}")
-        yield from (f"SHOW TBLPROPERTIES {it}", f"SHOW COLUMNS IN {it}", f"SHOW PARTITIONS {it}", "SHOW TABLES IN db")
-        yield from ("SHOW NAMESPACES", f"DESCRIBE NAMESPACE {name(NAME)}")
+        yield from (f"SHOW TBLPROPERTIES {it}", f"SHOW COLUMNS IN {it}", "SHOW TABLES IN db")
+        yield from ("SHOW NAMESPACES", f"DESCRIBE NAMESPACE test.{name(NAME)}")
 
     def changes(self) -> Iterator[str]:
         """Statements that change rows."""
@@ -143,7 +143,7 @@ class Hostile:
         branch = name(self.text())
         yield from (f"{alter} CREATE BRANCH {branch}", f"{alter} DROP BRANCH {branch}")
         yield f"COMMENT ON TABLE {it} IS {self.said}"
-        yield f"COMMENT ON NAMESPACE {name(NAME)} IS {self.said}"
+        yield f"COMMENT ON NAMESPACE test.{name(NAME)} IS {self.said}"
         yield f"CREATE TABLE db.copied PARTITIONED BY ({kind}) COMMENT {self.said} AS SELECT id, {kind}, s FROM {it}"
         yield f"CREATE OR REPLACE TABLE db.copied AS SELECT {kind}, m FROM {it}"
         view, seen = f"db.{name(PLAIN)}", self.plain

@@ -8,9 +8,9 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
-from icefield_spark.planned import planned, planned_frame
+from icefield_spark.catalog import scans
+from icefield_spark.planned import planned
 from icefield_spark.roads.choosing import Road
-from icefield_spark.sql import frames
 
 pytestmark = pytest.mark.spark
 
@@ -80,9 +80,9 @@ def roads(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
         made = planned(spark, scan, columns, road=road, **given)
         taken = [str(each.road) for each in made.roads.chosen]
         seen.append({name: taken.count(name) for name in set(taken)})
-        return made.frame
+        return made
 
-    monkeypatch.setattr(frames, "planned_frame", noted)
+    monkeypatch.setattr(scans, "planned", noted)
     return seen
 
 
@@ -93,13 +93,15 @@ def on_arrow(ice: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     def run(statement: str) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr(
-                frames,
-                "planned_frame",
-                lambda spark, scan, columns, *, road=None, **given: planned_frame(
+                scans,
+                "planned",
+                lambda spark, scan, columns, *, road=None, **given: planned(
                     spark, scan, columns, road=Road.ARROW, **given
                 ),
             )
-            return ice.sql(statement)
+            found = ice.sql(statement)
+            found.count()  # plans it
+            return found
 
     return run
 

@@ -7,7 +7,7 @@ from typing import Any
 import icefield
 import pytest
 from icefield.errors import ValidationFailed
-from icefield_spark import merge_rows
+from icefield_spark.catalog import tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -24,7 +24,7 @@ def planned(ice: Any, spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[set[s
     ids = "SELECT id, DATE'2024-01-09' AS at, 'x' AS w FROM VALUES (2L), (7L), (8L), (30L), (NULL) AS v(id)"
     spark.sql(ids).createOrReplaceTempView("given")
     found: list[set[str]] = []
-    commit = merge_rows.commit_changes
+    commit = tables.commit_changes
 
     def noted(session: Any, target: Any, *given: Any, **options: Any) -> None:
         files = target.table.inspect.data_files()
@@ -32,7 +32,7 @@ def planned(ice: Any, spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[set[s
         found.append({str(days[path]["day"]) for path in target.plan.numbers})
         commit(session, target, *given, **options)
 
-    monkeypatch.setattr(merge_rows, "commit_changes", noted)
+    monkeypatch.setattr(tables, "commit_changes", noted)
     return found
 
 
@@ -88,15 +88,15 @@ def test_rows_that_no_row_of_the_source_meets_are_read_wherever_they_are(
 def test_rows_that_others_add_where_the_condition_says_no_are_no_conflict(
     ice: Any, catalog: icefield.Catalog, planned: list[set[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noted = merge_rows.commit_changes
+    noted = tables.commit_changes
 
     def after(day: str) -> None:
         def late(*given: Any, **options: Any) -> None:
-            monkeypatch.setattr(merge_rows, "commit_changes", noted)
+            monkeypatch.setattr(tables, "commit_changes", noted)
             ice.sql(f"INSERT INTO db.t VALUES (2, DATE'{day}', 's', 'theirs')")
             noted(*given, **options)
 
-        monkeypatch.setattr(merge_rows, "commit_changes", late)
+        monkeypatch.setattr(tables, "commit_changes", late)
         on = "t.id + 0 = g.id AND t.day = DATE'2024-01-03'"
         ice.sql(f"MERGE INTO db.t t USING given g ON {on} WHEN MATCHED THEN UPDATE SET v = 'new'")
 

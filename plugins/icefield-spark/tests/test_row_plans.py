@@ -14,6 +14,7 @@ import pytest
 from delete_files import data_files
 from icefield.errors import ValidationFailed
 from icefield_spark import merge_rows, rewriting, row_changes
+from icefield_spark.catalog import tables
 from icefield_spark.numbered import numbered_frame
 from icefield_spark.places import Plan, by_file, place, positions_at
 
@@ -189,13 +190,13 @@ def test_only_files_that_a_key_is_in_are_written_anew(
     files, before, after = by_ids(catalog), committed("db.t"), dict.fromkeys(range(40))
     assert len(files) == 4
     planned: list[set[str]] = []
-    commit = merge_rows.commit_changes
+    commit = tables.commit_changes
 
     def noted(spark: Any, target: Any, *given: Any, **options: Any) -> None:
         planned.append(set(target.plan.numbers))
         commit(spark, target, *given, **options)
 
-    monkeypatch.setattr(merge_rows, "commit_changes", noted)
+    monkeypatch.setattr(tables, "commit_changes", noted)
     give(ice, [12, 14, 25])
     ice.sql(MERGE)
     assert planned == [{files[1], files[2]}]
@@ -276,22 +277,22 @@ def test_a_merge_is_checked_against_what_others_commit_where_its_keys_are(
 ) -> None:
     """Rows that others add between reading and the commit: outside of the keys' bounds they are no conflict."""
     create(ice, "copy-on-write")
-    commit = merge_rows.commit_changes
+    commit = tables.commit_changes
 
     def after(ids: str) -> Callable[..., None]:
         def made(*given: Any, **options: Any) -> None:
-            monkeypatch.setattr(merge_rows, "commit_changes", commit)
+            monkeypatch.setattr(tables, "commit_changes", commit)
             ice.sql(f"INSERT INTO db.t SELECT id, 8, id FROM range({ids})")
             commit(*given, **options)
 
         return made
 
     give(ice, [5, 15])
-    monkeypatch.setattr(merge_rows, "commit_changes", after("15, 16, 1, 1"))
+    monkeypatch.setattr(tables, "commit_changes", after("15, 16, 1, 1"))
     with pytest.raises(ValidationFailed):
         ice.sql(MERGE)
     assert len(rows(ice)) == 41
-    monkeypatch.setattr(merge_rows, "commit_changes", after("500, 501, 1, 1"))
+    monkeypatch.setattr(tables, "commit_changes", after("500, 501, 1, 1"))
     give(ice, [5, 16])
     ice.sql(MERGE)
     assert [row for row in rows(ice) if row[0] in (5, 16, 500)] == [(5, 0, -5), (16, 1, -16), (500, 8, 500)]

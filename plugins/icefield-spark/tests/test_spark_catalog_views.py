@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from icefield.errors import IcefieldError
 from icefield_spark import attach
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -80,7 +79,7 @@ def test_views_of_other_engines_look_names_up_where_they_say(prod: Any, catalog:
     with pytest.raises(REFUSED, match="no query in the dialect 'spark'"):
         prod.sql("SELECT * FROM prod.db.trino")
     catalog.create_view("db.self", schema, {"spark": "SELECT id FROM db.self"})
-    with pytest.raises((PySparkException, Py4JJavaError), match=r"MAX_NESTED_DEPTH|StackOverflow"):
+    with pytest.raises(PySparkException, match=r"view db\.self is made from itself"):
         prod.sql("SELECT * FROM prod.db.self")
     for number in range(20):
         below = "t" if number == 0 else f"chain{number - 1}"

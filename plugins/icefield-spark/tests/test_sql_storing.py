@@ -6,7 +6,7 @@ from typing import Any
 
 import icefield
 import pytest
-from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.errors import UnsupportedFeature
 from icefield_spark.assignment import fits_strictly
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
@@ -34,17 +34,20 @@ def test_rows_of_a_condition_and_of_a_partition_are_replaced_and_go(ice: Any, ta
     assert ids(ice) == [1, 3, 4, 5, 10]
     ice.sql("INSERT INTO db.t REPLACE WHERE v IS NOT NULL AND id IN (3, 4) VALUES (20, 'z', NULL)")
     assert ids(ice) == [1, 5, 10, 20]
-    for refused in ("id + 1 = 2", "id <> 1", "id = 1 OR v = 2", "id BETWEEN 0 AND v"):
-        with pytest.raises(UnsupportedFeature, match="joined by AND"):
+    for refused in ("id + 1 = 2", "id BETWEEN 0 AND v"):
+        with pytest.raises(UnsupportedFeature, match="comparisons of columns with constants"):
             ice.sql(f"INSERT INTO db.t REPLACE WHERE {refused} SELECT 1, 'a', 1.0")
-    with pytest.raises(InvalidArgument, match="no column 'nothing'"):
+    with pytest.raises(PySparkException, match="nothing"):
         ice.sql("INSERT INTO db.t REPLACE WHERE nothing = 1 SELECT 1, 'a', 1.0")
-    ice.sql("TRUNCATE TABLE db.t PARTITION (part = 'b')")
-    assert ids(ice) == [10, 20]
-    with pytest.raises(InvalidArgument, match="not partitioned by id itself"):
-        ice.sql("TRUNCATE TABLE db.t PARTITION (id = 10)")
+    with pytest.raises(PySparkException, match="partition management"):
+        ice.sql("TRUNCATE TABLE db.t PARTITION (part = 'b')")
+    assert ids(ice) == [1, 5, 10, 20]
+    ice.sql("INSERT INTO db.t REPLACE WHERE id = 1 OR v = 5 SELECT 6, 'a', 1.0")
+    assert ids(ice) == [6, 10, 20]
+    ice.sql("INSERT INTO db.t REPLACE WHERE part <> 'z' SELECT 7, 'b', 1.0")
+    assert ids(ice) == [7, 20]
     ice.sql("INSERT INTO db.t TABLE db.t")
-    assert ids(ice) == [10, 10, 20, 20]
+    assert ids(ice) == [7, 7, 20, 20]
 
 
 def test_partition_names_only_what_rows_are_partitioned_by(ice: Any, table: icefield.Table) -> None:
@@ -54,7 +57,7 @@ def test_partition_names_only_what_rows_are_partitioned_by(ice: Any, table: icef
         "INSERT INTO db.t PARTITION (part = 'a', id = 1) SELECT 7",
         "INSERT OVERWRITE db.t PARTITION (part, v) SELECT 7, 'a', 1",
     ):
-        with pytest.raises(InvalidArgument, match=r"not partitioned by (v|id) itself"):
+        with pytest.raises(PySparkException, match=r"non-partition column.*`(v|id)`"):
             ice.sql(refused)
     assert table.refresh().current_snapshot() == before
 
@@ -64,9 +67,9 @@ def test_values_are_stored_as_the_policy_says(spark: Any, ice: Any, table: icefi
     before = table.current_snapshot()
     with settings(spark, {POLICY: "STRICT"}):
         for refused in ("1D, 'a', 1D", "1, 'a', 1.5", "'1', 'a', 1D"):
-            with pytest.raises((InvalidArgument, PySparkException)):
+            with pytest.raises(PySparkException):
                 ice.sql(f"INSERT INTO db.t SELECT {refused}")
-    with settings(spark, {POLICY: "LEGACY"}), pytest.raises(UnsupportedFeature, match="LEGACY"):
+    with settings(spark, {POLICY: "LEGACY"}), pytest.raises(PySparkException, match="LEGACY"):
         ice.sql("INSERT INTO db.t SELECT 1, 'a', 'x'")
     with pytest.raises(PySparkException, match="OVERFLOW"):
         ice.sql("INSERT INTO db.t SELECT 9e30D, 'a', 1")
@@ -118,23 +121,28 @@ def test_names_are_compared_as_the_session_does(spark: Any, ice: Any, table: ice
             "SELECT ID FROM db.t",
             "MERGE INTO db.t t USING (SELECT 1L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (ID) VALUES (1)",
         ):
-            with pytest.raises((InvalidArgument, PySparkException)):
+            with pytest.raises(PySparkException):
                 ice.sql(refused)
         ice.sql("ALTER TABLE db.t ADD COLUMN Id string")
         ice.sql("INSERT INTO db.t (id, Id) VALUES (31, 'x')")
         assert ice.sql("SELECT id, Id FROM db.t WHERE id > 29 ORDER BY id").collect() == [(30, None), (31, "x")]
 
 
-@pytest.mark.slow
-def test_a_merge_adds_what_its_source_has_more(ice: Any, table: icefield.Table) -> None:
-    ice.sql(
-        "MERGE WITH SCHEMA EVOLUTION INTO db.t t USING (SELECT 5L AS id, 'new' AS more UNION ALL SELECT 9L, 'x') s "
-        "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+def test_a_merge_from_fewer_columns_is_refused_unless_the_table_may_evolve(
+    spark: Any, ice: Any, table: icefield.Table
+) -> None:
+    before, kept = table.metadata_location, {row.id: row.v for row in ice.table("db.t").collect()}
+    merge = (
+        "INTO db.t t USING (SELECT 5L AS id, 'new' AS more) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
-    found = ice.sql("SELECT * FROM db.t WHERE id > 3 ORDER BY id").collect()
-    assert found == [(4, "a", 4.0, None), (5, "b", 5.0, "new"), (9, None, None, "x")]
-    with pytest.raises(InvalidArgument, match="no column 'part'"):
-        ice.sql("MERGE INTO db.t t USING (SELECT 5L AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *")
+    with pytest.raises(PySparkException, match="`part` cannot be resolved"):
+        ice.sql(f"MERGE {merge}")
+    assert table.refresh().metadata_location == before
+    if spark.version >= "4.3":
+        ice.sql(f"MERGE WITH SCHEMA EVOLUTION {merge}")
+        found = {row.id: (row.v, row.more) for row in ice.table("db.t").collect()}
+        assert found == {**{each: (v, None) for each, v in kept.items()}, 5: (kept.get(5), "new")}
 
 
 def test_inserts_are_staged_for_a_later_word(spark: Any, ice: Any, table: icefield.Table) -> None:

@@ -11,11 +11,10 @@ import pytest
 from icefield.errors import (
     IcefieldError,
     InvalidArgument,
-    NamespaceNotEmpty,
     NoSuchTable,
-    TableExists,
     UnsupportedFeature,
 )
+from pyspark.errors import PySparkException
 
 pytestmark = pytest.mark.spark
 
@@ -47,13 +46,13 @@ def test_a_table_is_created_as_it_is_described(ice: Any, events: icefield.Table,
     assert [str(field.transform) for field in events.spec().fields] == ["day", "bucket[16]", "truncate[4]"]
     assert events.properties["comment"] == "what happened"
     ice.sql("CREATE TABLE IF NOT EXISTS db.events (x int)")
-    with pytest.raises(TableExists):
+    with pytest.raises(PySparkException, match="already exists"):
         ice.sql("CREATE TABLE db.events (x int) USING iceberg")
     with pytest.raises(UnsupportedFeature, match="version 3"):
         ice.sql("CREATE TABLE db.more (x int DEFAULT 1)")
-    with pytest.raises(InvalidArgument, match="cannot be understood"):
+    with pytest.raises(PySparkException, match=r"(?i)nonsense"):
         ice.sql("CREATE TABLE db.more (x nonsense)")
-    assert not catalog.table_exists("db.more")
+    assert catalog.list_tables("db") == [("db", "events")]
 
 
 def test_a_table_is_created_from_a_query(ice: Any, catalog: icefield.Catalog) -> None:
@@ -107,7 +106,7 @@ def test_columns_have_defaults_in_version_3(ice: Any, catalog: icefield.Catalog)
     word = ice.sql("SELECT 'it''s, (so)'").collect()[0][0]  # before 4.1 Spark takes it for two strings
     assert found == [(1, noon, 7, word), (2, noon, 8, word), (3, noon, None, word)]
     assert catalog.load_table("db.t").schema().find_field("v").doc == "a number"
-    with pytest.raises(InvalidArgument, match="no constant"):
+    with pytest.raises(PySparkException, match="not a constant"):
         ice.sql("ALTER TABLE db.t ADD COLUMN w int DEFAULT id")
 
 
@@ -141,7 +140,7 @@ def test_columns_are_altered(ice: Any, events: icefield.Table) -> None:
         "ALTER COLUMN note SET NOT NULL",
         "FROB x",
     ):
-        with pytest.raises(IcefieldError):
+        with pytest.raises((IcefieldError, PySparkException)):
             ice.sql(f"ALTER TABLE db.events {refused}")
     assert events.refresh().schema() == schema
 
@@ -269,10 +268,11 @@ def test_an_external_table_is_made_at_its_location(ice: Any, tmp_path: Path) -> 
 
 
 def test_tables_and_namespaces_come_and_go(ice: Any, catalog: icefield.Catalog) -> None:
-    ice.sql("CREATE NAMESPACE IF NOT EXISTS test.more WITH DBPROPERTIES ('owner' = 'ann')")
-    assert catalog.load_namespace_properties("more")["owner"] == "ann"
+    ice.sql("CREATE NAMESPACE IF NOT EXISTS test.more COMMENT 'trials' WITH DBPROPERTIES ('team' = 'ann')")
+    properties = catalog.load_namespace_properties("more")
+    assert (properties["comment"], properties["team"]) == ("trials", "ann")
     ice.sql("CREATE TABLE more.t AS SELECT 1 AS id")
-    with pytest.raises(NamespaceNotEmpty):
+    with pytest.raises(PySparkException, match="NOT_EMPTY"):
         ice.sql("DROP NAMESPACE more")
     ice.sql("TRUNCATE TABLE more.t")
     assert ice.sql("SELECT * FROM more.t").collect() == []
@@ -285,12 +285,13 @@ def test_tables_and_namespaces_come_and_go(ice: Any, catalog: icefield.Catalog) 
     for statement in ("CREATE NAMESPACE more", "CREATE NAMESPACE more.inner", "CREATE TABLE more.inner.t (x int)"):
         ice.sql(statement)
     ice.sql("CREATE TABLE more.t (x int)")
+    ice.sql("CREATE VIEW more.v AS SELECT 1 AS x")
     ice.sql("DROP NAMESPACE more CASCADE")
     assert not catalog.namespace_exists("more")
 
 
 def test_tables_of_other_formats_are_sparks(spark: Any, ice: Any, catalog: icefield.Catalog) -> None:
-    ice.sql("CREATE TABLE default.of_spark (id int) USING parquet")
-    ice.sql("ALTER TABLE default.of_spark SET TBLPROPERTIES ('a' = 'b')")
-    assert "of_spark" in [row.tableName for row in ice.sql("SHOW TABLES IN default").collect()]
-    ice.sql("DROP TABLE default.of_spark")
+    ice.sql("CREATE TABLE spark_catalog.default.of_spark (id int) USING parquet")
+    ice.sql("ALTER TABLE spark_catalog.default.of_spark SET TBLPROPERTIES ('a' = 'b')")
+    assert "of_spark" in [row.tableName for row in ice.sql("SHOW TABLES IN spark_catalog.default").collect()]
+    ice.sql("DROP TABLE spark_catalog.default.of_spark")

@@ -11,6 +11,7 @@ from icefield.errors import InvalidArgument
 from icefield.scan import TableScan
 from pyspark.sql import DataFrame
 
+from icefield_spark.chunks import VersionScan
 from icefield_spark.planned import Planned
 from icefield_spark.roads.choosing import Chosen, Road
 
@@ -62,16 +63,21 @@ class Explanation:
 _EXPLAINED: WeakKeyDictionary[DataFrame, Explanation] = WeakKeyDictionary()
 
 
-def explained(identifier: str, scan: TableScan, planned: Planned) -> Explanation:
-    """The explanation of a frame, which is kept for as long as the frame is."""
-    made = Explanation(
+def explanation(identifier: str, scan: VersionScan, planned: Planned, columns: Sequence[str]) -> Explanation:
+    """How a planned scan reads a table."""
+    snapshot = scan.snapshot if isinstance(scan, TableScan) else next(reversed(scan.snapshots), None)
+    return Explanation(
         identifier,
-        None if scan.snapshot is None else scan.snapshot.snapshot_id,
+        None if snapshot is None else snapshot.snapshot_id,
         str(scan.row_filter),
-        tuple(planned.frame.columns),
+        tuple(columns),
         tuple(planned.roads.chosen),
     )
-    _EXPLAINED[planned.frame] = made
+
+
+def explained(identifier: str, scan: TableScan, planned: Planned) -> Explanation:
+    """The explanation of a frame, which is kept for as long as the frame is."""
+    made = _EXPLAINED[planned.frame] = explanation(identifier, scan, planned, planned.frame.columns)
     return made
 
 
@@ -80,12 +86,15 @@ def explained_together(frame: DataFrame, found: Sequence[Explanation]) -> None:
     _EXPLAINED[frame] = replace(found[0], others=tuple(found[1:]))
 
 
-def explanation_of(frame: DataFrame) -> Explanation:
-    """What is known of a frame. Raises ``InvalidArgument`` for one that ``table`` and ``optimize`` did not give."""
+def explanation_of(frame: DataFrame, scans: Sequence[Explanation]) -> Explanation:
+    """How a frame reads its tables. ``scans``: those of a catalog's tables in its plan.
+
+    Raises ``InvalidArgument`` for a frame that reads none.
+    """
     found = _EXPLAINED.get(frame)
-    if found is None:
+    if found is None and not scans:
         raise InvalidArgument(
-            "this data frame is not one that ice.table gave, or ice.optimize planned anew: explain that one, or the "
-            "table by its name; what Spark made of it since is shown by its own explain()"
+            "this data frame reads no table of a catalog that is attached: explain a frame that ice.table, ice.sql or "
+            "spark.sql gave, or the table by its name"
         )
-    return found
+    return found or replace(scans[0], others=tuple(scans[1:]))

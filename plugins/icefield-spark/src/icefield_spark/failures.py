@@ -66,3 +66,23 @@ def original(failure: PySparkException) -> IcefieldError | None:
     name, message = found[-1]
     kind = getattr(errors, name, None)
     return kind(message) if isinstance(kind, type) and issubclass(kind, IcefieldError) else None
+
+
+def original_in(failure: Exception) -> IcefieldError | None:
+    """The error that a call of Spark's into the driver raised, where it is a cause of what Spark raised."""
+    if isinstance(failure, PySparkException) and (error := original(failure)) is not None:
+        return error
+    if "[MERGE_CARDINALITY_VIOLATION]" in str(failure):
+        return errors.InvalidArgument(
+            "several rows of the source match one row of the table, so that it is not clear what becomes of it: MERGE "
+            "takes one"
+        )
+    cause = getattr(failure, "_origin", None) or getattr(failure, "java_exception", None)
+    while cause is not None:
+        found = _LAST_LINE.search(str(cause.toString()))
+        if found is not None:
+            kind = getattr(errors, found[1], None)
+            if isinstance(kind, type) and issubclass(kind, IcefieldError):
+                return kind(str(cause.getMessage()))
+        cause = cause.getCause()
+    return None

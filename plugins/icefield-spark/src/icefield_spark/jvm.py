@@ -28,6 +28,12 @@ def settings_of(spark: SparkSession) -> dict[str, str]:
     return found
 
 
+def key_of(spark: SparkSession) -> str:
+    """What tells a session from others: the catalogs of a session have objects of their own for it."""
+    connected: Any = spark
+    return str(connected.session_id if is_connected(spark) else spark._jsparkSession.sessionUUID())
+
+
 def jvm_class(spark: SparkSession, name: str) -> Any:
     """A class by its full name.
 

@@ -19,8 +19,8 @@ from icefield_spark.jvm import is_connected, jvm_class
 REFERENCE: Final = "${"
 """The beginning of what Spark exchanges."""
 
-_SUBSTITUTES: Final = "spark.sql.variable.substitute"
-_PARSER: Final = "org.apache.spark.sql.catalyst.parser.CatalystSqlParser$"
+SUBSTITUTES: Final = "spark.sql.variable.substitute"
+PARSER: Final = "org.apache.spark.sql.catalyst.parser.CatalystSqlParser$"
 
 
 def run_sql(spark: SparkSession, text: str, frames: Mapping[str, DataFrame] | None = None) -> DataFrame:
@@ -35,7 +35,7 @@ def run_sql(spark: SparkSession, text: str, frames: Mapping[str, DataFrame] | No
             return spark.sql(text.format(**names) if frames else text)
     if is_connected(spark):
         raise UnsupportedFeature(
-            f"Spark would put something else in place of '{REFERENCE}...}}' in this statement: set {_SUBSTITUTES} to "
+            f"Spark would put something else in place of '{REFERENCE}...}}' in this statement: set {SUBSTITUTES} to "
             "false"
         )
     with named(frames or {}) as names:
@@ -44,7 +44,7 @@ def run_sql(spark: SparkSession, text: str, frames: Mapping[str, DataFrame] | No
 
 def substitutes(spark: SparkSession) -> bool:
     """Whether a session exchanges ``${...}``."""
-    return str(spark.conf.get(_SUBSTITUTES, "true")).lower() == "true"
+    return str(spark.conf.get(SUBSTITUTES, "true")).lower() == "true"
 
 
 def substituted(spark: SparkSession, text: str) -> str:
@@ -53,7 +53,7 @@ def substituted(spark: SparkSession, text: str) -> str:
         return text
     if is_connected(spark):
         raise UnsupportedFeature(
-            f"through Spark Connect the value of '{REFERENCE}...}}' is not at hand: set {_SUBSTITUTES} to false"
+            f"through Spark Connect the value of '{REFERENCE}...}}' is not at hand: set {SUBSTITUTES} to false"
         )
     activate(spark)
     return str(jvm_class(spark, "org.apache.spark.sql.internal.VariableSubstitution")().substitute(text))
@@ -88,7 +88,7 @@ def parsed_plan(spark: SparkSession, text: str) -> Any:
     Raises ``UnsupportedFeature`` for what is no query, and what Spark raises.
     """
     activate(spark)
-    plan = getattr(jvm_class(spark, _PARSER), "MODULE$").parsePlan(text)
+    plan = getattr(jvm_class(spark, PARSER), "MODULE$").parsePlan(text)
     if plan is None:
         raise UnsupportedFeature(f"a statement with '{REFERENCE}' in it must be a query: {text:.200}")
     return plan

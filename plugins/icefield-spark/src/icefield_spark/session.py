@@ -23,6 +23,7 @@ from icefield_spark.batches import session_here
 from icefield_spark.catalog.configuration import MARK, PREFIX, configured, translated
 from icefield_spark.catalog.own_statements import parse_own_statements
 from icefield_spark.catalog.provider import provide, withdraw
+from icefield_spark.catalog.scans import explanations_in
 from icefield_spark.changing import update_rows
 from icefield_spark.conditions import Expression
 from icefield_spark.explaining import Explanation, explained, explanation_of
@@ -67,7 +68,7 @@ def attach(
     """
     joined = load_catalog(catalog, **properties) if isinstance(catalog, str) else catalog
     if name is not None:
-        provide(spark, joined, name, lambda each: IcefieldSession(each, joined, name))
+        provide(spark, name, lambda each: IcefieldSession(each, joined, name))
     return IcefieldSession(spark, joined, name)
 
 
@@ -103,7 +104,10 @@ class IcefieldSession:
         self._name = name
         self.catalog = catalog
         self._origins = Origins(spark)
-        self._statements = Statements(catalog, self._write, name)
+        self._statements = Statements(catalog, self._write, name, self._again)
+
+    def _again(self, spark: SparkSession) -> IcefieldSession:
+        return IcefieldSession(spark, self.catalog, self._name)
 
     @property
     def spark(self) -> SparkSession:
@@ -193,10 +197,10 @@ class IcefieldSession:
     ) -> Explanation:
         """What reading a table takes: snapshot, filter, files, bytes, and the road of each file with the reason.
 
-        ``table``: a name, with the arguments of ``table``, or a frame that ``table`` or ``optimize`` gave.
+        ``table``: a name, with the arguments of ``table``, or a frame that reads tables of catalogs.
         """
         if isinstance(table, DataFrame):
-            return explanation_of(table)
+            return explanation_of(table, explanations_in(table))
         scan, made = self._planned(table, where, columns, (snapshot_id, ref, as_of), case_sensitive, road)
         return explained(table, scan, made)
 
@@ -432,12 +436,11 @@ class IcefieldSession:
     def sql(self, statement: str) -> DataFrame:
         """Run one statement of Spark's SQL, in which names may be tables of the catalog.
 
-        ``db.t``, ``catalog.db.t`` and, after ``USE db``, ``t`` name tables, ``db.t.snapshots`` and its like the tables
-        about them, ``db.t VERSION AS OF 'tag'`` and ``db.t TIMESTAMP AS OF '...'`` their versions. All tables of a
-        statement are read as they are when it is given. What names no table of the catalog goes to Spark as it is.
+        Spark carries it out, with the catalog as the current one: ``db.t``, ``catalog.db.t`` and, after ``USE db``,
+        ``t`` name tables, and ``db.t.snapshots`` and its like the tables about them. Through Spark Connect, and where
+        no jar may be added, tables are found by their names, and changed as the methods of this object do.
 
-        Raises ``InvalidArgument`` for a statement that cannot be understood, ``UnsupportedFeature`` for one that
-        cannot be done, both before anything is changed, and whatever Spark raises.
+        Raises what Spark raises, and the errors of Icefield for what the catalog refuses.
         """
         return self._statements.run(self.spark, statement)
 

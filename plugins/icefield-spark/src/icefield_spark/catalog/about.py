@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, reply
-from icefield_spark.catalog.scans import CURRENT, Version
+from icefield_spark.catalog.scans import CURRENT, VERSIONS, Version
 from icefield_spark.sql.changelog import changes_of
 from icefield_spark.sql.frames import frame_about
 from icefield_spark.sql.sources import Source
@@ -87,8 +87,9 @@ class TableChanges(TableAbout):
     def on_scan(self, asked: str) -> ScanAbout:
         """Read the changes between the snapshots or times that the options name."""
         given = json.loads(asked)
-        self._require_no_version(CURRENT.with_options(given["options"], self._source.table))
         options = {name.lower(): value for name, value in given["options"].items()}
+        stated = {name: value for name, value in options.items() if name in VERSIONS}
+        self._require_no_version(CURRENT.with_options(stated, self._source.table))
         frame = changes_of(self._spark, self._source.table, options) if options else self._frame
         key = [self._name, str(self._source.table.metadata_location), str(sorted(options.items()))]
         return ScanAbout(frame, spark_types.StructType.fromJson(given["columns"]), key)

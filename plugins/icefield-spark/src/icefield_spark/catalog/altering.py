@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.sql.alter import CLAUSE, alter_by_own_clause
+from icefield_spark.sql.alter_columns import lost_sources, warn_of_lost
 from icefield_spark.sql.defaults import value_of
 from icefield_spark.types import from_spark_schema, to_spark_type
 
@@ -26,7 +27,9 @@ def alter(spark: SparkSession, table: Table, changes: Sequence[Change]) -> None:
         return alter_by_own_clause(spark, table, own[0])
     for change in changes:
         if (kind := change["kind"]) not in _COLUMN_CHANGES and kind not in _PROPERTY_CHANGES:
-            raise UnsupportedFeature(f"ALTER TABLE with {kind} is not there for Spark's own SQL: use ice.sql")
+            hint = "; ALTER TABLE ... WRITE ORDERED BY sorts new files" if kind == "ClusterBy" else ""
+            raise UnsupportedFeature(f"an Iceberg table cannot be altered with {kind}{hint}")
+    lost = lost_sources(table, (tuple(each["column"]) for each in changes if each["kind"] == "DeleteColumn"))
     with table.transaction() as transaction:
         columns = [each for each in changes if "column" in each]
         if columns:
@@ -35,13 +38,17 @@ def alter(spark: SparkSession, table: Table, changes: Sequence[Change]) -> None:
                     whole = {**change, "default": _default(spark, table, change)}
                     _COLUMN_CHANGES[change["kind"]](update, tuple(change["column"]), whole)
         given = {each["property"]: each["value"] for each in changes if each["kind"] == "SetProperty"}
+        removed = [each["property"] for each in changes if each["kind"] == "RemoveProperty"]
+        if given.get("comment") == "":  # COMMENT ON TABLE ... IS NULL
+            removed.append("comment")
+            del given["comment"]
         if (location := given.pop("location", None)) is not None:
             transaction.update_location(location)
         if given:
             transaction.set_properties(given)
-        removed = [each["property"] for each in changes if each["kind"] == "RemoveProperty"]
         if removed:
             transaction.remove_properties(*removed)
+    warn_of_lost(lost)
 
 
 def _default(spark: SparkSession, table: Table, change: Change) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 from icefield.errors import IcefieldError
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -13,6 +14,7 @@ from pyspark.errors import PySparkException
 from icefield_spark.failures import original
 
 _log = logging.getLogger(__name__)
+_ASKED: WeakValueDictionary[str, Remote] = WeakValueDictionary()
 
 
 class Remote:
@@ -37,10 +39,21 @@ class Remote:
             _log.exception("a call of Spark's failed")
             return _failure("InternalError", error)
 
+    def on_itself(self, _: None) -> str:
+        """By which ``remote`` finds the object again."""
+        key = str(id(self))
+        _ASKED[key] = self
+        return key
+
     class Java:
         """The interface that py4j implements with such an object."""
 
         implements: ClassVar[list[str]] = ["java.util.function.BiFunction"]
+
+
+def remote(java: Any) -> Remote:
+    """The object behind what the JVM has for it."""
+    return _ASKED[java.apply("itself", None)]
 
 
 def _innermost(error: Any) -> str:

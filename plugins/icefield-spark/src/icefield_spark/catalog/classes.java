@@ -51,6 +51,9 @@ public class Python {
 
   static final ObjectMapper JSON = new ObjectMapper();
 
+  /** Let a session plan statements on tables of catalogs. */
+  public static void join(/*SESSION*/ session) { IcefieldStrategy.addTo(session); }
+
   /** Ask an object for something. A reply that begins with "!" is an error: its kind, a line feed and its message. */
   static Object ask(BiFunction object, String method, Object argument) {
     Object reply = object.apply(method, argument);
@@ -141,6 +144,8 @@ public class Python {
 class Failure extends RuntimeException {
   final String kind;
 
+  public String toString() { return "icefield.errors." + kind + ": " + getMessage(); }
+
   Failure(String kind, String message) {
     super(message);
     this.kind = kind;
@@ -149,9 +154,9 @@ class Failure extends RuntimeException {
   /** The nearest class of Spark's or Java's that PySpark turns into one of its own. */
   RuntimeException asSparks() {
     if (kind.equals("UnsupportedFeature") || kind.equals("NotSupportedByCatalog"))
-      return new UnsupportedOperationException(getMessage());
-    if (kind.equals("InternalError")) return new IllegalStateException(getMessage());
-    return new IllegalArgumentException(getMessage());
+      return new UnsupportedOperationException(getMessage(), this);
+    if (kind.equals("InternalError")) return new IllegalStateException(getMessage(), this);
+    return new IllegalArgumentException(getMessage(), this);
   }
 }
 
@@ -321,6 +326,9 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
     this.takesRunTimeFilters = takesRunTimeFilters;
     this.columns = columns;
   }
+
+  /** The scan in Python, for an explanation of a frame. */
+  public BiFunction python() { return python; }
 
   /** What Spark asks about the plan, which is made when it first does: a stream has none. */
   private synchronized JsonNode described() {
@@ -615,6 +623,7 @@ class Refresh extends scala.runtime.AbstractFunction0 implements java.io.Seriali
 public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces, FunctionCatalog {
   private String name;
   private String key;
+  final Object self = new Object();
   private String[] namespace = new String[0];
   volatile BiFunction python;
 
@@ -640,6 +649,12 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces,
   }
 
   boolean hasKey(String key) { return key.equals(this.key); }
+
+  /** Spark finds kept rows by the catalog: those of a session and its clones are one. */
+  public boolean equals(Object other) {
+    return other instanceof IcefieldCatalog && name.equals(((IcefieldCatalog) other).name) && ((IcefieldCatalog) other).hasKey(key);
+  }
+  public int hashCode() { return name.hashCode(); }
 
   /** Forget the catalog, in all sessions that share it. */
   public void detach() { Attachments.end(key); }
@@ -770,7 +785,7 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces,
     } catch (Failure failure) {
       if (failure.kind.equals("NoSuchTable")) throw new MissingTable(python, identifier);
       // Spark puts one of its own around an IllegalArgumentException, which PySpark shows with its stack.
-      throw new UnsupportedOperationException(failure.getMessage());
+      throw new UnsupportedOperationException(failure.getMessage(), failure);
     }
   }
 

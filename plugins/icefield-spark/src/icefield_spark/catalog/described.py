@@ -13,11 +13,13 @@ from pyspark.sql import types as spark_types
 from icefield_spark.catalog.bridge import reply
 from icefield_spark.sql.calls import UNITS
 from icefield_spark.sql.defaults import constant_of, with_defaults
-from icefield_spark.sql.properties import shown_properties
+from icefield_spark.sql.properties import shown_properties, source_sql
 from icefield_spark.types import from_spark_schema, to_spark_schema
 
 # The names under which Spark keeps the default of a column for new rows, and that for the rows that are there.
 _NEW_ROWS, _OLD_ROWS = "CURRENT_DEFAULT", "EXISTS_DEFAULT"
+_OF_A_TABLE = "icefield.default"
+"""That a column has its default in a table: Spark keeps it for the columns of a query, and of a table made of that."""
 _SPARKS_NAMES = {unit: function for function, unit in UNITS.items()}
 
 
@@ -52,8 +54,9 @@ def described(
 
 
 def created_schema(spark: SparkSession, columns: spark_types.StructType) -> Schema:
-    """The columns of a table that Spark asks to create, with their defaults."""
-    given = {field.name: field.metadata[_NEW_ROWS] for field in columns.fields if _NEW_ROWS in field.metadata}
+    """The columns of a table that Spark asks to create, with their defaults: those of a query have none."""
+    stated = [field for field in columns.fields if _OF_A_TABLE not in field.metadata]
+    given = {field.name: field.metadata[_NEW_ROWS] for field in stated if _NEW_ROWS in field.metadata}
     return with_defaults(spark, from_spark_schema(columns), given)
 
 
@@ -68,7 +71,7 @@ def _columns(schema: Schema) -> tuple[spark_types.StructType, bool]:
         except UnsupportedFeature:
             is_whole = False
         else:
-            column.metadata = {**column.metadata, _NEW_ROWS: constant, _OLD_ROWS: constant}
+            column.metadata = {**column.metadata, _NEW_ROWS: constant, _OLD_ROWS: constant, _OF_A_TABLE: True}
     return columns, is_whole
 
 
@@ -81,7 +84,7 @@ def _partitioning(metadata: TableMetadata) -> list[dict[str, Any]]:
             continue
         made: dict[str, Any] = {
             "transform": _SPARKS_NAMES.get(name, name),
-            "column": schema.find_column_name(field.source_id),
+            "column": source_sql(schema, field.source_id, field.name),
         }
         if width:
             made["width"] = int(width.rstrip("]"))

@@ -66,7 +66,8 @@ def _delegated(method: Any) -> str:
     parameters = ", ".join(f"{kind} a{at}" for at, kind in enumerate(types))
     call = f"return parser.{name}({', '.join(f'a{at}' for at in range(len(types)))});"
     if name.startswith("parsePlan"):
-        again = f"a0 = parsers.rewritten(session, a0, refused); {call}"
+        # By the parser that puts nothing in place of ${...}, which has been done by then.
+        again = f"return {_SPARKS}.MODULE$.parsePlan(parsers.rewritten(session, a0, refused));"
         call = f"try {{ {call} }} catch (ParseException refused) {{ {again} }}"
     throws = f" throws {errors}" if errors else ""
     return f"  public {method.getReturnType().getCanonicalName()} {name}({parameters}){throws} {{ {call} }}"

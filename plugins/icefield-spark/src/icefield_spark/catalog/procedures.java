@@ -42,6 +42,7 @@ public class IcefieldProcedures extends IcefieldCatalog implements ProcedureCata
 /** Spark shows an error of loading as it is only where it is one of its own. */
 class NoSuchProcedure extends IllegalArgumentException implements SparkThrowable {
   NoSuchProcedure(String message) { super(message); }
+  public String toString() { return "icefield.errors.UnsupportedFeature: " + getMessage(); }
   public String getCondition() { return null; }
   public String getErrorClass() { return null; }
 }

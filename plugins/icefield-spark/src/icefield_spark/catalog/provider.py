@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from icefield import Catalog, Table
+from icefield import Table
 from icefield.errors import (
     InvalidArgument,
     NoSuchNamespace,
     NoSuchTable,
     NotSupportedByCatalog,
+    UnsupportedFeature,
 )
 from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
@@ -34,6 +35,7 @@ from icefield_spark.catalog.tables import SparkTable
 from icefield_spark.catalog.views import Draft, StoredView, Views
 from icefield_spark.jvm import settings_of
 from icefield_spark.missing import no_table
+from icefield_spark.sql.ddl import SHORT, drop_all
 from icefield_spark.sql.properties import MADE_PROPERTIES
 from icefield_spark.sql.sources import Source, selected
 from icefield_spark.sql.terms import PLAIN
@@ -44,12 +46,13 @@ if TYPE_CHECKING:
 Opened = Callable[[SparkSession], "IcefieldSession"]
 
 _OF_SPARK = frozenset({"provider", "owner", "external", "is_managed_location", "table_type"})
+_OURS = frozenset({"iceberg", "icefield"})
 _FORMATS = frozenset({"parquet", "orc", "avro"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TAKEN = frozenset({"spark_catalog", "system", "global_temp", "session", "builtin"})
 
 
-def provide(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) -> None:
+def provide(spark: SparkSession, name: str, opened: Opened) -> None:
     """Make the tables of a catalog tables of a session, as ``name.namespace.table``.
 
     Clones of the session know them, too, and so do sessions that are made later. ``opened`` gives the session of the
@@ -61,20 +64,29 @@ def provide(spark: SparkSession, catalog: Catalog, name: str, opened: Opened) ->
     if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
         raise InvalidArgument(f"a catalog cannot be attached as '{name}': take a word of letters, digits and _")
     parse_own_statements(spark)  # before anything uses the session, which has its parser from then on
-    setting = f"{PREFIX}{name}"
-    configured = spark.conf.get(setting, None)
+    configured = spark.conf.get(f"{PREFIX}{name}", None)
     if configured not in (None, MARK, *CLASSES):
         raise InvalidArgument(f"the session has another catalog '{name}' ({configured}): take another name")
+    settings = offered(spark, name, opened)
+    shared = spark._jsparkSession.sharedState().conf()  # from which new sessions have theirs
+    for option, value in settings.items():
+        spark.conf.set(option, value)
+        shared.set(option, value)
+    # It may have been made for an earlier catalog, or while another session was the active one.
+    key = settings[f"{PREFIX}{name}.key"]
+    spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, key)
+
+
+def offered(spark: SparkSession, name: str, opened: Opened) -> dict[str, str]:
+    """Make a catalog known to the JVM: the settings by which a session has it under a name.
+
+    Raises ``UnsupportedFeature`` where the Java classes of the catalog cannot be added to the session's JVM.
+    """
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     holder = compiled_class(spark, HOLDER).getField("CATALOGS").get(None)
     key = uuid4().hex
     holder.put(key, Attachment(spark.sparkContext, name, opened))
-    shared = spark._jsparkSession.sharedState().conf()  # from which new sessions have theirs
-    for option, value in ((setting, catalog_class(spark)), (f"{setting}.key", key)):
-        spark.conf.set(option, value)
-        shared.set(option, value)
-    # It may have been made for an earlier catalog, or while another session was the active one.
-    spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, key)
+    return {f"{PREFIX}{name}": catalog_class(spark), f"{PREFIX}{name}.key": key}
 
 
 def withdraw(spark: SparkSession, name: str) -> None:
@@ -187,8 +199,13 @@ class SessionCatalog(Remote):
         provider = given["properties"].get("provider", "iceberg").lower()
         if provider in _FORMATS:
             properties.setdefault("write.format.default", provider)
-        elif provider != "iceberg":
-            raise InvalidArgument(f"tables of the catalog are Iceberg tables: USING {provider} is not possible")
+        elif provider not in _OURS:
+            raise UnsupportedFeature(
+                f"USING {provider} is not possible in the catalog '{self._name}': take iceberg, parquet, orc or avro, "
+                f"or name a table of Spark's own, as spark_catalog.{'.'.join(given['name'])}"
+            )
+        if given["properties"].get("external") == "true" and "location" not in properties:
+            raise InvalidArgument(f"CREATE EXTERNAL TABLE takes a LOCATION: {'.'.join(given['name'])} has none")
         return {
             "identifier": tuple(given["name"]),
             "schema": created_schema(self._ice.spark, spark_types.StructType.fromJson(given["schema"])),
@@ -282,15 +299,18 @@ class SessionCatalog(Remote):
     def on_alter_namespace(self, asked: str) -> None:
         """Change the properties of a namespace."""
         given = json.loads(asked)
-        self._catalog.update_namespace_properties(tuple(given["name"]), set(given["remove"]), given["set"])
+        made, removed = given["set"], set(given["remove"])
+        if made.get("comment") == "":  # COMMENT ON NAMESPACE ... IS NULL
+            removed.add("comment")
+            del made["comment"]
+        self._catalog.update_namespace_properties(tuple(given["name"]), removed, made)
 
     def on_drop_namespace(self, asked: str) -> None:
-        """Drop a namespace, with all its tables where ``cascade`` is asked for."""
+        """Drop a namespace, with all that is in it where ``cascade`` is asked for."""
         given = json.loads(asked)
         name = tuple(given["name"])
         if given["cascade"]:
-            for table in self._catalog.list_tables(name):
-                self._catalog.drop_table(table)
+            drop_all(self._catalog, name)
         self._catalog.drop_namespace(name)
 
 
@@ -310,6 +330,6 @@ def _partition_field(described: Any) -> Any:
     column = ".".join(columns[0])
     if name == "identity":
         return column
-    if name in ("bucket", "truncate"):
-        return (column, f"{name}[{numbers[0]}]")
+    if name in SHORT:
+        return (column, f"{name}[{numbers[0]}]", f"{column}_{SHORT[name]}")
     return (column, PLAIN.get(name.upper(), name))

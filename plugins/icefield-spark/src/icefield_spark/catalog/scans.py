@@ -15,10 +15,12 @@ from icefield.scan import FileScanTask
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
-from icefield_spark.catalog.bridge import Remote, reply
+from icefield_spark.catalog.bridge import Remote, remote, reply
 from icefield_spark.catalog.predicates import Described, Filters
 from icefield_spark.catalog.streams import Stream
 from icefield_spark.chunks import VersionScan
+from icefield_spark.explaining import Explanation, explanation
+from icefield_spark.jvm import is_connected
 from icefield_spark.planned import Only, Planned, planned
 from icefield_spark.running import run_sql
 from icefield_spark.sql.transform_filters import keeps
@@ -77,7 +79,7 @@ class Version:
             return self
         others = given.keys() - {_SINCE, _UP_TO}
         if len(others) > 1 or (others and others != given.keys()) or self.snapshot_id is not None:
-            shown = (*_VERSIONS, f"{_SINCE} with or without {_UP_TO}")
+            shown = (*VERSIONS, f"{_SINCE} with or without {_UP_TO}")
             raise InvalidArgument(f"a table is read at one version: give one of {', '.join(shown)}")
         if not others:
             if _SINCE not in given:
@@ -98,10 +100,11 @@ def _number(name: str, value: str) -> int:
 
 
 CURRENT = Version()
-_VERSIONS = ("snapshot-id", "as-of-timestamp", "branch", "tag")
+VERSIONS = ("snapshot-id", "as-of-timestamp", "branch", "tag")
+"""The options of a read that name a version."""
 _SINCE, _UP_TO = "start-snapshot-id", "end-snapshot-id"
 _OF_CHANGES = ("start-timestamp", "end-timestamp")
-_NAMING = (*_VERSIONS, _SINCE, _UP_TO)
+_NAMING = (*VERSIONS, _SINCE, _UP_TO)
 
 
 class Scan(Remote):
@@ -151,6 +154,20 @@ class Scan(Remote):
             }
         )
 
+    @property
+    def concern(self) -> BooleanExpression:
+        """A filter that holds of all rows that the scan is to give."""
+        return conjunction([self.row_filter, *self._run_time])
+
+    def narrow(self, filters: Sequence[BooleanExpression]) -> None:
+        """Leave out more files. Java has to forget what it asked before."""
+        self._run_time += filters
+        self._planned = None
+
+    def explanation(self) -> Explanation:
+        """How the scan reads the table."""
+        return explanation(".".join(self._table.name()), self._scan(), self._plan(), self._columns.names)
+
     def on_stream(self, _: None) -> Stream:
         """Follow the table in place of reading it once."""
         options = {**self._options, "path": ".".join(self._table.name())}
@@ -192,8 +209,7 @@ class Scan(Remote):
         return keeps(self._whole.schema, self._table.specs(), self._buckets) if self._buckets else None
 
     def _scan(self) -> VersionScan:
-        scan = self._whole.filter(conjunction([self.row_filter, *self._run_time]))
-        return scan.select(*self._names())
+        return self._whole.filter(self.concern).select(*self._names())
 
     def _names(self) -> list[str]:
         # A scan reads at least one column; for a count Spark asks for none.
@@ -215,3 +231,31 @@ def _same(left: Any, right: Any) -> bool:
     return [(field.name, field.dataType) for field in left.fields] == [
         (field.name, field.dataType) for field in right.fields
     ]
+
+
+def explanations_in(frame: DataFrame) -> list[Explanation]:
+    """How the tables of catalogs are read that a frame reads, those of its subqueries as well."""
+    if is_connected(frame.sparkSession):
+        return []
+    found, left = [], [frame._jdf.queryExecution().optimizedPlan()]
+    while left:
+        plan = left.pop()
+        scan = scan_of(plan)
+        if scan is not None:
+            found.append(scan.explanation())
+        for plans in (plan.subqueries(), plan.children()):
+            left += reversed([plans.apply(at) for at in range(plans.size())])
+    return found
+
+
+def scan_of(plan: Any) -> Scan | None:
+    """The scan of a catalog's table that a part of a plan is; None for all others."""
+    java = java_scan_of(plan)
+    found = None if java is None else remote(java.python())
+    return found if isinstance(found, Scan) else None
+
+
+def java_scan_of(plan: Any) -> Any | None:
+    """As ``scan_of``, in the JVM."""
+    scan = plan.scan() if plan.nodeName() == "DataSourceV2ScanRelation" else None
+    return scan if scan is not None and scan.getClass().getSimpleName() == "IcefieldScan" else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from icefield import Table
-from icefield.errors import InvalidArgument
+from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.expressions import AlwaysTrue
 from icefield.metadata import MAIN_BRANCH
 from icefield.toolkit import is_true
@@ -18,6 +18,7 @@ from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.described import described
+from icefield_spark.catalog.merge_keys import with_source_pinned
 from icefield_spark.catalog.predicates import Filters
 from icefield_spark.catalog.scans import Scan, Version
 from icefield_spark.options import SUMMARY
@@ -89,8 +90,13 @@ class SparkTable(Remote):
         return Operation(self, given["command"].lower(), given["options"])
 
     def on_can_overwrite(self, predicates: str) -> str:
-        """Whether the rows to replace are stated by a filter of the kernel, exactly."""
-        return reply(self._filters.exact(json.loads(predicates)) is not None)
+        """Agree to replace rows that a filter of the kernel states exactly; others are refused with the reason."""
+        if self._filters.exact(json.loads(predicates)) is None:
+            raise UnsupportedFeature(
+                "an overwrite replaces rows that comparisons of columns with constants state: the condition is none "
+                "that Iceberg has; DELETE takes any condition"
+            )
+        return reply(True)
 
     def on_can_delete(self, predicates: str) -> str:
         """Whether a filter takes whole files, by their partitions, so that nothing needs to be read."""
@@ -159,7 +165,14 @@ class Operation(Remote):
 
     def on_rows(self, rows: Any) -> None:
         """Write and commit the changes."""
-        frame = DataFrame(rows, self._table.spark)
+        spark, frame = self._table.spark, DataFrame(rows, self._table.spark)
+        if self._target.kind != "merge" or len(self._scans) != 1:
+            self._commit(frame)
+            return
+        with with_source_pinned(spark, frame, self._scans[0], self._target.table.schema()) as (changes, looks):
+            self._commit(changes, one_source_row=looks)
+
+    def _commit(self, frame: DataFrame, one_source_row: bool = False) -> None:
         for scan in self._scans:
             for task in scan.tasks():
                 self._target.plan.number(task)
@@ -172,8 +185,10 @@ class Operation(Remote):
         for field in columns_of(self._target).fields:
             value = f.col(quoted(field.name)) if field.name in held else f.lit(None).cast(field.dataType)
             columns.append(value.alias(field.name))
-        concern = self._scans[0].row_filter if self._scans else None
-        commit_changes(self._table.spark, self._target, frame.select(*columns), concern=concern)
+        concern = self._scans[0].concern if self._scans else None
+        commit_changes(
+            self._table.spark, self._target, frame.select(*columns), concern=concern, one_source_row=one_source_row
+        )
 
 
 def _metadata_column(field: NestedField) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from icefield import Catalog, Schema, View
@@ -14,7 +15,9 @@ from pyspark.sql.types import StructType
 
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.configuration import PREFIX
-from icefield_spark.jvm import settings_of
+from icefield_spark.jvm import jvm_class, settings_of
+from icefield_spark.running import PARSER
+from icefield_spark.sql.calls import SYSTEM
 from icefield_spark.sql.view_plans import check_stored, check_text
 from icefield_spark.sql.view_rows import DIALECT, QUERY_COLUMNS
 from icefield_spark.sql.views import CHANGED_BY, COMMENT, KEPT, MADE_BY
@@ -24,17 +27,23 @@ _CURRENT_SETTINGS: Final = "spark.sql.legacy.useCurrentConfigsForView"
 _FIXED: Final = {"spark.sql.variable.substitute": "false", "spark.sql.runSQLOnFiles": "false"}
 """Settings that no view is read without: its text is what was checked, and a name is never the path of a file."""
 
+_APART: Final = "icefield.query-column-names"
+"""The property of a view that states the names of its query's columns as JSON, where one of them holds a comma."""
+_MOST_READ: Final = 200
 _OF_SPARK: Final = frozenset({"owner", "collation", "provider", "location", "external", "table_type"})
 
 
 class StoredView(Remote):
     """A view as Spark is told of it."""
 
-    def __init__(self, spark: SparkSession, name: tuple[str, ...], text: str, described: dict[str, Any]) -> None:
-        self._spark = spark
+    def __init__(self, views: Views, name: tuple[str, ...], text: str, described: dict[str, Any]) -> None:
+        self._views = views
+        self._spark = views.spark
+        self._path = name
         self._name = ".".join(name)
         self._text = text
         self._described = described
+        self._paths: list[tuple[str, ...]] = []
 
     def on_describe(self, _: None) -> str:
         """Its query, its columns, and where and how Spark looks names up."""
@@ -48,7 +57,10 @@ class StoredView(Remote):
 
     def on_check(self, plan: Any) -> None:
         """Refuse a query that no view may have, by the plan that Spark's parser made of it."""
-        check_stored(plan, self._name)
+        place = self._described["catalog"], tuple(self._described["namespace"])
+        read = check_stored(plan, self._name, self._views.functions(place[0]))
+        self._paths = self._views.paths(read, *place)
+        self._views.check_read(self._path, self._paths)
 
     def _settings(self) -> dict[str, str]:
         """The settings of the session: a view is read as the statement is that names it."""
@@ -63,10 +75,17 @@ class Draft(StoredView):
     """A view that Spark makes, which is stored once its query was looked through."""
 
     def __init__(self, views: Views, given: dict[str, Any]) -> None:
-        self._views = views
         self._given = given
-        self._path = tuple(given["name"])
-        super().__init__(views.spark, self._path, given["text"], given)
+        super().__init__(views, tuple(given["name"]), given["text"], given)
+
+    def on_check(self, plan: Any) -> None:
+        """Refuse a query that no view may have: one of a file, too, for which Spark takes a name that no table has."""
+        super().on_check(plan)
+        for name in {each for each in self._paths if len(each) == 2}:
+            if not self._views.catalog.table_exists(name) and self._views.loaded(name) is None:
+                raise UnsupportedFeature(
+                    f"view {self._name} reads {'.'.join(name)!r}, which is no table of the catalog"
+                )
 
     def on_create(self, _: None) -> None:
         """Create it."""
@@ -95,8 +114,11 @@ class Draft(StoredView):
         return {"default_namespace": tuple(self._given["namespace"]), "default_catalog": elsewhere}
 
     def _properties(self) -> dict[str, str]:
-        columns = ",".join(self._given["query_columns"])
-        return {QUERY_COLUMNS: columns, CHANGED_BY: self._engine(), **_own(self._given["properties"])}
+        columns = self._given["query_columns"]
+        stated = {QUERY_COLUMNS: ",".join(columns), CHANGED_BY: self._engine(), **_own(self._given["properties"])}
+        if any("," in each for each in columns):
+            stated[_APART] = json.dumps(columns)
+        return stated
 
     def _engine(self) -> str:
         return f"Spark {self._views.spark.version}"
@@ -110,6 +132,7 @@ class Views:
         self.spark = spark
         self.catalog = catalog
         self.name = name
+        self._read: dict[tuple[str, ...], tuple[tuple[str, str, tuple[str, ...]], list[tuple[str, ...]]]] = {}
 
     def find(self, name: tuple[str, ...]) -> StoredView | None:
         """The view of a name; None where there is none."""
@@ -117,15 +140,15 @@ class Views:
         if view is None:
             return None
         schema = to_spark_schema(view.schema())
-        columns = view.properties.get(QUERY_COLUMNS, "").split(",")
+        columns = _query_columns(view)
         described = {
             "schema": json.loads(schema.json()),
             "query_columns": columns if len(columns) == len(schema.fields) and all(columns) else [],
-            "catalog": view.metadata.current_version().default_catalog or self.name,
+            "catalog": self._place(view),
             "namespace": list(view.default_namespace),
             "properties": _own(view.properties),
         }
-        return StoredView(self.spark, name, view.sql_for(DIALECT), described)
+        return StoredView(self, name, view.sql_for(DIALECT), described)
 
     def names(self, namespace: tuple[str, ...]) -> list[str]:
         """The names of the views of a namespace."""
@@ -148,8 +171,74 @@ class Views:
         except (NoSuchView, NoSuchNamespace, NotSupportedByCatalog, InvalidArgument):
             return None
 
+    def functions(self, catalog: str) -> list[tuple[str, ...]]:
+        """What stands before the names of Iceberg's functions in a view that is at home in a catalog."""
+        own = {self.name, self.catalog.name}
+        return [*((each, SYSTEM) for each in own), *([(SYSTEM,)] if catalog in own else [])]
+
+    def paths(self, read: list[tuple[str, ...]], catalog: str, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """The names that a view reads, as the catalog has them: those of other catalogs are left out."""
+        own, found = {self.name, self.catalog.name}, []
+        for parts in read:
+            if len(parts) > 2 and parts[0] in own:
+                found.append(parts[1:])
+            elif catalog in own:
+                found.append(parts if len(parts) > 1 else (*namespace, *parts))
+        return found
+
+    def check_read(self, view: tuple[str, ...], read: list[tuple[str, ...]]) -> None:
+        """Refuse a view that is made from itself, or from too many others: Spark reads each as often as it is named.
+
+        Raises ``InvalidArgument``.
+        """
+        counts: dict[tuple[str, ...], int] = {}
+
+        def count(names: list[tuple[str, ...]], above: tuple[tuple[str, ...], ...]) -> int:
+            found = 0
+            for name in names:
+                if name in above:
+                    raise InvalidArgument(f"view {'.'.join(name)} is made from itself")
+                if name not in counts:
+                    inner = self._read_by(name)
+                    counts[name] = 0 if inner is None else 1 + count(inner, (*above, name))
+                found += counts[name]
+                if found > _MOST_READ or len(above) > _MOST_READ:
+                    raise InvalidArgument(f"view {'.'.join(view)} reads too many views: at most {_MOST_READ} others")
+            return found
+
+        count(read, (view,))
+
+    def _read_by(self, name: tuple[str, ...]) -> list[tuple[str, ...]] | None:
+        """The names that a view reads; None for what is no view."""
+        view = self.loaded(name)
+        if view is None:
+            return None
+        text, catalog, namespace = key = view.sql_for(DIALECT), self._place(view), view.default_namespace
+        if name not in self._read or self._read[name][0] != key:
+            # The session that is analyzing a statement stays the active one.
+            plan = getattr(jvm_class(self.spark, PARSER), "MODULE$").parsePlan(text)
+            self._read[name] = (
+                key,
+                self.paths(check_stored(plan, ".".join(name), self.functions(catalog)), catalog, namespace),
+            )
+        return self._read[name][1]
+
+    def _place(self, view: View) -> str:
+        """The catalog in which a view's names are looked up; its own has the name that the session gave it."""
+        return view.metadata.current_version().default_catalog or self.name
+
     def _are_kept(self) -> bool:
         return CatalogAbility.VIEWS in self.catalog.backend.abilities
+
+
+def _query_columns(view: View) -> list[str]:
+    """The names that the columns of a view's query had when it was made. Another engine may have changed it since."""
+    stated = str(view.properties.get(QUERY_COLUMNS, ""))
+    with suppress(ValueError, TypeError):
+        apart = json.loads(view.properties.get(_APART, ""))
+        if isinstance(apart, list) and ",".join(apart) == stated:
+            return apart
+    return stated.split(",")
 
 
 def _own(properties: Mapping[str, str]) -> dict[str, str]:
@@ -157,5 +246,5 @@ def _own(properties: Mapping[str, str]) -> dict[str, str]:
     return {
         key: value
         for key, value in properties.items()
-        if not key.startswith("view.") and (key == COMMENT or key not in _OF_SPARK | KEPT)
+        if not key.startswith("view.") and (key == COMMENT or key not in _OF_SPARK | KEPT | {_APART})
     }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from weakref import WeakKeyDictionary
+from collections import OrderedDict
 
 from icefield.errors import IcefieldError
 from icefield.toolkit import split_location
 from pyspark.sql import SparkSession
 
+from icefield_spark.jvm import key_of
 from icefield_spark.roads.columns import Unfit
 
 OPTIONS = {
@@ -61,14 +62,17 @@ class Reach:
         raise Unfit(f"Spark's own readers do not reach {place[0]}://{place[1]} ({', '.join(dict.fromkeys(failures))})")
 
 
-_REACH: WeakKeyDictionary[SparkSession, Reach] = WeakKeyDictionary()
+_REACH: OrderedDict[str, Reach] = OrderedDict()
+_MOST_SESSIONS = 100
 
 
 def reach_of(spark: SparkSession) -> Reach:
-    """What is known of a session's storage."""
-    found = _REACH.get(spark)
-    if found is None:
-        found = _REACH[spark] = Reach()
+    """What is known of a session's storage. The latest 100 sessions are remembered."""
+    key = key_of(spark)
+    found = _REACH.pop(key, None) or Reach()
+    _REACH[key] = found
+    while len(_REACH) > _MOST_SESSIONS:
+        _REACH.popitem(last=False)
     return found
 
 

@@ -1,1 +1,1 @@
-"""Statements of Spark's SQL in which names are tables of a catalog."""
+"""Spark's SQL over the tables of a catalog, on stock Spark."""

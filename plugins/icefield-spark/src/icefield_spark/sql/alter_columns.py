@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from icefield import Table
@@ -130,8 +130,13 @@ def drop_columns(alteration: Alteration, cursor: Cursor) -> None:
         for path in paths:
             update.delete_column(path)
 
-    lost = _lost_sources(alteration, paths)
+    lost = lost_sources(alteration.table, paths, alteration.case_sensitive)
     alteration.schema(cursor, change)
+    warn_of_lost(lost)
+
+
+def warn_of_lost(lost: set[str]) -> None:
+    """Say what Iceberg's Java runtime cannot do when partition fields have lost their columns."""
     if lost:
         warnings.warn(
             f"{', '.join(sorted(lost))} of an earlier partition spec lost the column that it is made from: Iceberg's "
@@ -141,12 +146,12 @@ def drop_columns(alteration: Alteration, cursor: Cursor) -> None:
         )
 
 
-def _lost_sources(alteration: Alteration, paths: list[tuple[str, ...]]) -> set[str]:
+def lost_sources(table: Table, paths: Iterable[tuple[str, ...]], case_sensitive: bool = True) -> set[str]:
     """The fields of earlier partition specs whose columns are among those that are to go."""
-    schema = alteration.table.schema()
-    there = [path for path in paths if schema.has_field(path, alteration.case_sensitive)]
-    gone = {schema.find_field(path, alteration.case_sensitive).field_id for path in there}
-    fields = [field for spec in alteration.table.specs().values() for field in spec.fields]
+    schema = table.schema()
+    there = [path for path in paths if schema.has_field(path, case_sensitive)]
+    gone = {schema.find_field(path, case_sensitive).field_id for path in there}
+    fields = [field for spec in table.specs().values() for field in spec.fields]
     return {field.name for field in fields if gone & set(field.source_ids)}
 
 

@@ -38,7 +38,8 @@ from icefield_spark.writing import BUFFER_BYTES, check_fits, stage
 
 _OURS = ("ICEBERG", "ICEFIELD")
 _FORMATS = ("PARQUET", "ORC", "AVRO")
-_SHORT = {"bucket": "bucket", "truncate": "trunc"}
+SHORT = {"bucket": "bucket", "truncate": "trunc"}
+"""What Java names a field after where a table is created: its column and this, without the number."""
 _CREATE, _REPLACE, _CREATE_OR_REPLACE = "CREATE", "REPLACE", "CREATE OR REPLACE"
 
 
@@ -235,15 +236,15 @@ def _drop_namespace(context: Context, cursor: Cursor) -> DataFrame:
             return context.nothing()
         raise NoSuchNamespace(f"no namespace {'.'.join(parts)}")
     if cascade:
-        _drop_all(context.catalog, local)
+        drop_all(context.catalog, local)
     context.catalog.drop_namespace(local)
     return context.nothing()
 
 
-def _drop_all(catalog: Catalog, namespace: tuple[str, ...]) -> None:
+def drop_all(catalog: Catalog, namespace: tuple[str, ...]) -> None:
     """Drop what is in a namespace. Files of tables stay, as with DROP TABLE."""
     for inner in catalog.list_namespaces(namespace) if _nests(catalog) else ():
-        _drop_all(catalog, inner)
+        drop_all(catalog, inner)
         catalog.drop_namespace(inner)
     for name in catalog.list_tables(namespace):
         catalog.drop_table(name)
@@ -281,4 +282,4 @@ def _partition_field(item: Cursor) -> tuple[str, ...]:
     column, transform = terms.term(item)
     item.expect_end()
     kind = transform.split("[")[0]
-    return (column, transform, f"{column}_{_SHORT[kind]}") if kind in _SHORT else (column, transform)
+    return (column, transform, f"{column}_{SHORT[kind]}") if kind in SHORT else (column, transform)

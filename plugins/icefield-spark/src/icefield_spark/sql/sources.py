@@ -16,19 +16,11 @@ from icefield.expressions import BooleanExpression
 from icefield.scan import TableScan
 from pyspark.sql import SparkSession
 
-from icefield_spark.missing import no_table
+from icefield_spark.missing import METADATA_TABLES, no_table, no_table_about
 from icefield_spark.quoting import quoted
 from icefield_spark.wap import branch_read, branch_written
 
 METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number")
-
-METADATA_TABLES = frozenset(
-    {
-        "all_data_files", "all_delete_files", "all_entries", "all_files", "all_manifests", "data_files",
-        "delete_files", "entries", "files", "history", "manifests", "metadata_log_entries", "partitions",
-        "position_deletes", "refs", "snapshots",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -216,17 +208,8 @@ class Names:
     def check_about(self, parts: tuple[str, ...]) -> None:
         """Raise ``NoSuchTable`` for a name that begins as a table's and goes on as none of the tables about it."""
         name = self._local_here(parts)
-        table = self._load(name[:-1]) if len(name) > 2 else None
-        if table is None:
-            return
-        shown, last = ".".join(parts[:-1]), parts[-1]
-        if last.lower() == "changes":
-            advice = f"CALL system.create_changelog_view(table => '{shown}') makes a view of what changed"
-        else:
-            advice = (
-                f"there are {', '.join(sorted(METADATA_TABLES))}, branch_…, tag_…, snapshot_id_… and at_timestamp_…"
-            )
-        raise NoSuchTable(f"table {shown} has no table '{last}' about it: {advice}", table=parts)
+        if len(name) > 2 and self._load(name[:-1]) is not None:
+            raise no_table_about(parts)
 
     def table(self, parts: tuple[str, ...]) -> Table:
         """The table of a name. Raises ``NoSuchTable``."""

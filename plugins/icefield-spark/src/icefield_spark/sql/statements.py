@@ -12,13 +12,14 @@ from icefield import Catalog
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.writing import WriteContext
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.missing import missing_in
 from icefield_spark.quoting import quoted
 from icefield_spark.running import run_sql, substituted
 from icefield_spark.sql import alter, changes, ddl, inserts, procedures, show
+from icefield_spark.sql.analyzed import Analyzed, NotSparks
 from icefield_spark.sql.comments import comment
 from icefield_spark.sql.context import Context, Rows, no_rows
 from icefield_spark.sql.identifiers import with_names
@@ -28,6 +29,7 @@ from icefield_spark.sql.session_text import read_as
 from icefield_spark.sql.sources import Names
 from icefield_spark.writing import Outcome
 
+Opened = Callable[[SparkSession], Any]
 Write = Callable[[DataFrame, WriteContext, Any], Outcome]
 
 _VERBS: dict[str, Callable[[Context, Cursor], DataFrame]] = {
@@ -47,6 +49,8 @@ _VERBS: dict[str, Callable[[Context, Cursor], DataFrame]] = {
     "COMMENT": comment,
     "REFRESH": show.refresh,
 }
+_OWN = (["ALTER"], ["CALL"])
+"""The first words of statements of Iceberg's own, which Spark's parser refuses: ``CALL`` that of Spark 3.5."""
 _CHANGES = ("INSERT", "DELETE", "UPDATE", "MERGE")
 _EXPLAINS = ("EXTENDED", "FORMATTED", "COST", "CODEGEN")
 
@@ -54,8 +58,9 @@ _EXPLAINS = ("EXTENDED", "FORMATTED", "COST", "CODEGEN")
 class Statements:
     """Runs statements on the tables of one catalog. The current namespace is the same in every session."""
 
-    def __init__(self, catalog: Catalog, write: Write, attached: str | None = None) -> None:
+    def __init__(self, catalog: Catalog, write: Write, attached: str | None, opened: Opened) -> None:
         """``write`` runs the job that writes a frame for a transaction; ``attached`` is as in ``Names``."""
+        self._analyzed = Analyzed([*dict.fromkeys([attached or catalog.name, catalog.name])], opened)
         self._catalog = catalog
         self._write = write
         self._attached = attached
@@ -63,12 +68,23 @@ class Statements:
 
     def run(self, spark: SparkSession, string: str) -> DataFrame:
         """Run one statement in a session, whose views and variables it may name: the frame of what it gives."""
+        is_analyzed = self._analyzed.serves(spark)
         try:
+            if is_analyzed:
+                try:
+                    return self._analyzed.run(spark, string)
+                except (ParseException, NotSparks) as refused:
+                    if isinstance(refused, ParseException) and string.upper().split(None, 1)[:1] not in _OWN:
+                        raise
+                    self._namespace = self._analyzed.namespace
             return self._run(spark, substituted(spark, string))
         except RecursionError:
             raise _too_deep(string) from None
         except AnalysisException as failure:
-            missing = missing_in(self._catalog, failure, self._namespace, self._attached)
+            namespace: tuple[str, ...] | None = self._namespace
+            if is_analyzed:
+                namespace = self._analyzed.namespace if self._analyzed.is_current else None
+            missing = missing_in(self._catalog, failure, namespace, self._attached)
             if missing is None:
                 raise
             raise missing from None

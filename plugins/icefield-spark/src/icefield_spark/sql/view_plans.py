@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.jvm import is_connected, is_object
 from icefield_spark.running import REFERENCE, frame_of_plan, named, parsed_plan
+from icefield_spark.sql.calls import FUNCTIONS as ICEBERGS
 from icefield_spark.sql.view_functions import FUNCTIONS
 
 _CATALYST: Final = "org.apache.spark.sql.catalyst."
@@ -95,12 +96,15 @@ def _reads_a_variable(plan: Any) -> bool:
     return False
 
 
-def check_stored(plan: Any, name: str) -> None:
-    """Refuse the plan of a view's query whose names Spark looks up by itself, none of them as the path of a file.
+def check_stored(plan: Any, name: str, icebergs: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The names that a view's query reads, as often as it does. Spark looks them up, none as the path of a file.
 
+    ``icebergs``: what stands before the names of Iceberg's functions where they are those of the view's catalog.
     Raises ``UnsupportedFeature`` for what no view may do.
     """
-    _Checked(name, None).look(plan, frozenset(), 0)
+    checked = _Checked(name, None, icebergs)
+    checked.look(plan, frozenset(), 0)
+    return checked.read
 
 
 def check_text(string: str, name: str) -> None:
@@ -115,11 +119,13 @@ def check_text(string: str, name: str) -> None:
 class _Checked:
     """The walk over a plan and all that is in it."""
 
-    def __init__(self, name: str, frames: Collection[str] | None) -> None:
+    def __init__(self, name: str, frames: Collection[str] | None, icebergs: Collection[tuple[str, ...]] = ()) -> None:
         """``frames``: the temporary views that it may read; None where Spark finds no temporary ones."""
+        self._icebergs = icebergs
         self._name = name
         self._frames = frames
         self._nodes = 0
+        self.read: list[tuple[str, ...]] = []
 
     def look(self, node: Any, known: frozenset[str], depth: int) -> None:
         """Check a node and what it is made of. ``known``: the common table expressions that are visible there."""
@@ -170,6 +176,8 @@ class _Checked:
         # Of two parts Spark makes the path of a file, of one a temporary view.
         if not plain or not (is_known if len(parts) == 1 else len(parts) > 2 or self._frames is None):
             raise UnsupportedFeature(f"view {self._name} reads {'.'.join(parts)!r}, which is no table of the catalog")
+        if len(parts) > 1 or parts[0].lower() not in known:
+            self.read.append(tuple(parts))
 
     def _UnresolvedTableValuedFunction(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
         self._called([str(each) for each in _items(node.name())])
@@ -183,6 +191,8 @@ class _Checked:
         self._called([*map(str, before), str(name.funcName())])
 
     def _called(self, parts: list[str]) -> None:
+        if parts[-1].lower() in ICEBERGS and tuple(parts[:-1]) in self._icebergs:
+            return
         if [each.lower() for each in parts[:-1]] not in ([], ["builtin"], ["system", "builtin"]):
             raise UnsupportedFeature(f"view {self._name} calls {'.'.join(parts)!r}, which is none of Spark's functions")
         if parts[-1].lower() not in FUNCTIONS and not _OWN_FUNCTION.fullmatch(parts[-1]):

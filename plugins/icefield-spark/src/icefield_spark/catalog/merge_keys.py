@@ -1,0 +1,144 @@
+"""The keys of a merge's source, by which files of the table are left out that none of them can be in.
+
+Spark tells a scan nothing of the rows that it is joined with: where a session finds values at run time, it computes
+the source a second time.
+"""
+
+# See docs/decisions/0099.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from icefield import Schema
+from pyspark.sql import DataFrame, SparkSession
+
+from icefield_spark.catalog.scans import Scan, java_scan_of, scan_of
+from icefield_spark.jvm import jvm_class
+from icefield_spark.merge_keys import key_columns
+from icefield_spark.pinning import pinned
+from icefield_spark.running import frame_of_plan
+
+_WHOLE: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
+_CATALYST: Final = "org.apache.spark.sql.catalyst"
+_INNER: Final = frozenset({"Inner", "RightOuter"})
+"""The joins that drop rows of the table, on the left, that meet none of the source."""
+
+
+@dataclass(frozen=True)
+class _Join:
+    """The join of a table and the source of a merge, in the plan of its changes."""
+
+    plan: Any
+    scan: Any
+    """That of the table, in the JVM."""
+    pairs: Sequence[tuple[str, int]]
+    """Columns of the table, and the places of those of the source that are equal where rows meet."""
+
+
+@contextmanager
+def with_source_pinned(
+    spark: SparkSession, changes: DataFrame, scan: Scan, schema: Schema
+) -> Iterator[tuple[DataFrame, bool]]:
+    """The changes of a merge with its source computed once; the scan of the table leaves out files by its keys.
+
+    With them comes whether the commit is to refuse rows of the table that several rows of the source meet: Spark looks
+    for them in each task, and would shuffle the table for that. ``schema``: the table's. The changes stay as they are
+    where their plan compares none of its columns.
+    """
+    plan = changes._jdf.queryExecution().analyzed()
+    join = _join_of(plan, scan, {each.name for each in schema.fields})
+    if join is None:
+        yield changes, False
+        return
+    source = join.plan.right()
+    with pinned(frame_of_plan(spark, source)) as held:
+        if held is None:
+            yield changes, False
+            return
+        named = held.toDF(*(f"c{at}" for at in range(len(held.columns))))
+        keys = key_columns(schema, named, [(mine, f"c{at}") for mine, at in join.pairs])
+        scan.narrow([] if keys is None else keys.read(named)[1])
+        kind = jvm_class(spark, "org.apache.spark.sql.connector.expressions.filter.Predicate")
+        gateway: Any = spark.sparkContext._gateway
+        join.scan.filter(gateway.new_array(kind, 0))  # it forgets the plan that it had
+        there = _under(spark, source, held._jdf.queryExecution().analyzed())
+        hint, made = join.plan.hint(), jvm_class(spark, f"{_CATALYST}.plans.logical.Join")
+        free = jvm_class(spark, f"{_CATALYST}.plans.logical.JoinHint").NONE()
+        joined = made(join.plan.left(), there, join.plan.joinType(), join.plan.condition(), free)
+        yield frame_of_plan(spark, _replaced(spark, plan, join.plan, joined)), bool(hint.leftHint().isDefined())
+
+
+def _join_of(plan: Any, scan: Scan, columns: set[str]) -> _Join | None:
+    if plan.nodeName() == "Join" and plan.joinType().toString() in _INNER and plan.condition().isDefined():
+        read = _without_filters(plan.left())
+        if scan_of(read) is scan:
+            left = {each.exprId().id(): each.name() for each in _items(plan.left().output())}
+            right = {each.exprId().id(): at for at, each in enumerate(_items(plan.right().output()))}
+            pairs = [*_equalities(plan.condition().get(), left, right, columns)]
+            return _Join(plan, java_scan_of(read), pairs) if pairs else None
+    joins = (_join_of(child, scan, columns) for child in _items(plan.children()))
+    return next((each for each in joins if each is not None), None)
+
+
+def _without_filters(plan: Any) -> Any:
+    while plan.nodeName() in ("Project", "Filter"):
+        plan = plan.child()
+    return plan
+
+
+def _equalities(
+    condition: Any, left: dict[int, str], right: dict[int, int], columns: set[str]
+) -> Iterator[tuple[str, int]]:
+    if condition.nodeName() == "And":
+        yield from _equalities(condition.left(), left, right, columns)
+        yield from _equalities(condition.right(), left, right, columns)
+    elif condition.nodeName() == "EqualTo":
+        sides = [condition.left(), condition.right()]
+        for mine, other in (sides, sides[::-1]):
+            mine_id, other_id = _column(mine), _column(other)
+            if left.get(mine_id) in columns and other_id in right:
+                yield left[mine_id], right[other_id]
+
+
+def _column(expression: Any) -> int:
+    """The column that an expression is, or the whole number of which it makes a wider one; -1 for all else."""
+    if expression.nodeName() == "Cast":
+        given, wanted = expression.child().dataType(), expression.dataType()
+        whole = {given.simpleString(), wanted.simpleString()} <= _WHOLE
+        if whole and given.defaultSize() < wanted.defaultSize():
+            expression = expression.child()
+    is_column = expression.getClass().getSimpleName() == "AttributeReference"
+    return int(expression.exprId().id()) if is_column else -1
+
+
+def _under(spark: SparkSession, old: Any, new: Any) -> Any:
+    """A plan under the columns of the one that it replaces."""
+    alias, none = jvm_class(spark, f"{_CATALYST}.expressions.Alias"), _seq(spark, [])
+    columns = [
+        alias(mine, each.name(), each.exprId(), each.qualifier(), jvm_class(spark, "scala.Option").empty(), none)
+        for mine, each in zip(_items(new.output()), _items(old.output()), strict=True)
+    ]
+    return jvm_class(spark, f"{_CATALYST}.plans.logical.Project")(_seq(spark, columns), new)
+
+
+def _replaced(spark: SparkSession, plan: Any, old: Any, new: Any) -> Any:
+    """A plan with another one in the place of a part of it."""
+    if plan == old:
+        return new
+    children = _items(plan.children())
+    made = [_replaced(spark, child, old, new) for child in children]
+    if all(after is before for after, before in zip(made, children, strict=True)):
+        return plan
+    return plan.withNewChildren(_seq(spark, made))
+
+
+def _items(found: Any) -> list[Any]:
+    return [found.apply(at) for at in range(found.size())]
+
+
+def _seq(spark: SparkSession, values: Sequence[Any]) -> Any:
+    return jvm_class(spark, "PythonUtils").toSeq(list(values))
