@@ -7,6 +7,7 @@ from typing import Any
 
 import icefield
 import pytest
+from icefield.errors import IcefieldError
 from pyspark.errors import PySparkException
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -127,6 +128,10 @@ def test_ddl_finds_columns_in_any_case(ice: Any, catalog: icefield.Catalog) -> N
     ice.sql("ALTER TABLE db.t DROP PARTITION FIELD months(d)")
     ice.sql("ALTER TABLE db.t ALTER COLUMN id COMMENT 'the number'")
     ice.sql("ALTER TABLE db.t ADD COLUMN s.m int AFTER n")
+    ice.sql("ALTER TABLE db.t RENAME COLUMN id TO iD")
+    ice.sql("ALTER TABLE db.t RENAME COLUMN iD TO Id")
+    with pytest.raises(IcefieldError):
+        ice.sql("ALTER TABLE db.t RENAME COLUMN id TO a")
     names = ["Id", "D", "A", "S", "S.N", "S.m"]
     assert sorted(catalog.load_table("db.t").schema().column_names) == sorted(names)
     for order in ("d DESC, a ASC NULLS LAST", "bucket(4, ID) DESC NULLS FIRST, s.n", "zorder(ID, a)"):

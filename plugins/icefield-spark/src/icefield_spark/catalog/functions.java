@@ -119,9 +119,11 @@ abstract class TransformFunction implements ScalarFunction {
   public DataType resultType() { return result; }
   public String canonicalName() { return "icefield." + name + "(" + types[types.length - 1].catalogString() + ")"; }
 
-  static int checked(int width, String function) {
-    if (width < 1) throw new IllegalArgumentException("the first argument of system." + function + " is at least 1, not " + width);
-    return width;
+  static int checked(int width, String function) { return checked(width, 1, function); }
+
+  static int checked(int width, int least, String function) {
+    if (width >= least) return width;
+    throw new IllegalArgumentException("the first argument of system." + function + " is at least " + least + ", not " + width);
   }
 }
 
@@ -154,10 +156,10 @@ public class Truncate extends TransformFunction {
   public static int invoke(int width, int value) { return (int) invoke(width, (long) value); }
   public static long invoke(int width, long value) { return value - Math.floorMod(value, (long) checked(width, "truncate")); }
   public static UTF8String invoke(int width, UTF8String value) {
-    return value == null ? null : value.substring(0, checked(width, "truncate"));
+    return value == null ? null : value.substring(0, checked(width, 0, "truncate"));
   }
   public static byte[] invoke(int width, byte[] value) {
-    return value == null ? null : Arrays.copyOf(value, Math.min(value.length, checked(width, "truncate")));
+    return value == null ? null : Arrays.copyOf(value, Math.min(value.length, checked(width, 0, "truncate")));
   }
   public static Decimal invoke(int width, Decimal value) {
     if (value == null) return null;

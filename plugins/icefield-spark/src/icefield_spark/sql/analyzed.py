@@ -41,6 +41,8 @@ _OF_STORED_VIEWS: Final = frozenset(
     {"AlterViewAs", "CreateView", "DropView", "SetViewProperties", "ShowViews", "UnsetViewProperties"}
 )
 """Plans of statements on views that a catalog keeps, for which Spark asks catalogs from 4.3 on."""
+_OF_TABLES_OR_VIEWS: Final = frozenset({"DescribeRelation", "ShowCreateTable", "ShowTableProperties"})
+"""Plans of statements that may be on such a view."""
 _OF_VIEWS: Final = frozenset({"AlterViewAs", "DropView", "RenameTable"})
 _USES: Final = frozenset({"SetCatalogAndNamespace", "SetCatalogCommand", "SetNamespaceCommand"})
 _CURRENT: Final = "org.apache.spark.sql.catalyst.optimizer.ReplaceCurrentLike"
@@ -113,7 +115,7 @@ class Analyzed:
                 _take_variables(spark, clone, text)
                 is_made_here = kind in ("CreateViewCommand", "CacheTableAsSelect")
                 of_the_session = kind in _OF_THE_SESSION or (kind in _OF_VIEWS and _is_temporary(spark, plan))
-                if kind in _OF_STORED_VIEWS and not of_the_session and catalog_class(spark) != MORE[0]:
+                if not of_the_session and _may_be_of_a_view(plan) and catalog_class(spark) != MORE[0]:
                     raise NotSparks
                 if not is_made_here and not of_the_session and _is_command(spark, plan):
                     found = frame_of_plan(SparkSession(spark.sparkContext, clone), plan)
@@ -226,6 +228,11 @@ def _kind(plan: Any) -> str:
 def _is_command(spark: SparkSession, plan: Any) -> bool:
     kind = jvm_class(spark, "java.lang.Class").forName(f"{_PLANS}Command")
     return bool(kind.isInstance(plan)) or (_kind(plan) == "UnresolvedWith" and bool(kind.isInstance(plan.child())))
+
+
+def _may_be_of_a_view(plan: Any) -> bool:
+    kind = _kind(plan)
+    return kind in _OF_STORED_VIEWS | _OF_TABLES_OR_VIEWS or (kind == "RenameTable" and bool(plan.isView()))
 
 
 def _is_temporary(spark: SparkSession, plan: Any) -> bool:

@@ -73,8 +73,8 @@ class Statements:
             if is_analyzed:
                 try:
                     return self._analyzed.run(spark, string)
-                except (ParseException, NotSparks) as refused:
-                    if isinstance(refused, ParseException) and string.upper().split(None, 1)[:1] not in _OWN:
+                except (AnalysisException, NotSparks) as refused:
+                    if not isinstance(refused, NotSparks) and not _is_own(string, refused):
                         raise
                     self._namespace = self._analyzed.namespace
             return self._run(spark, substituted(spark, string))
@@ -145,6 +145,14 @@ class Statements:
             return no_rows(spark)
         self._namespace = ()
         return run_sql(spark, f"USE {quoted(*parts)}")
+
+
+def _is_own(string: str, refused: AnalysisException) -> bool:
+    """Whether a statement that Spark refuses may be Iceberg's own, or gives a column its name in another case."""
+    word = string.upper().split(None, 1)[:1]
+    if isinstance(refused, ParseException):
+        return word in _OWN
+    return word == ["ALTER"] and "[FIELD_ALREADY_EXISTS]" in str(refused)
 
 
 def _too_deep(string: str) -> InvalidArgument:
