@@ -105,6 +105,16 @@ def test_a_condition_on_a_bucket_leaves_out_the_files_of_others(
     assert len(ice.explain(frame).files) == len(kept)
 
 
+@pytest.mark.spark
+def test_rows_are_grouped_and_ordered_by_one_function(ice: Any, parted: icefield.Table) -> None:
+    query = (
+        "SELECT system.bucket(4, n) AS b, count(*) FROM db.t GROUP BY system.bucket(4, n) ORDER BY system.bucket(4, n)"
+    )
+    found = ice.sql(query).collect()
+    assert [row.b for row in found] == [0, 1, 2, 3]
+    assert sum(row[1] for row in found) == 20
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_bucket_of_a_uuid_leaves_out_no_file(ice: Any, catalog: icefield.Catalog) -> None:

@@ -119,11 +119,16 @@ abstract class TransformFunction implements ScalarFunction {
   public DataType resultType() { return result; }
   public String canonicalName() { return "icefield." + name + "(" + types[types.length - 1].catalogString() + ")"; }
 
-  static int checked(int width, String function) { return checked(width, 1, function); }
+  /** Spark compares calls by their functions, such as one in ORDER BY with one in GROUP BY. */
+  public boolean equals(Object other) {
+    return other instanceof TransformFunction && canonicalName().equals(((TransformFunction) other).canonicalName());
+  }
+  public int hashCode() { return canonicalName().hashCode(); }
 
-  static int checked(int width, int least, String function) {
-    if (width >= least) return width;
-    throw new IllegalArgumentException("the first argument of system." + function + " is at least " + least + ", not " + width);
+  /** Negative ones compute what they compute in Iceberg's Java runtime. */
+  static int checked(int width, String function) {
+    if (width == 0) throw new IllegalArgumentException("the first argument of system." + function + " is at least 1, not 0");
+    return width;
   }
 }
 
@@ -156,16 +161,17 @@ public class Truncate extends TransformFunction {
   public static int invoke(int width, int value) { return (int) invoke(width, (long) value); }
   public static long invoke(int width, long value) { return value - Math.floorMod(value, (long) checked(width, "truncate")); }
   public static UTF8String invoke(int width, UTF8String value) {
-    return value == null ? null : value.substring(0, checked(width, 0, "truncate"));
+    return value == null ? null : value.substring(0, width);
   }
   public static byte[] invoke(int width, byte[] value) {
-    return value == null ? null : Arrays.copyOf(value, Math.min(value.length, checked(width, 0, "truncate")));
+    return value == null ? null : Arrays.copyOf(value, Math.min(value.length, Math.max(0, width)));
   }
   public static Decimal invoke(int width, Decimal value) {
     if (value == null) return null;
     BigDecimal number = value.toJavaBigDecimal();
     BigInteger unscaled = number.unscaledValue();
-    BigInteger rest = unscaled.mod(BigInteger.valueOf(checked(width, "truncate")));
+    BigInteger by = BigInteger.valueOf(checked(width, "truncate"));
+    BigInteger rest = unscaled.remainder(by).add(by).remainder(by);
     return Decimal.apply(new BigDecimal(unscaled.subtract(rest), number.scale()));
   }
 }
