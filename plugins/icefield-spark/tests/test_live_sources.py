@@ -89,6 +89,15 @@ def test_a_merge_computes_its_source_once(ice: Any, source: Any, calls: Path, wa
     assert ice.count("db.t", "v = 'new'") == 10
 
 
+def test_a_merge_takes_a_source_by_chance_as_it_is_once(ice: Any, source: Any) -> None:
+    chance = "(SELECT id, max(r) AS r FROM (SELECT id % 90 AS id, rand() AS r FROM range(180)) GROUP BY id)"
+    merge = f"MERGE INTO db.t t USING {chance} s ON t.id = s.id AND s.r < 0.5"
+    ice.sql(
+        f"{merge} WHEN MATCHED THEN UPDATE SET v = 'new' WHEN NOT MATCHED AND s.id < 0 THEN INSERT (id) VALUES (s.id)"
+    )
+    assert ids(ice) == list(range(0, 400, 2))
+
+
 def test_an_update_whose_condition_asks_for_rows_by_chance_is_refused(ice: Any, source: Any) -> None:
     source.createOrReplaceTempView("live")
     with pytest.raises(PySparkException, match="NON_DETERMINISTIC"):

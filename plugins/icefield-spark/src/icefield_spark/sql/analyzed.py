@@ -20,6 +20,7 @@ from icefield_spark.catalog.own_statements import parse_own_statements
 from icefield_spark.catalog.provider import offered
 from icefield_spark.failures import original_in
 from icefield_spark.jvm import is_connected, jvm_class
+from icefield_spark.pinning import pinned
 from icefield_spark.quoting import quoted
 from icefield_spark.running import frame_of_plan
 from icefield_spark.sql.context import no_rows
@@ -117,6 +118,8 @@ class Analyzed:
                 of_the_session = kind in _OF_THE_SESSION or (kind in _OF_VIEWS and _is_temporary(spark, plan))
                 if not of_the_session and _may_be_of_a_view(plan) and catalog_class(spark) != MORE[0]:
                     raise NotSparks
+                if kind == "MergeIntoTable":
+                    return _merged(spark, clone, plan)
                 if not is_made_here and not of_the_session and _is_command(spark, plan):
                     found = frame_of_plan(SparkSession(spark.sparkContext, clone), plan)
                     if kind in _USES:
@@ -198,6 +201,24 @@ def _analyzed(spark: SparkSession, clone: Any, plan: Any) -> Any:
     made = state.analyzer().execute(plan)
     state.analyzer().checkAnalysis(made)
     return jvm_class(spark, _CURRENT)(state.catalogManager()).apply(made)
+
+
+def _merged(spark: SparkSession, clone: Any, plan: Any) -> DataFrame:
+    """Merge a source that Spark would compute by chance from the rows that it gives once: Spark refuses it else."""
+    session = SparkSession(spark.sparkContext, clone)
+    source = clone.sessionState().analyzer().execute(plan.sourceTable())
+    if not source.resolved() or _is_deterministic(source) or _kind(source) != "SubqueryAlias":
+        return frame_of_plan(session, plan)
+    with pinned(frame_of_plan(session, source)) as held:
+        if held is None:
+            return frame_of_plan(session, plan)
+        to_seq = jvm_class(spark, "PythonUtils").toSeq
+        there = source.withNewChildren(to_seq([held._jdf.queryExecution().analyzed()]))
+        return frame_of_plan(session, plan.withNewChildren(to_seq([plan.targetTable(), there])))
+
+
+def _is_deterministic(plan: Any) -> bool:
+    return bool(plan.deterministic()) and all(map(_is_deterministic, _items(plan.children())))
 
 
 def _take_variables(spark: SparkSession, clone: Any, text: str) -> None:
