@@ -18,7 +18,7 @@ from icefield_spark.failures import cause_alone
 from icefield_spark.workers import chunks_of
 
 VersionScan = TableScan | IncrementalAppendScan
-"""A scan of the rows of a version, or of those that appends added before it."""
+"""A scan of a version, or of the appends before it."""
 
 
 class ReadsChunks(Protocol):

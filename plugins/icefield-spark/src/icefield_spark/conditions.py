@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
@@ -19,7 +19,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
 from icefield_spark.catalog.predicates import Described, Filters
-from icefield_spark.jvm import is_connected, jvm_class
+from icefield_spark.jvm import is_connected, items, jvm_class
+from icefield_spark.plans import column_in, conjuncts
 from icefield_spark.row_level import Target
 from icefield_spark.running import activate
 
@@ -45,7 +46,6 @@ _FUNCTIONS: Final = {
 }
 """The names of predicates by those of Spark's classes."""
 
-_WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
 _SEPARATOR: Final = "\0"
 
 _NAME = r"(?:(?P<{0}alias>\w+)\.)?(?P<{0}name>[A-Za-z_]\w*)"
@@ -118,7 +118,7 @@ def _without_rows(session: SparkSession, side: Side) -> DataFrame:
 
 
 def _ids(frame: DataFrame) -> dict[int, str]:
-    return {each.exprId().id(): each.name() for each in _items(frame._jdf.queryExecution().analyzed().output())}
+    return {each.exprId().id(): each.name() for each in items(frame._jdf.queryExecution().analyzed().output())}
 
 
 class _TooLarge(Exception):
@@ -144,7 +144,7 @@ class _Reader:
 
     def _walk(self, plan: Any, found: Said) -> None:
         kind = plan.nodeName()
-        children = _items(plan.children())
+        children = items(plan.children())
         if kind == "Filter":
             self._take(plan.condition(), found)
         elif kind == "Join":
@@ -163,7 +163,7 @@ class _Reader:
             self._walk(child, found)
 
     def _take(self, condition: Any, found: Said) -> None:
-        for each in _conjuncts(condition):
+        for each in conjuncts(condition):
             sides = {self._side(id_) for id_ in _references(each)}
             if sides <= {0}:
                 described = self._described(each)
@@ -180,15 +180,11 @@ class _Reader:
         return 0 if id_ in self._table else 1 if id_ in self._source else 2
 
     def _column(self, node: Any) -> tuple[int, str] | None:
-        """The side and the column that an expression is, be it as a wider whole number."""
-        while node.nodeName() == "Cast":
-            names = [str(each.dataType().simpleString()) for each in (node.child(), node)]
-            if not all(each in _WHOLE for each in names) or _WHOLE.index(names[0]) > _WHOLE.index(names[1]):
-                return None
-            node = node.child()
-        if node.nodeName() != "AttributeReference":
+        """The side and the column that an expression is, perhaps as a wider whole number."""
+        column = column_in(node)
+        if column is None:
             return None
-        id_ = node.exprId().id()
+        id_ = column.exprId().id()
         side = self._side(id_)
         return None if side > 1 else (side, (self._table, self._source)[side][id_])
 
@@ -211,21 +207,11 @@ class _Reader:
             return {"column": [*path, name]} if path else {}
         if kind not in _FUNCTIONS:
             return {}
-        return {"function": _FUNCTIONS[kind], "arguments": [self._described(each) for each in _items(node.children())]}
-
-
-def _conjuncts(condition: Any) -> Iterator[Any]:
-    left = [condition]
-    while left:
-        node = left.pop()
-        if node.nodeName() == "And":
-            left += [node.right(), node.left()]
-        else:
-            yield node
+        return {"function": _FUNCTIONS[kind], "arguments": [self._described(each) for each in items(node.children())]}
 
 
 def _references(node: Any) -> list[int]:
-    return [each.exprId().id() for each in _items(node.references().toSeq())]
+    return [each.exprId().id() for each in items(node.references().toSeq())]
 
 
 def _literal(kind: Any, value: Any) -> Described:
@@ -242,11 +228,7 @@ def _values(found: Any) -> list[Any]:
     """The values of a set of Spark's, as texts that are read at once where nothing speaks against it."""
     texts = str(found.mkString(_SEPARATOR)).split(_SEPARATOR)
     plain = len(texts) == found.size() and not any(each == "null" or each.startswith("[B@") for each in texts)
-    return texts if plain else _items(found.toSeq())
-
-
-def _items(found: Any) -> list[Any]:
-    return [found.apply(at) for at in range(found.size())]
+    return texts if plain else items(found.toSeq())
 
 
 # -- Spark Connect ----------------------------------------------------------------------------------------------------

@@ -265,7 +265,7 @@ class MergeRows:
         values: Mapping[str, spark.DataType],
         old: Mapping[str, str],
     ) -> DataFrame:
-        """The changes, of whose values each is stored in its column's type before one of them is chosen."""
+        """The changes. Each value is stored in the type of its column before one of them is chosen."""
         target, columns = subject.target, columns_of(subject.target)
         kept = [f.col(name) for name in (ROW, _THERE, _CLAUSE, *old.values())]
         frame = frame.select(*kept, *map(f.col, values))

@@ -28,15 +28,15 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from icefield_spark.explaining import Explanation, explained, explained_together
-from icefield_spark.jvm import is_connected, jvm_class
+from icefield_spark.jvm import is_connected, items, jvm_class, seq
 from icefield_spark.planned import planned
+from icefield_spark.plans import CATALYST, under
 from icefield_spark.roads.choosing import Road
 from icefield_spark.sql.pushdown import Pushdown, conjuncts
 
 _MOST_KEPT: Final = 100
 """Tables' frames that a session remembers, the latest."""
 
-_CATALYST: Final = "org.apache.spark.sql.catalyst"
 _TAG = "icefield"
 _COLUMN = re.compile(r"icefield_(\d+)_(\d+)")
 _BY_PLACE = frozenset({"Sample"})
@@ -136,7 +136,7 @@ def _origins(plan: Any, origins: Origins) -> Iterator[tuple[Any, Origin]]:
     if origin is not None:
         yield plan, origin
         return
-    for child in _items(plan.children()):
+    for child in items(plan.children()):
         yield from _origins(child, origins)
 
 
@@ -144,21 +144,21 @@ def _replaced(spark: SparkSession, plan: Any, origins: Origins, by: Callable[[An
     """A plan with others in the places of the tables' frames, from left to right."""
     if origins.of(plan) is not None:
         return plan if plan.output().isEmpty() else by(plan)
-    children = _items(plan.children())
+    children = items(plan.children())
     made = [_replaced(spark, child, origins, by) for child in children]
     if all(new is old for new, old in zip(made, children, strict=True)):
         return plan
-    return plan.withNewChildren(_seq(spark, made))
+    return plan.withNewChildren(seq(spark, made))
 
 
 def _is_repeatable(spark: SparkSession, plan: Any) -> bool:
     """Whether a plan means the same rows now and later, and wherever its tables' rows come in their partitions."""
-    now = jvm_class(spark, f"{_CATALYST}.trees.TreePattern").CURRENT_LIKE()
+    now = jvm_class(spark, f"{CATALYST}.trees.TreePattern").CURRENT_LIKE()
     return bool(plan.deterministic()) and not plan.containsPattern(now) and not _has_any(plan, _BY_PLACE)
 
 
 def _has_any(plan: Any, names: frozenset[str]) -> bool:
-    return plan.nodeName() in names or any(_has_any(child, names) for child in _items(plan.children()))
+    return plan.nodeName() in names or any(_has_any(child, names) for child in items(plan.children()))
 
 
 # -- what is asked ----------------------------------------------------------------------------------------------------
@@ -174,9 +174,9 @@ def _asked(
     settings = jvm_class(spark, "org.apache.spark.sql.internal.SQLConf").get()
     zone = str(settings.sessionLocalTimeZone())  # literals are shown in it
     asked = [_Asked() for _ in found]
-    filters = [_Filters(origin.scan, [each.name() for each in _items(node.output())], zone) for node, origin in found]
+    filters = [_Filters(origin.scan, [each.name() for each in items(node.output())], zone) for node, origin in found]
     for leaf, above in _leaves(best, ()):
-        place = int(_COLUMN.fullmatch(_items(leaf.output())[0].name())[1])  # type: ignore[index]
+        place = int(_COLUMN.fullmatch(items(leaf.output())[0].name())[1])  # type: ignore[index]
         conditions = above[:1] if above and above[0].nodeName() == "Filter" else ()
         asked[place].filters.append(conjunction([filters[place].of(each.condition().sql()) for each in conditions]))
         users = above[: len(conditions) + 1]
@@ -194,18 +194,18 @@ def _without_rows(spark: SparkSession, node: Any, place: int) -> Any:
     kind = jvm_class(spark, "org.apache.spark.sql.types.DataType").fromJson(StructType(schema.fields).json())
     rows = spark._jsparkSession.createDataFrame(spark.sparkContext._jsc.emptyRDD(), kind)
     relation = rows.queryExecution().analyzed()
-    return _project(spark, node, relation, _items(relation.output()))
+    return under(spark, node, relation, items(relation.output()))
 
 
 def _leaves(plan: Any, above: tuple[Any, ...]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """The relations in the places of tables' frames, each with the two steps above it, the nearest first."""
-    children = _items(plan.children())
-    output = [] if children else _items(plan.output())
+    children = items(plan.children())
+    output = [] if children else items(plan.output())
     if output and _COLUMN.fullmatch(output[0].name()):
         yield plan, above
     for child in children:
         yield from _leaves(child, (plan, *above[:1]))
-    for query in _items(plan.subqueries()):
+    for query in items(plan.subqueries()):
         yield from _leaves(query, ())
 
 
@@ -261,34 +261,24 @@ def _as_before(spark: SparkSession, node: Any, plan: Any, kept: set[str]) -> Any
 
     Nobody looks at a column that is not kept: it holds a constant.
     """
-    literals = jvm_class(spark, f"{_CATALYST}.expressions.Literal")
-    by_name = {each.name(): each for each in _items(plan.output())}
+    literals = jvm_class(spark, f"{CATALYST}.expressions.Literal")
+    by_name = {each.name(): each for each in items(plan.output())}
     values = []
-    for old in _items(node.output()):
+    for old in items(node.output()):
         new = by_name.get(old.name())
         if old.name() not in kept:
             new = literals(None, old.dataType()) if old.nullable() else literals.default(old.dataType())
         elif new is None or not new.dataType().equals(old.dataType()) or (new.nullable() and not old.nullable()):
             return None
         values.append(new)
-    return _project(spark, node, plan, values)
-
-
-def _project(spark: SparkSession, node: Any, plan: Any, values: list[Any]) -> Any:
-    """Values over a plan under the names and identities of another one's columns."""
-    alias, option = jvm_class(spark, f"{_CATALYST}.expressions.Alias"), jvm_class(spark, "scala.Option")
-    columns = [
-        alias(value, old.name(), old.exprId(), old.qualifier(), option.apply(old.metadata()), _seq(spark, []))
-        for old, value in zip(_items(node.output()), values, strict=True)
-    ]
-    return jvm_class(spark, f"{_CATALYST}.plans.logical.Project")(_seq(spark, columns), plan)
+    return under(spark, node, plan, values)
 
 
 # -- the JVM ----------------------------------------------------------------------------------------------------------
 
 
 def _tag(spark: SparkSession) -> Any:
-    return jvm_class(spark, f"{_CATALYST}.trees.TreeNodeTag")(_TAG)
+    return jvm_class(spark, f"{CATALYST}.trees.TreeNodeTag")(_TAG)
 
 
 def _analyzed(frame: DataFrame) -> Any:
@@ -301,13 +291,5 @@ def _frame_of(spark: SparkSession, like: DataFrame, plan: Any) -> DataFrame:
     return DataFrame(dataset.ofRows(like._jdf.sparkSession(), plan), like.sparkSession)
 
 
-def _items(found: Any) -> list[Any]:
-    return [found.apply(at) for at in range(found.size())]
-
-
 def _names(attributes: Any) -> list[str]:
-    return [each.name() for each in _items(attributes.toSeq())]
-
-
-def _seq(spark: SparkSession, values: list[Any]) -> Any:
-    return jvm_class(spark, "PythonUtils").toSeq(values)
+    return [each.name() for each in items(attributes.toSeq())]

@@ -51,9 +51,6 @@ public class Python {
 
   static final ObjectMapper JSON = new ObjectMapper();
 
-  /** Let a session plan statements on tables of catalogs. */
-  public static void join(/*SESSION*/ session) { IcefieldStrategy.addTo(session); }
-
   /** Ask an object for something. A reply that begins with "!" is an error: its kind, a line feed and its message. */
   static Object ask(BiFunction object, String method, Object argument) {
     Object reply = object.apply(method, argument);

@@ -1,4 +1,4 @@
-"""The keys of a merge's source, by which files of the table are left out that none of them can be in.
+"""The keys of a merge's source. Files of the table that can hold none of them are left out.
 
 Spark tells a scan nothing of the rows that it is joined with: where a session finds values at run time, it computes
 the source a second time.
@@ -17,13 +17,13 @@ from icefield import Schema
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.catalog.scans import Scan, java_scan_of, scan_of
-from icefield_spark.jvm import jvm_class
+from icefield_spark.jvm import array, items, jvm_class, seq
 from icefield_spark.merge_keys import key_columns
 from icefield_spark.pinning import pinned
+from icefield_spark.plans import CATALYST, column_in, conjuncts, under
 from icefield_spark.running import frame_of_plan
 
-_WHOLE: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
-_CATALYST: Final = "org.apache.spark.sql.catalyst"
+_PREDICATE: Final = "org.apache.spark.sql.connector.expressions.filter.Predicate"
 _INNER: Final = frozenset({"Inner", "RightOuter"})
 """The joins that drop rows of the table, on the left, that meet none of the source."""
 
@@ -62,12 +62,11 @@ def with_source_pinned(
         named = held.toDF(*(f"c{at}" for at in range(len(held.columns))))
         keys = key_columns(schema, named, [(mine, f"c{at}") for mine, at in join.pairs])
         scan.narrow([] if keys is None else keys.read(named)[1])
-        kind = jvm_class(spark, "org.apache.spark.sql.connector.expressions.filter.Predicate")
-        gateway: Any = spark.sparkContext._gateway
-        join.scan.filter(gateway.new_array(kind, 0))  # it forgets the plan that it had
-        there = _under(spark, source, held._jdf.queryExecution().analyzed())
-        hint, made = join.plan.hint(), jvm_class(spark, f"{_CATALYST}.plans.logical.Join")
-        free = jvm_class(spark, f"{_CATALYST}.plans.logical.JoinHint").NONE()
+        join.scan.filter(array(spark, _PREDICATE, []))  # it forgets the plan that it had
+        kept = held._jdf.queryExecution().analyzed()
+        there = under(spark, source, kept, items(kept.output()))
+        hint, made = join.plan.hint(), jvm_class(spark, f"{CATALYST}.plans.logical.Join")
+        free = jvm_class(spark, f"{CATALYST}.plans.logical.JoinHint").NONE()
         joined = made(join.plan.left(), there, join.plan.joinType(), join.plan.condition(), free)
         yield frame_of_plan(spark, _replaced(spark, plan, join.plan, joined)), bool(hint.leftHint().isDefined())
 
@@ -76,11 +75,11 @@ def _join_of(plan: Any, scan: Scan, columns: set[str]) -> _Join | None:
     if plan.nodeName() == "Join" and plan.joinType().toString() in _INNER and plan.condition().isDefined():
         read = _without_filters(plan.left())
         if scan_of(read) is scan:
-            left = {each.exprId().id(): each.name() for each in _items(plan.left().output())}
-            right = {each.exprId().id(): at for at, each in enumerate(_items(plan.right().output()))}
+            left = {each.exprId().id(): each.name() for each in items(plan.left().output())}
+            right = {each.exprId().id(): at for at, each in enumerate(items(plan.right().output()))}
             pairs = [*_equalities(plan.condition().get(), left, right, columns)]
             return _Join(plan, java_scan_of(read), pairs) if pairs else None
-    joins = (_join_of(child, scan, columns) for child in _items(plan.children()))
+    joins = (_join_of(child, scan, columns) for child in items(plan.children()))
     return next((each for each in joins if each is not None), None)
 
 
@@ -93,52 +92,24 @@ def _without_filters(plan: Any) -> Any:
 def _equalities(
     condition: Any, left: dict[int, str], right: dict[int, int], columns: set[str]
 ) -> Iterator[tuple[str, int]]:
-    if condition.nodeName() == "And":
-        yield from _equalities(condition.left(), left, right, columns)
-        yield from _equalities(condition.right(), left, right, columns)
-    elif condition.nodeName() == "EqualTo":
-        sides = [condition.left(), condition.right()]
+    for each in conjuncts(condition):
+        if each.nodeName() != "EqualTo":
+            continue
+        sides = [column_in(each.left()), column_in(each.right())]
         for mine, other in (sides, sides[::-1]):
-            mine_id, other_id = _column(mine), _column(other)
-            if left.get(mine_id) in columns and other_id in right:
-                yield left[mine_id], right[other_id]
-
-
-def _column(expression: Any) -> int:
-    """The column that an expression is, or the whole number of which it makes a wider one; -1 for all else."""
-    if expression.nodeName() == "Cast":
-        given, wanted = expression.child().dataType(), expression.dataType()
-        whole = {given.simpleString(), wanted.simpleString()} <= _WHOLE
-        if whole and given.defaultSize() < wanted.defaultSize():
-            expression = expression.child()
-    is_column = expression.getClass().getSimpleName() == "AttributeReference"
-    return int(expression.exprId().id()) if is_column else -1
-
-
-def _under(spark: SparkSession, old: Any, new: Any) -> Any:
-    """A plan under the columns of the one that it replaces."""
-    alias, none = jvm_class(spark, f"{_CATALYST}.expressions.Alias"), _seq(spark, [])
-    columns = [
-        alias(mine, each.name(), each.exprId(), each.qualifier(), jvm_class(spark, "scala.Option").empty(), none)
-        for mine, each in zip(_items(new.output()), _items(old.output()), strict=True)
-    ]
-    return jvm_class(spark, f"{_CATALYST}.plans.logical.Project")(_seq(spark, columns), new)
+            if mine is None or other is None:
+                continue
+            name, place = left.get(mine.exprId().id(), ""), right.get(other.exprId().id())
+            if name in columns and place is not None:
+                yield name, place
 
 
 def _replaced(spark: SparkSession, plan: Any, old: Any, new: Any) -> Any:
     """A plan with another one in the place of a part of it."""
     if plan == old:
         return new
-    children = _items(plan.children())
+    children = items(plan.children())
     made = [_replaced(spark, child, old, new) for child in children]
     if all(after is before for after, before in zip(made, children, strict=True)):
         return plan
-    return plan.withNewChildren(_seq(spark, made))
-
-
-def _items(found: Any) -> list[Any]:
-    return [found.apply(at) for at in range(found.size())]
-
-
-def _seq(spark: SparkSession, values: Sequence[Any]) -> Any:
-    return jvm_class(spark, "PythonUtils").toSeq(list(values))
+    return plan.withNewChildren(seq(spark, made))

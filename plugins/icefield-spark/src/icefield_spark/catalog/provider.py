@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -35,6 +35,7 @@ from icefield_spark.catalog.tables import SparkTable
 from icefield_spark.catalog.views import Draft, StoredView, Views
 from icefield_spark.jvm import settings_of
 from icefield_spark.missing import no_table
+from icefield_spark.running import activate
 from icefield_spark.sql.ddl import SHORT, drop_all
 from icefield_spark.sql.properties import MADE_PROPERTIES
 from icefield_spark.sql.sources import Source, selected
@@ -70,11 +71,8 @@ def provide(spark: SparkSession, name: str, opened: Opened) -> None:
     settings = offered(spark, name, opened)
     shared = spark._jsparkSession.sharedState().conf()  # from which new sessions have theirs
     for option, value in settings.items():
-        spark.conf.set(option, value)
         shared.set(option, value)
-    # It may have been made for an earlier catalog, or while another session was the active one.
-    key = settings[f"{PREFIX}{name}.key"]
-    spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, key)
+    show(spark, name, settings)
 
 
 def offered(spark: SparkSession, name: str, opened: Opened) -> dict[str, str]:
@@ -87,6 +85,16 @@ def offered(spark: SparkSession, name: str, opened: Opened) -> dict[str, str]:
     key = uuid4().hex
     holder.put(key, Attachment(spark.sparkContext, name, opened))
     return {f"{PREFIX}{name}": catalog_class(spark), f"{PREFIX}{name}.key": key}
+
+
+def show(spark: SparkSession, name: str, settings: Mapping[str, str]) -> None:
+    """Let a session find under a name the catalog to which settings of ``offered`` belong."""
+    for option, value in settings.items():
+        spark.conf.set(option, value)
+    activate(spark)  # Spark looks for a catalog in the settings of the active session
+    # It may have been made for an earlier catalog, or while another session was the active one.
+    key = settings[f"{PREFIX}{name}.key"]
+    spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, key)
 
 
 def withdraw(spark: SparkSession, name: str) -> None:

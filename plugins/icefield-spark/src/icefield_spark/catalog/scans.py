@@ -20,7 +20,7 @@ from icefield_spark.catalog.predicates import Described, Filters
 from icefield_spark.catalog.streams import Stream
 from icefield_spark.chunks import VersionScan
 from icefield_spark.explaining import Explanation, explanation
-from icefield_spark.jvm import is_connected
+from icefield_spark.jvm import is_connected, items
 from icefield_spark.planned import Only, Planned, planned
 from icefield_spark.running import run_sql
 from icefield_spark.sql.transform_filters import keeps
@@ -160,7 +160,7 @@ class Scan(Remote):
         return conjunction([self.row_filter, *self._run_time])
 
     def narrow(self, filters: Sequence[BooleanExpression]) -> None:
-        """Leave out more files. Java has to forget what it asked before."""
+        """Leave out more files. The scan in the JVM has to forget its plan."""
         self._run_time += filters
         self._planned = None
 
@@ -244,7 +244,7 @@ def explanations_in(frame: DataFrame) -> list[Explanation]:
         if scan is not None:
             found.append(scan.explanation())
         for plans in (plan.subqueries(), plan.children()):
-            left += reversed([plans.apply(at) for at in range(plans.size())])
+            left += reversed(items(plans))
     return found
 
 

@@ -15,7 +15,7 @@ from icefield.types import NestedField, UUIDType
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql import types as spark_types
 
-from icefield_spark.jvm import is_connected, jvm_class
+from icefield_spark.jvm import is_connected, jvm_class, seq
 from icefield_spark.quoting import quoted
 from icefield_spark.roads.choosing import FILE, LAST_UPDATED, OF_FILES, PARTITION, POS, ROW_ID, Group, Wanted
 from icefield_spark.roads.columns import Held, children_of
@@ -81,7 +81,7 @@ def _as_required(spark: SparkSession, frame: DataFrame, schema: spark_types.Stru
             old.copy(old.name(), new.dataType(), new.nullable(), old.metadata(), old.exprId(), old.qualifier())
         )
     parts = [relation.productElement(at) for at in range(relation.productArity())]
-    parts[1] = jvm_class(spark, "PythonUtils").toSeq(columns)
+    parts[1] = seq(spark, columns)
     dataset = jvm_class(spark, frame._jdf.getClass().getName())
     return DataFrame(dataset.ofRows(frame._jdf.sparkSession(), relation.copy(*parts)), spark)
 

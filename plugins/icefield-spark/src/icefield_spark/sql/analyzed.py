@@ -14,12 +14,12 @@ from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from icefield_spark.catalog.compiling import HOLDER, MORE, catalog_class, compiled_class
+from icefield_spark.catalog.compiling import MORE, catalog_class
 from icefield_spark.catalog.configuration import PREFIX
 from icefield_spark.catalog.own_statements import parse_own_statements
-from icefield_spark.catalog.provider import offered
+from icefield_spark.catalog.provider import offered, show
 from icefield_spark.failures import original_in
-from icefield_spark.jvm import is_connected, jvm_class
+from icefield_spark.jvm import array, is_connected, items, jvm_class, seq
 from icefield_spark.pinning import pinned
 from icefield_spark.quoting import quoted
 from icefield_spark.running import frame_of_plan
@@ -89,16 +89,19 @@ class Analyzed:
         if is_connected(spark):
             return False
         if self._context is not spark.sparkContext:
-            self._context, self._settings = spark.sparkContext, {}
+            settings: dict[str, str] = {}
             try:
                 parse_own_statements(spark)
                 for name in self._names:
-                    self._settings |= offered(spark, name, self._opened)
+                    settings |= offered(spark, name, self._opened)
             except UnsupportedFeature as refused:
-                self._settings = {}
+                settings = {}
                 _log.warning(
                     "ice.sql finds tables by their names alone, and pushes little into their plans: %s", refused
                 )
+            # The context last: another thread that sees it finds the settings.
+            self._settings = settings
+            self._context = spark.sparkContext
         return bool(self._settings)
 
     def run(self, spark: SparkSession, text: str) -> DataFrame:
@@ -137,9 +140,6 @@ class Analyzed:
     def _clone(self, spark: SparkSession) -> Any:
         self._show(spark)
         java = spark._jsparkSession
-        compiled_class(spark, HOLDER).getMethod("join", _array(spark, "java.lang.Class", [java.getClass()])).invoke(
-            None, _array(spark, "java.lang.Object", [java])
-        )
         clone = java.cloneSession()
         for option, value in self._settings.items():
             clone.conf().set(option, value)
@@ -150,11 +150,11 @@ class Analyzed:
                 manager.catalog(name).attach(java, self._settings[f"{PREFIX}{name}.key"])
             manager.setCurrentCatalog(self._current[0])
             if len(self._current) > 1:
-                manager.setCurrentNamespace(_array(spark, "java.lang.String", self._current[1:]))
+                manager.setCurrentNamespace(array(spark, "java.lang.String", self._current[1:]))
         return clone
 
     def _show(self, spark: SparkSession) -> None:
-        """Let a session find the catalog again by its name, as it does for views and for what it keeps in memory.
+        """Let a session find the catalog again by its name: it looks there for the tables of views and of kept rows.
 
         A catalog that was attached under the name comes first.
         """
@@ -164,9 +164,7 @@ class Analyzed:
             if known == mine or (known is None) != (spark.conf.get(setting, None) is None) or known not in _SHOWN:
                 continue
             _SHOWN.add(mine)
-            for option in (setting, f"{setting}.key"):
-                spark.conf.set(option, self._settings[option])
-            spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, mine)
+            show(spark, name, {option: self._settings[option] for option in (setting, f"{setting}.key")})
 
 
 _SHOWN: set[str | None] = {None}
@@ -212,13 +210,12 @@ def _merged(spark: SparkSession, clone: Any, plan: Any) -> DataFrame:
     with pinned(frame_of_plan(session, source)) as held:
         if held is None:
             return frame_of_plan(session, plan)
-        to_seq = jvm_class(spark, "PythonUtils").toSeq
-        there = source.withNewChildren(to_seq([held._jdf.queryExecution().analyzed()]))
-        return frame_of_plan(session, plan.withNewChildren(to_seq([plan.targetTable(), there])))
+        there = source.withNewChildren(seq(spark, [held._jdf.queryExecution().analyzed()]))
+        return frame_of_plan(session, plan.withNewChildren(seq(spark, [plan.targetTable(), there])))
 
 
 def _is_deterministic(plan: Any) -> bool:
-    return bool(plan.deterministic()) and all(map(_is_deterministic, _items(plan.children())))
+    return bool(plan.deterministic()) and all(map(_is_deterministic, items(plan.children())))
 
 
 def _take_variables(spark: SparkSession, clone: Any, text: str) -> None:
@@ -228,18 +225,10 @@ def _take_variables(spark: SparkSession, clone: Any, text: str) -> None:
         return
     mine, copied = manager.tempVariableManager(), clone.sessionState().catalogManager().tempVariableManager()
     for word in sorted({each.strip("`").lower() for each in _WORD.findall(text)}):
-        name = jvm_class(spark, "PythonUtils").toSeq([word])
+        name = seq(spark, [word])
         found = mine.get(name)
         if found.isDefined():
             copied.create(name, found.get(), True)
-
-
-def _array(spark: SparkSession, kind: str, values: Sequence[Any]) -> Any:
-    gateway: Any = spark.sparkContext._gateway
-    made = gateway.new_array(jvm_class(spark, kind), len(values))
-    for at, value in enumerate(values):
-        made[at] = value
-    return made
 
 
 def _kind(plan: Any) -> str:
@@ -266,7 +255,7 @@ def _is_temporary(spark: SparkSession, plan: Any) -> bool:
 def _viewed(spark: SparkSession, plan: Any) -> DataFrame:
     """Create a temporary view of a query that is analyzed."""
     frame = frame_of_plan(spark, plan.plan())
-    names = [each._1() for each in _items(plan.userSpecifiedColumns())]
+    names = [each._1() for each in items(plan.userSpecifiedColumns())]
     frame = frame.toDF(*names) if names else frame
     if "Global" in str(plan.viewType()):
         name = str(plan.name().table())
@@ -287,7 +276,3 @@ def _cached(spark: SparkSession, plan: Any) -> DataFrame:
     if not plan.isLazy():
         frame.count()
     return no_rows(spark)
-
-
-def _items(found: Any) -> list[Any]:
-    return [found.apply(at) for at in range(found.size())]

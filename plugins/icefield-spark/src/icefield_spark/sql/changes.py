@@ -11,14 +11,13 @@ from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import MAIN_BRANCH
 from pyspark.sql import DataFrame
 
-from icefield_spark.assigning import Path
+from icefield_spark.assigning import Path, fold_of
 from icefield_spark.changing import delete_rows, update_rows
 from icefield_spark.merge_rows import LEFT, MATCHED, NEW, Clause, MergeRows
 from icefield_spark.missing import no_table
 from icefield_spark.row_changes import DELETE, INSERT, UPDATE
 from icefield_spark.row_level import Target
 from icefield_spark.running import REFERENCE, substitutes
-from icefield_spark.sql.columns import fold_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.wap import staged_strings
@@ -34,12 +33,10 @@ _INSTEAD = "make the rows a frame, and give it to ice.merge, ice.update or ice.d
 def delete(context: Context, cursor: Cursor) -> DataFrame:
     """``DELETE FROM``; the cursor stands after DELETE."""
     cursor.expect("FROM")
-    parts = cursor.names("the name of a table")
-    target = _target(context, parts, "delete")
-    if target is None:
+    subject = _subject(context, cursor, "delete", "WHERE")
+    if subject is None:
         return context.passed(cursor)
-    _refuse_common_tables(context)
-    alias = _alias(cursor, parts, "WHERE")
+    target, alias = subject
     if cursor.is_over:
         target.table.delete(snapshot_properties=target.strings, branch=target.branch)
         return context.nothing()
@@ -50,12 +47,10 @@ def delete(context: Context, cursor: Cursor) -> DataFrame:
 
 def update(context: Context, cursor: Cursor) -> DataFrame:
     """``UPDATE``; the cursor stands after it."""
-    parts = cursor.names("the name of a table")
-    target = _target(context, parts, "update")
-    if target is None:
+    subject = _subject(context, cursor, "update", "SET")
+    if subject is None:
         return context.passed(cursor)
-    _refuse_common_tables(context)
-    alias = _alias(cursor, parts, "SET")
+    target, alias = subject
     cursor.expect("SET")
     given = _assignments(context, cursor, ("WHERE",))
     where = _checked(context, cursor.rest()) if cursor.takes("WHERE") else None
@@ -76,7 +71,8 @@ def merge(context: Context, cursor: Cursor) -> DataFrame:
     _refuse_columns(cursor)
     cursor.expect("USING")
     source, other = _source(context, cursor)
-    if fold_of(context)(alias) == fold_of(context)(other):
+    fold = fold_of(context.spark)
+    if fold(alias) == fold(other):
         raise InvalidArgument(f"the table and the source of the merge are both called '{alias}': give one an alias")
     _refuse_columns(cursor)
     cursor.expect("ON")
@@ -88,6 +84,16 @@ def merge(context: Context, cursor: Cursor) -> DataFrame:
         raise cursor.unexpected("WHEN MATCHED or WHEN NOT MATCHED")
     MergeRows(source, on, clauses, (alias, other), evolves).run(target)
     return context.nothing()
+
+
+def _subject(context: Context, cursor: Cursor, kind: str, end: str) -> tuple[Target, str] | None:
+    """Take the table that a DELETE or UPDATE changes, with its alias; None for a table of Spark's."""
+    parts = cursor.names("the name of a table")
+    target = _target(context, parts, kind)
+    if target is None:
+        return None
+    _refuse_common_tables(context)
+    return target, _alias(cursor, parts, end)
 
 
 def _target(context: Context, parts: tuple[str, ...], kind: str) -> Target | None:

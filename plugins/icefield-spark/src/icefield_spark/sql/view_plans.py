@@ -14,7 +14,7 @@ from typing import Any, Final
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.sql import DataFrame, SparkSession
 
-from icefield_spark.jvm import is_connected, is_object
+from icefield_spark.jvm import is_connected, is_object, items
 from icefield_spark.running import REFERENCE, frame_of_plan, named, parsed_plan
 from icefield_spark.sql.calls import FUNCTIONS as ICEBERGS
 from icefield_spark.sql.view_functions import FUNCTIONS
@@ -85,14 +85,14 @@ def _has_variables(spark: SparkSession) -> bool:
 
 def _reads_a_variable(plan: Any) -> bool:
     """Whether a variable is in an analyzed plan or in a subquery of it. Spark marks such plans from 4.1 on only."""
-    plans = [plan, *_items(plan.subqueriesAll())]
+    plans = [plan, *items(plan.subqueriesAll())]
     for node in plans:
-        plans += _items(node.children())
-    left = [each for node in plans for each in _items(node.expressions())]
+        plans += items(node.children())
+    left = [each for node in plans for each in items(node.expressions())]
     for node in left:
         if node.getClass().getName() == f"{_CATALYST}expressions.VariableReference":
             return True
-        left += _items(node.children())
+        left += items(node.children())
     return False
 
 
@@ -163,14 +163,14 @@ class _Checked:
     def _with(self, node: Any, known: frozenset[str], depth: int) -> frozenset[str]:
         """Check the common table expressions of a WITH: those that are visible after them."""
         recursive = node.productArity() > 2 and bool(node.allowRecursion())  # Spark 3.5 has none
-        for relation in _items(node.cteRelations()):
+        for relation in items(node.cteRelations()):
             own = known | {str(relation._1()).lower()}
             self.look(relation._2(), own if recursive else known, depth + 1)
             known = own
         return known
 
     def _UnresolvedRelation(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
-        parts = [str(each) for each in _items(node.multipartIdentifier())]
+        parts = [str(each) for each in items(node.multipartIdentifier())]
         plain = node.options().isEmpty() and not node.isStreaming()
         is_known = self._frames is None or parts[0] in self._frames or parts[0].lower() in known
         # Of two parts Spark makes the path of a file, of one a temporary view.
@@ -180,10 +180,10 @@ class _Checked:
             self.read.append(tuple(parts))
 
     def _UnresolvedTableValuedFunction(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
-        self._called([str(each) for each in _items(node.name())])
+        self._called([str(each) for each in items(node.name())])
 
     def _UnresolvedFunction(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
-        self._called([str(each) for each in _items(node.nameParts())])
+        self._called([str(each) for each in items(node.nameParts())])
 
     def _UnresolvedGenerator(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
         name = node.name()
@@ -211,12 +211,8 @@ class _Checked:
 def _parts(node: Any, kind: str) -> Iterator[Any]:
     """What is in a collection, an option or a pair of Scala's."""
     if kind.startswith("scala.collection."):
-        yield from _items(node.toSeq())
+        yield from items(node.toSeq())
     elif kind == "scala.Some" or kind.startswith("scala.Tuple"):
         yield from (node.productElement(at) for at in range(node.productArity()))
     elif kind.startswith("scala.util.") or kind not in ("scala.None$", "scala.Enumeration$Val"):
         raise UnsupportedFeature(f"a query of a view cannot be looked through: it has a {kind}")
-
-
-def _items(found: Any) -> list[Any]:
-    return [found.apply(at) for at in range(found.size())]
