@@ -120,7 +120,7 @@ def _is_counted(test: Any) -> bool:
     if getattr(test, "is_hypothesis_test", False):
         return True
     code = getattr(inspect.unwrap(test), "__code__", None) if callable(test) else None
-    return code is not None and test.__module__.startswith("icefield.testing.") and "SOAK" in code.co_names
+    return code is not None and test.__module__.startswith("icefield_testing.") and "SOAK" in code.co_names
 
 
 def _draw_fewer_examples(items: list[pytest.Item]) -> None:

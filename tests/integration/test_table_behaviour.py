@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from catalogs import properties_of
 from icefield import Catalog, load_catalog
-from icefield.testing import TableBehaviourSuite
+from icefield_testing import TableBehaviourSuite
 from rest_behaviour import Served
 from sqlalchemy import create_engine, text
 

@@ -43,7 +43,7 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.storage import FileIO
-from icefield.testing import CatalogSuite, LossyCalls
+from icefield_testing import CatalogSuite, LossyCalls
 from kit_checks import checks, failures
 
 

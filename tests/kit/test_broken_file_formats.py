@@ -62,8 +62,8 @@ from broken_file_formats.writing import (
 from icefield.abc import FileFormat, FormatWriter, OutputStream
 from icefield.errors import UnsupportedFeature
 from icefield.schema import Schema
-from icefield.testing import ManifestFormatSuite
 from icefield.types import FixedType, UUIDType
+from icefield_testing import ManifestFormatSuite
 from kit_checks import checks, failures
 
 

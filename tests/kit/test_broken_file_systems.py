@@ -98,7 +98,7 @@ from icefield.abc import (
 )
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.testing import FileSystemSuite
+from icefield_testing import FileSystemSuite
 from kit_checks import checks, failures, rejection
 
 FOREIGN = "test_a_foreign_host_gets_no_credential_and_is_not_asked"

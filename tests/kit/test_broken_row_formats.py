@@ -22,10 +22,10 @@ from icefield.abc import (
     WrittenFile,
 )
 from icefield.expressions import evaluate
-from icefield.testing import FileFormatSuite
-from icefield.testing.formats import PositionChecks, ReadingChecks
-from icefield.testing.formats.base import FormatChecks
 from icefield.toolkit import Block, bounded, conform, row_range
+from icefield_testing import FileFormatSuite
+from icefield_testing.formats import PositionChecks, ReadingChecks
+from icefield_testing.formats.base import FormatChecks
 from json_lines import BLOCK_ROWS, JsonLinesFormat, JsonLinesReader, JsonLinesWriter
 from kit_checks import checks, rejections
 

@@ -18,8 +18,8 @@ from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.rename import RenameStrategy
 from icefield.errors import CommitStateUnknown, FileExists, FileMissing, NoSuchTable, StorageError
 from icefield.metadata import TableMetadata
-from icefield.testing import CommitStrategySuite, LossyCalls, LossyProxy, RequestFaults
 from icefield.toolkit import delete_quietly
+from icefield_testing import CommitStrategySuite, LossyCalls, LossyProxy, RequestFaults
 from kit_checks import failures, rejection
 from pointer_service import ServiceStrategy, served
 

@@ -25,7 +25,7 @@ from icefield.abc import (
 from icefield.errors import InvalidArgument, NoSuchNamespace
 from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
-from icefield.testing import TableBehaviourSuite
+from icefield_testing import TableBehaviourSuite
 from kit_checks import checks, failures
 
 

@@ -11,7 +11,7 @@ from icefield.abc import CatalogBackend
 from icefield.builtin.directory import DirectoryBackend
 from icefield.errors import InvalidArgument
 from icefield.storage import FileIO
-from icefield.testing import CatalogSuite
+from icefield_testing import CatalogSuite
 
 
 def backend_at(warehouse: str, **more: str) -> DirectoryBackend:

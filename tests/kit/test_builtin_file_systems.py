@@ -14,9 +14,9 @@ from fsspec.implementations.http import HTTPFileSystem
 from icefield.abc import FileSystem, FileSystemAbility
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.testing import FileSystemSuite, RecordingServer
-from icefield.testing.file_systems import PlaceChecks
 from icefield.toolkit import FsspecFileSystem
+from icefield_testing import FileSystemSuite, RecordingServer
+from icefield_testing.file_systems import PlaceChecks
 
 
 @pytest.mark.spec("FS-02", "FS-06", "FS-09")

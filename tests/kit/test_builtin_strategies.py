@@ -11,7 +11,7 @@ from icefield.builtin.create import CreateStrategy
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.builtin.rename import RenameStrategy
-from icefield.testing import CommitStrategySuite
+from icefield_testing import CommitStrategySuite
 
 
 class OnLocalDisk(CommitStrategySuite):

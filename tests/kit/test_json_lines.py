@@ -14,7 +14,7 @@ import pytest
 from icefield import Plugins, Provider, hookimpl, load_catalog
 from icefield.abc import FileFormat
 from icefield.scan import read_tasks
-from icefield.testing import FileFormatSuite
+from icefield_testing import FileFormatSuite
 from json_lines import BLOCK_ROWS, JsonLinesFormat
 
 PUBLIC = {"icefield", "icefield.abc", "icefield.errors", "icefield.expressions", "icefield.toolkit", "icefield.types"}

@@ -16,12 +16,15 @@ TESTS = [
     for path in tracked_files()
     if path.suffix == ".py" and path.parts[0] in ("plugins", "examples") and "tests" in path.parts
 ]
+KIT = "icefield_testing"
+SOURCES = (Path("framework/src"), Path("plugins/icefield-testing/src"))
 _IMPORT = re.compile(r"^[ \t]*(?:from (icefield[.\w]*) import ([\w, ]+)|import (icefield[.\w]+))", re.MULTILINE)
 
 
 def public() -> set[str]:
-    """The packages of the table of the page on what is stable."""
-    rows = [line.split("|")[1] for line in text_of(STABLE).splitlines() if line.startswith("| `icefield")]
+    """The packages of the stable tier."""
+    tier = text_of(STABLE).partition("\n## The stable tier\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in tier.splitlines() if line.startswith("| `icefield")]
     return {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
 
 
@@ -45,21 +48,27 @@ def module_of(name: str) -> str:
     """The module in which the name is looked up: ``icefield.scan`` of ``icefield.scan.TableScan.to_arrow``."""
     parts = name.split(".")
     for end in range(len(parts), 1, -1):
-        path = Path(ROOT, "framework/src", *parts[:end])
-        if path.is_dir() or path.with_suffix(".py").is_file():
+        paths = [Path(ROOT, source, *parts[:end]) for source in SOURCES]
+        if any(path.is_dir() or path.with_suffix(".py").is_file() for path in paths):
             return ".".join(parts[:end])
     return parts[0]
 
 
 def private(source: str) -> list[tuple[str, int]]:
     """The modules that the tests of a plugin may not name, with their lines."""
-    found = ((module_of(name), line) for name, line in named(ast.parse(source)) if name.split(".")[0] == "icefield")
+    roots = ("icefield", KIT)
+    found = ((module_of(name), line) for name, line in named(ast.parse(source)) if name.split(".")[0] in roots)
     return [(module, line) for module, line in found if module not in public()]
 
 
 def test_the_tests_of_plugins_name_public_modules_only() -> None:
     assert len(TESTS) > 100
-    found = [f"{path}:{line}: {module}" for path in TESTS for module, line in private(text_of(path))]
+    found = [
+        f"{path}:{line}: {module}"
+        for path in TESTS
+        for module, line in private(text_of(path))
+        if not (module.startswith(f"{KIT}.") and path.is_relative_to("plugins/icefield-testing"))
+    ]
     assert found == [], (
         f"a test of a plugin uses public packages ({STABLE}) or, in this repository, tests/support: "
         f"an author of another plugin has no others; found {found}"
@@ -71,6 +80,7 @@ def test_the_tests_of_plugins_name_public_modules_only() -> None:
     [
         ("from icefield.builtin.memory import MemoryFileSystem", "icefield.builtin.memory"),
         ("from icefield import storage", "icefield.storage"),
+        ("from icefield_testing.faults import Crash", "icefield_testing.faults"),
         ("import icefield.commit.loop as loop", "icefield.commit.loop"),
         ("def f():\n    from icefield.types.values import from_bytes", "icefield.types.values"),
         ("run('import os\\nfrom icefield.scan.reading import read_task\\n')", "icefield.scan.reading"),
@@ -87,7 +97,7 @@ def test_each_way_to_a_private_module_is_found(source: str, module: str) -> None
     [
         "import icefield",
         "from icefield import Plugins, types",
-        "from icefield.testing import MemoryFileSystem",
+        "from icefield_testing import MemoryFileSystem",
         "patch.setattr('icefield.scan.TableScan.to_arrow', None)",
         "from icefield_avro.reader import AvroReader",
     ],

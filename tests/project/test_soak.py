@@ -13,7 +13,7 @@ from repository import ROOT, text_of, tracked_files
 
 # Spelt in pieces: this module reads nothing.
 SWITCH = "ICEFIELD_" + "SOAK"
-KIT = Path("framework/src/icefield/testing")
+KIT = Path("plugins/icefield-testing/src/icefield_testing")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing.context import ForkServerContext
 
-from icefield.testing.processes import ended
+from icefield_testing.processes import ended
 
 # pyarrow imports pandas with the first list that becomes an array.
 _PRELOADED = (

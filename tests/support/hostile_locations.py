@@ -32,10 +32,10 @@ from icefield import Plugins, Provider, hookimpl
 from icefield.abc import FileSystem, PutMode
 from icefield.errors import IcefieldError, LocationRefused
 from icefield.storage import FileIO
-from icefield.testing import RecordingServer
 from icefield.toolkit import FsspecFileSystem, split_location
 from icefield_hdfs import native
 from icefield_hdfs import web as web_client
+from icefield_testing import RecordingServer
 from loopback import Watch
 
 SECRET = "planted-secret-7351"

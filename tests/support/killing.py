@@ -12,9 +12,9 @@ from forked import ended
 from icefield import Catalog, Plugins, Provider, Table, hookimpl, load_catalog
 from icefield.abc import FileSystem
 from icefield.builtin.local import LocalFileSystem
-from icefield.testing import FaultyFileSystem
 from icefield_s3.s3_file_system import S3FileSystem
 from icefield_sql.strategy import SqlStrategy
+from icefield_testing import FaultyFileSystem
 
 CHANGING = frozenset({"write", "close", "put", "rename", "delete_many"})
 """The calls that leave something behind. Between two of them it is all one at which step a process dies."""

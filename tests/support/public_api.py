@@ -18,6 +18,8 @@ from icefield.base import lazy
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTING = ROOT / "framework/public-api.txt"
+ENGINE = ("icefield.commit", "icefield.manifest", "icefield.puffin", "icefield.storage")
+"""The packages of the engine tier; docs/plugins/stable.md explains the tiers."""
 MODULES = (
     "icefield",
     "icefield.abc",
@@ -29,11 +31,12 @@ MODULES = (
     "icefield.partitioning",
     "icefield.scan",
     "icefield.schema",
-    "icefield.testing",
     "icefield.toolkit",
     "icefield.transaction",
     "icefield.types",
     "icefield.writing",
+    "icefield_testing",
+    *ENGINE,
 )
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _QUOTED_ANNOTATION = re.compile(r"(: |-> )'([^']*)'")
@@ -42,8 +45,8 @@ _QUOTED_ANNOTATION = re.compile(r"(: |-> )'([^']*)'")
 def listing() -> str:
     """The string of the listing."""
     homes: dict[type, str] = {}
-    # The contracts hand on what is in their signatures.
-    for name in sorted(MODULES, key=lambda name: name == "icefield.abc"):
+    # The contracts hand on the types in their signatures, and the engine tier some names of the stable one.
+    for name in sorted(MODULES, key=lambda name: (name in ENGINE, name == "icefield.abc")):
         for public, value in _public_values(name):
             if isinstance(value, type):
                 homes.setdefault(value, f"{name}.{public}")
@@ -59,7 +62,7 @@ def _public_values(name: str) -> list[tuple[str, Any]]:
 
 
 def _module_lines(module: str, homes: dict[type, str]) -> Iterator[str]:
-    yield f"# {module}"
+    yield f"# {module} (engine tier)" if module in ENGINE else f"# {module}"
     for name, value in _public_values(module):
         if not isinstance(value, type):
             yield f"def {name}{_signature(value)}" if inspect.isfunction(value) else f"value {name}"

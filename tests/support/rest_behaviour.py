@@ -7,11 +7,11 @@ from contextlib import ExitStack
 
 import pytest
 from icefield import Catalog, load_catalog
-from icefield.testing.behaviour.base import BehaviourChecks
-from icefield.testing.behaviour.creation import CreationChecks
-from icefield.testing.behaviour.files import FileChecks
-from icefield.testing.behaviour.names import NameChecks
-from icefield.testing.behaviour.namespaces import NamespaceChecks
+from icefield_testing.behaviour.base import BehaviourChecks
+from icefield_testing.behaviour.creation import CreationChecks
+from icefield_testing.behaviour.files import FileChecks
+from icefield_testing.behaviour.names import NameChecks
+from icefield_testing.behaviour.namespaces import NamespaceChecks
 from rest_judged import judgement
 from rest_process import serving
 

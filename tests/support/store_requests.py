@@ -19,7 +19,7 @@ from icefield import load_catalog
 from icefield.abc import CommitStrategy, Committed, FileSystem, PutMode
 from icefield.builtin.create import CreateStrategy
 from icefield.manifest import clear_caches
-from icefield.testing import CommitStrategySuite, FileSystemSuite
+from icefield_testing import CommitStrategySuite, FileSystemSuite
 
 _MIB = 1024 * 1024
 

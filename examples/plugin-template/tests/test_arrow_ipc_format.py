@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from icefield.abc import FileFormat
-from icefield.testing import FileFormatSuite
 from icefield_arrow_ipc.arrow_ipc_format import ArrowIpcFormat
+from icefield_testing import FileFormatSuite
 
 
 class TestArrowIpcFormat(FileFormatSuite):

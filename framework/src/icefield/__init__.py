@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from icefield.builtin.local import LocalFileSystem
+    from icefield.builtin.memory import MemoryFileSystem
     from icefield.catalog import Catalog, Table, View, load_catalog, open_table
     from icefield.catalog.config import catalog_properties, default_catalog_name
     from icefield.errors import IcefieldError
@@ -22,6 +24,8 @@ _PUBLIC = {
     "FileIO": "icefield.storage",
     "IcefieldError": "icefield.errors",
     "InstallHint": "icefield.plugins.hookspecs",
+    "LocalFileSystem": "icefield.builtin.local",
+    "MemoryFileSystem": "icefield.builtin.memory",
     "Plugins": "icefield.plugins",
     "Provider": "icefield.plugins.hookspecs",
     "Schema": "icefield.schema",
@@ -39,6 +43,8 @@ __all__ = [
     "FileIO",
     "IcefieldError",
     "InstallHint",
+    "LocalFileSystem",
+    "MemoryFileSystem",
     "Plugins",
     "Provider",
     "Schema",

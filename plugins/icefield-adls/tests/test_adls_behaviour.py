@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 from icefield import Catalog, load_catalog
-from icefield.testing import TableBehaviourSuite
+from icefield_testing import TableBehaviourSuite
 from servers.azure import ACCOUNT, Azure
 
 

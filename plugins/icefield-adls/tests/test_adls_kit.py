@@ -10,8 +10,8 @@ import pytest
 from azure.storage.blob.aio import ContainerClient
 from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_adls.adls_file_system import AdlsFileSystem
+from icefield_testing import CommitStrategySuite, FileSystemSuite
 from object_stores import EntityTags
 from servers.azure import ACCOUNT, Azure
 

@@ -3,7 +3,7 @@
 import pytest
 from avro_files import write_file
 from fuzzing import fuzz
-from icefield.testing import sample_tables
+from icefield_testing import sample_tables
 
 CODECS = ("uncompressed", "gzip", "snappy", "zstd", "bzip2", "xz")
 

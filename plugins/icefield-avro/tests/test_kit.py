@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 import pytest
-from icefield.testing import ManifestFormatSuite
 from icefield_avro.avro_format import AvroFormat
+from icefield_testing import ManifestFormatSuite
 
 
 class TestAvro(ManifestFormatSuite):

@@ -12,10 +12,10 @@ from avro_files import SYNC, container, deflate, encode, open_file, read_file, w
 from icefield.abc import ReadRequest, Split
 from icefield.errors import InvalidArgument, InvalidFile, UnsupportedFeature
 from icefield.schema import Schema, schema_to_arrow
-from icefield.testing import entry_schema
 from icefield.toolkit import BytesInput, as_input_file, field_id
 from icefield.types import DateType, LongType, NestedField, StringType, StructType
 from icefield_avro import reader as reader_module
+from icefield_testing import entry_schema
 
 SCHEMA = {
     "type": "record",

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from icefield.abc import Split
 from icefield.errors import InvalidArgument
 from icefield.schema import Schema, schema_from_json, schema_to_arrow
-from icefield.testing import entry_schema, manifest_list_schema, tables
 from icefield.types import (
     DecimalType,
     FixedType,
@@ -25,6 +24,7 @@ from icefield.types import (
     UnknownType,
 )
 from icefield_avro.container import parse_header
+from icefield_testing import entry_schema, manifest_list_schema, tables
 
 SCHEMA = Schema(
     NestedField(1, "n", LongType(), required=True),

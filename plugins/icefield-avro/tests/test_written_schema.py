@@ -10,7 +10,6 @@ from avro_files import open_file, write_file
 from format_strategies import schemas
 from hypothesis import given, settings
 from icefield.schema import Schema, schema_to_arrow
-from icefield.testing import entry_schema, manifest_list_schema
 from icefield.types import (
     BinaryType,
     BooleanType,
@@ -39,6 +38,7 @@ from icefield.types import (
 )
 from icefield_avro.schema_reading import arrow_schema, parse_schema
 from icefield_avro.schema_writing import avro_schema, decimal_size, legal_name
+from icefield_testing import entry_schema, manifest_list_schema
 from vectors import VECTORS
 
 NESTED = {

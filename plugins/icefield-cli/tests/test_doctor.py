@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from icefield.testing import MemoryFileSystem
+from icefield import MemoryFileSystem
 from icefield_cli.main import main
 from planted_plugins import plant
 from unhealthy_stores import PLUGIN, SECRET

@@ -5,9 +5,9 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
+from icefield import LocalFileSystem
 from icefield.abc import FileSystemAbility, PutMode
 from icefield.errors import UnsupportedFeature
-from icefield.testing import LocalFileSystem
 
 
 class BareFileSystem(LocalFileSystem):

@@ -6,18 +6,18 @@ import threading
 from pathlib import Path
 
 import pytest
-from icefield import load_catalog
+from icefield import LocalFileSystem, load_catalog
 from icefield.abc import Committed, Conflict, FileSystem, OutputStream, Pointer, Proposal, PutMode
 from icefield.errors import CommitStateUnknown, NamespaceExists, UnsafeCommit
 from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
 from icefield.schema import Schema
-from icefield.testing import CommitStrategySuite, LocalFileSystem
 from icefield.types import LongType, NestedField
 from icefield_dynamodb.item_strategy import ItemStrategy
 from icefield_dynamodb.items import ItemTable, ReplyLost
 from icefield_dynamodb.lease import entity_of
 from icefield_dynamodb.options import ClientOptions
 from icefield_dynamodb.strategy import DynamoDbLockStrategy
+from icefield_testing import CommitStrategySuite
 
 from .conftest import BareFileSystem
 
@@ -298,8 +298,8 @@ def test_other_engines_find_each_version_by_its_name(bench: Bench) -> None:
 def test_namespaces_of_a_directory_catalog_are_on_storage_without_a_fence(
     tmp_path: Path, lock_properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icefield.testing.LocalFileSystem.abilities", BareFileSystem.abilities)
-    monkeypatch.setattr("icefield.testing.LocalFileSystem.rename", BareFileSystem.rename)
+    monkeypatch.setattr("icefield.LocalFileSystem.abilities", BareFileSystem.abilities)
+    monkeypatch.setattr("icefield.LocalFileSystem.rename", BareFileSystem.rename)
     warehouse = f"file://{tmp_path}"
     with pytest.raises(UnsafeCommit, match="dynamodb-lock"):
         load_catalog("x", type="directory", warehouse=warehouse, commit="create")

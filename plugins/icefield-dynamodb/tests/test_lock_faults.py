@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from botocore.retries.standard import ExponentialBackoff
 from http_between import Answered, Asked, Behaviour, Between, Forward, lose_reply
-from icefield.testing import LocalFileSystem
+from icefield import LocalFileSystem
 from store_faults import CommitFaults
 
 from .conftest import BareFileSystem

@@ -8,8 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from forked import forking
-from icefield import Catalog, load_catalog
-from icefield.testing import LocalFileSystem
+from icefield import Catalog, LocalFileSystem, load_catalog
 
 PROCESSES, COMMITS = (8, 20) if os.environ.get("ICEFIELD_SOAK") else (4, 5)
 SCHEMA = pa.schema([("writer", pa.int64()), ("number", pa.int64())])

@@ -12,14 +12,14 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from botocore.retries.standard import ExponentialBackoff
-from icefield import load_catalog
+from icefield import LocalFileSystem, load_catalog
 from icefield.abc import CommitStrategy, FileSystem
 from icefield.errors import StorageError
-from icefield.testing import CommitStrategySuite, LocalFileSystem, LossyProxy, RequestFaults
 from icefield_dynamodb import items
 from icefield_dynamodb.lease import Lease
 from icefield_dynamodb.options import ClientOptions
 from icefield_dynamodb.strategy import DynamoDbLockStrategy
+from icefield_testing import CommitStrategySuite, LossyProxy, RequestFaults
 
 from .conftest import BareFileSystem
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from icefield import Catalog, load_catalog
-from icefield.testing import LocalFileSystem, TableBehaviourSuite
+from icefield import Catalog, LocalFileSystem, load_catalog
+from icefield_testing import TableBehaviourSuite
 
 from .conftest import BareFileSystem
 

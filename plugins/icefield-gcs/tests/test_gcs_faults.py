@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from http_between import Asked, Between
 from icefield.abc import FileSystem, PutMode
-from icefield.testing import FileSystemSuite
 from icefield_gcs.gcs_file_system import GcsFileSystem
+from icefield_testing import FileSystemSuite
 from servers.gcs import Gcs, Uploads
 from store_faults import StoreFaults
 from store_requests import StoreRequests

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_gcs.gcs_file_system import GcsFileSystem
+from icefield_testing import CommitStrategySuite, FileSystemSuite
 from object_stores import EntityTags
 from servers.gcs import Gcs
 

@@ -18,10 +18,10 @@ from http_between import Asked, Behaviour, Between, answer, lose_reply, lose_req
 from icefield import Plugins
 from icefield.abc import Committed, FileSystem, Pointer, PutMode
 from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError, StorageError
-from icefield.testing import CommitStrategySuite
 from icefield_hdfs.hadoop_file_system import TEMPORARY_SUFFIX, path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_hdfs.web_file_system import WebHdfsFileSystem
+from icefield_testing import CommitStrategySuite
 from rpc_between import RpcBetween
 from servers.hdfs import Hdfs, read_around
 

@@ -10,10 +10,10 @@ from uuid import uuid4
 import pytest
 from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.testing import CommitStrategySuite, FileSystemSuite, LossyProxy
 from icefield_hdfs.hadoop_file_system import path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_hdfs.web_file_system import WebHdfsFileSystem
+from icefield_testing import CommitStrategySuite, FileSystemSuite, LossyProxy
 from servers.hdfs import Hdfs, read_around, write_around
 
 

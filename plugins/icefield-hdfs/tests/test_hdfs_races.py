@@ -8,9 +8,9 @@ import many_writers
 import pytest
 from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_hdfs.hadoop_file_system import path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
+from icefield_testing import CommitStrategySuite, FileSystemSuite
 from many_writers import COMMITS, PROCESSES
 from servers.hdfs import Hdfs, read_around, write_around
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from icefield import Catalog, load_catalog
-from icefield.testing import TableBehaviourSuite
+from icefield_testing import TableBehaviourSuite
 
 WAITS = {"iceberg.hive.lock-check-min-wait-ms": "10", "iceberg.hive.lock-check-max-wait-ms": "200"}
 

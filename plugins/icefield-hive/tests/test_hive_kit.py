@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from icefield import FileIO, Plugins
+from icefield import FileIO, LocalFileSystem, Plugins
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem, Proposal
-from icefield.testing import CatalogSuite, CommitStrategySuite, LocalFileSystem, LossyProxy, RequestFaults
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
 from icefield_hive.locks import HiveLock
 from icefield_hive.strategy import KEEP_STATISTICS, HiveStrategy
 from icefield_hive.structs import Record
+from icefield_testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults
 from servers.hive import drop_databases
 
 # A loaded machine takes longer to back off than the waits that suit a busy metastore.

@@ -13,13 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from icefield.errors import IcefieldError, InvalidFile
 from icefield.schema import Schema
-from icefield.testing import sample_tables
 from icefield.toolkit import BytesInput
 from icefield.types import NestedField, TimestampNanoType, TimestamptzNanoType
 from icefield_orc.compression import NONE, unpack
 from icefield_orc.run_lengths import sum_of_lengths
 from icefield_orc.stripes import LENGTH, read_footers
 from icefield_orc.tail import read_tail
+from icefield_testing import sample_tables
 from orc_files import peer_write, read, write, write_rows
 from outcomes import counted_outcomes
 

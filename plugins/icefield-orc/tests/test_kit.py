@@ -3,9 +3,9 @@
 from typing import ClassVar
 
 import pytest
-from icefield.testing import FileFormatSuite
 from icefield.types import UnknownType
 from icefield_orc.orc_format import OrcFormat
+from icefield_testing import FileFormatSuite
 
 
 class TestOrc(FileFormatSuite):

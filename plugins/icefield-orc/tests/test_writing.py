@@ -5,9 +5,9 @@ import gc
 import pyarrow as pa
 import pyarrow.orc as po
 import pytest
+from icefield import MemoryFileSystem
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.schema import Schema, schema_to_arrow
-from icefield.testing import MemoryFileSystem
 from icefield.types import ListType, NestedField, StructType
 from icefield_orc.options import write_options
 from icefield_orc.orc_format import OrcFormat

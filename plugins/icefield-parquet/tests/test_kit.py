@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 import pytest
-from icefield.testing import FileFormatSuite
 from icefield_parquet.parquet_format import ParquetFormat
+from icefield_testing import FileFormatSuite
 
 
 class TestParquet(FileFormatSuite):

@@ -15,9 +15,9 @@ import pytest
 from http_between import Answered, Asked, Between, Forward
 from icefield import Catalog, load_catalog
 from icefield.errors import AccessDenied, InvalidArgument, MissingPlugin, StorageError
-from icefield.testing import RecordingServer
 from icefield_rest.auth import oauth
 from icefield_rest.auth.oauth import held_of
+from icefield_testing import RecordingServer
 from servers.java_rest import drop_everything
 
 SECRETS = ("tell-nobody", "first-token", "second-token")

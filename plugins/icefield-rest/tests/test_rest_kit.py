@@ -8,8 +8,8 @@ from typing import ClassVar
 import pytest
 from icefield import Catalog, FileIO, Plugins, load_catalog
 from icefield.abc import CatalogBackend
-from icefield.testing import CatalogSuite, LossyProxy, RequestFaults, TableBehaviourSuite
 from icefield_rest.backend import RestBackend
+from icefield_testing import CatalogSuite, LossyProxy, RequestFaults, TableBehaviourSuite
 from servers.java_rest import drop_everything
 
 WAITS = {"rest.retry.min-wait-ms": "1", "rest.retry.max-wait-ms": "20"}

@@ -17,7 +17,7 @@ from icefield.errors import (
     PartlyCommitted,
     TableExists,
 )
-from icefield.testing import ReturnChecks
+from icefield_testing import ReturnChecks
 from servers.java_rest import drop_everything
 from servers.nessie import Nessie
 

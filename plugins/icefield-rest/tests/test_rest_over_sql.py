@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from icefield import FileIO, Plugins
 from icefield.abc import CatalogBackend
-from icefield.testing import CatalogSuite, LossyProxy, RequestFaults
 from icefield_rest.backend import RestBackend
+from icefield_testing import CatalogSuite, LossyProxy, RequestFaults
 
 WAITS = {"rest.retry.min-wait-ms": "1", "rest.retry.max-wait-ms": "20"}
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_s3.s3_file_system import S3FileSystem
+from icefield_testing import CommitStrategySuite, FileSystemSuite
 from object_stores import EntityTags
 from servers.s3 import S3
 

@@ -14,12 +14,12 @@ import icefield
 import pyarrow as pa
 import pytest
 from icefield.errors import InvalidArgument, LocationRefused
-from icefield.testing import RecordingServer
 from icefield_spark import attach
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
 from icefield_spark.source import Source
 from icefield_spark.types import to_spark_schema
 from icefield_spark.writing import ChunkWriter, spark_write_context
+from icefield_testing import RecordingServer
 from left_by_spark import run_job, search
 
 JOB = Path(__file__).with_name("secrets_job.py")

@@ -8,13 +8,13 @@ from typing import ClassVar
 from uuid import uuid4
 
 import pytest
-from icefield import FileIO, Plugins
+from icefield import FileIO, LocalFileSystem, Plugins
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
 from icefield.errors import InvalidArgument, StorageError
-from icefield.testing import CatalogSuite, CommitStrategySuite, LocalFileSystem, LossyProxy, RequestFaults
 from icefield_sql.backend import SqlBackend
 from icefield_sql.database import Database
 from icefield_sql.strategy import SqlStrategy
+from icefield_testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults
 from sqlalchemy import create_engine, make_url, text
 
 

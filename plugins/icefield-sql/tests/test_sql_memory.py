@@ -13,13 +13,13 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from icefield import Catalog, FileIO, Plugins, load_catalog
+from icefield import Catalog, FileIO, LocalFileSystem, Plugins, load_catalog
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
 from icefield.errors import InvalidArgument, StorageError
-from icefield.testing import CatalogSuite, CommitStrategySuite, LocalFileSystem
 from icefield_sql.backend import SqlBackend
 from icefield_sql.database import Database
 from icefield_sql.strategy import SqlStrategy
+from icefield_testing import CatalogSuite, CommitStrategySuite
 
 ROWS = pa.table({"id": [1, 2]})
 URIS = ["sqlite:///:memory:", "sqlite://", "sqlite+pysqlite:///:memory:"]

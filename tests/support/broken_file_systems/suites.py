@@ -13,7 +13,7 @@ from uuid import uuid4
 from icefield.abc import FileSystem
 from icefield.builtin.local import path_of
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.testing import FileSystemSuite
+from icefield_testing import FileSystemSuite
 
 from broken_file_systems.failing import Remote
 from broken_file_systems.places import Bound

@@ -11,12 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from catalogs import open_catalog
-from icefield import Catalog, load_catalog
+from icefield import Catalog, LocalFileSystem, load_catalog
 from icefield.errors import InvalidArgument, LocationInUse, LocationWarning
 from icefield.health.findings import Result
 from icefield.health.overlaps import examine_locations
 from icefield.storage.neighbours import check_location
-from icefield.testing import LocalFileSystem
 
 SCHEMA = pa.schema([("id", pa.int64())])
 LATER = 2**60

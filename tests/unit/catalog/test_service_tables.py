@@ -8,10 +8,10 @@ import pytest
 from icefield import Catalog, FileIO, Table
 from icefield.errors import AccessDenied, FileMissing, TableExists
 from icefield.metadata.requirements import AssertCreate, AssertCurrentSchemaId, AssertRefSnapshotID, AssertTableUUID
-from icefield.testing import CatalogSuite
-from icefield.testing.behaviour.changes import ChangeChecks
-from icefield.testing.behaviour.namespaces import NamespaceChecks
-from icefield.testing.behaviour.races import RaceChecks
+from icefield_testing import CatalogSuite
+from icefield_testing.behaviour.changes import ChangeChecks
+from icefield_testing.behaviour.namespaces import NamespaceChecks
+from icefield_testing.behaviour.races import RaceChecks
 from table_service import KEY, MASTER, SERVICES, ServiceBackend, VendedFileSystem, plugins
 from tables import EAGER, SCHEMA, handle_of, ids, meddled, rows, state_of
 

@@ -18,7 +18,6 @@ from icefield.errors import InvalidArgument, InvalidFile, InvalidSchema, Storage
 from icefield.expressions import BoundPredicate, Op, bind, evaluate, parse
 from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.schema import Schema, schema_to_arrow
-from icefield.testing.format_data import EDGES, NESTED, NESTED_ROWS, VERSION_3, flat_table, table_of, tables
 from icefield.toolkit import (
     Block,
     BlockReader,
@@ -40,6 +39,7 @@ from icefield.toolkit import (
 )
 from icefield.types import DateType, LongType, NestedField, TimestampType
 from icefield.types.arrow.nested import times_as_numbers
+from icefield_testing.format_data import EDGES, NESTED, NESTED_ROWS, VERSION_3, flat_table, table_of, tables
 
 SCHEMA = Schema(NestedField(1, "n", LongType(), required=True))
 NUMBERS = pa.schema([pa.field("n", pa.int64(), nullable=False)])

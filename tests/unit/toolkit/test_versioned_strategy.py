@@ -24,9 +24,9 @@ from icefield.metadata import apply_updates, decode_metadata, encode_metadata, n
 from icefield.metadata.properties import FrozenDict
 from icefield.metadata.updates import SetProperties
 from icefield.schema import Schema
-from icefield.testing import FaultyFileSystem
 from icefield.toolkit import BytesInput, VersionedStrategy, read_whole
 from icefield.types import LongType, NestedField
+from icefield_testing import FaultyFileSystem
 from tables import SCHEMA, again, ids, memory_catalog, rows, stored_files
 
 SYSTEM = MemoryFileSystem()

@@ -11,6 +11,7 @@ from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestCo
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
 from icefield.manifest.partition_types import stored_partition_type
 from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
+from icefield.manifest.schemas import entry_schema, manifest_list_schema
 from icefield.manifest.writer import ManifestWriter
 
 __all__ = [
@@ -32,7 +33,9 @@ __all__ = [
     "ManifestWriter",
     "assign_row_ids",
     "clear_caches",
+    "entry_schema",
     "files_of_columns",
+    "manifest_list_schema",
     "read_manifest",
     "read_manifest_list",
     "resize_caches",

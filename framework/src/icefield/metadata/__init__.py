@@ -49,11 +49,19 @@ from icefield.metadata.properties import (
 )
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.remembered import STREAM_EPOCH_ID, STREAM_QUERY_ID, is_memory, last_epoch
-from icefield.metadata.requirements import TableRequirement
+from icefield.metadata.requirements import AssertCurrentSchemaId, AssertLastAssignedFieldId, TableRequirement
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates import TableUpdate, apply_updates, not_shown
+from icefield.metadata.updates import (
+    AddSchema,
+    SetCurrentSchema,
+    SetProperties,
+    TableUpdate,
+    apply_updates,
+    not_shown,
+)
 from icefield.metadata.views import (
+    SetViewProperties,
     ViewHistoryEntry,
     ViewMetadata,
     ViewRepresentation,
@@ -105,6 +113,9 @@ __all__ = [
     "STREAM_QUERY_ID",
     "SUPPORTED_FORMAT_VERSIONS",
     "WRITE_TARGET_FILE_SIZE",
+    "AddSchema",
+    "AssertCurrentSchemaId",
+    "AssertLastAssignedFieldId",
     "BlobMetadata",
     "EncryptedKey",
     "JsonArray",
@@ -112,6 +123,9 @@ __all__ = [
     "Operation",
     "PartitionStatisticsFile",
     "Property",
+    "SetCurrentSchema",
+    "SetProperties",
+    "SetViewProperties",
     "Snapshot",
     "SnapshotLogEntry",
     "StatisticsFile",

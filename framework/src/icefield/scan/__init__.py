@@ -4,6 +4,7 @@ from icefield.scan.append_scan import IncrementalAppendScan
 from icefield.scan.changelog_scan import IncrementalChangelogScan
 from icefield.scan.changes.reading import read_changes
 from icefield.scan.changes.tasks import ChangedFile, ChangelogContext, ChangelogScanTask
+from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.planned_manifest import PlannedManifest
 from icefield.scan.reading import read_deletes, read_positions, read_tasks
 from icefield.scan.snapshot_range import SnapshotRange
@@ -14,6 +15,7 @@ __all__ = [
     "ChangedFile",
     "ChangelogContext",
     "ChangelogScanTask",
+    "ColumnProjection",
     "FileScanTask",
     "IncrementalAppendScan",
     "IncrementalChangelogScan",

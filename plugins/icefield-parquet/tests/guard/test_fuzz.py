@@ -12,11 +12,11 @@ from icefield.abc import ReadRequest
 from icefield.errors import InvalidFile
 from icefield.expressions import bind, parse
 from icefield.schema import Schema, schema_to_arrow
-from icefield.testing import sample_tables
 from icefield.toolkit import as_input_file
 from icefield.types import NestedField, VariantType
 from icefield_parquet.guard.raw_statistics import check_statistics
 from icefield_parquet.parquet_format import ParquetFormat
+from icefield_testing import sample_tables
 from parquet_files import read, reader_of, write
 from parquet_forge import forge
 from variant_bytes import PRIMITIVES, variant

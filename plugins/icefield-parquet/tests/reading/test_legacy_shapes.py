@@ -4,8 +4,8 @@ import re
 
 import pyarrow as pa
 import pytest
+from icefield import MemoryFileSystem
 from icefield.schema import Schema, create_name_mapping, parse_name_mapping
-from icefield.testing import MemoryFileSystem
 from icefield.types import ListType, MapType, NestedField, StructType, parse_type
 from parquet_files import read_as, reader_of
 from parquet_forge import forge

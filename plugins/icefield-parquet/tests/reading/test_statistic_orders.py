@@ -6,9 +6,9 @@ import struct
 from decimal import Decimal
 
 import pytest
+from icefield import MemoryFileSystem
 from icefield.expressions import EqualTo, bind, parse
 from icefield.schema import Schema
-from icefield.testing import MemoryFileSystem
 from icefield.toolkit import value_from_bytes
 from icefield.types import NestedField, parse_type
 from parquet_files import read, read_as, reader_of

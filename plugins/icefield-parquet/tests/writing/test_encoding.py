@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from icefield import MemoryFileSystem
 from icefield.schema import Schema, schema_to_arrow
-from icefield.testing import MemoryFileSystem
 from icefield.types import ListType, MapType, NestedField, StructType, parse_type
 from icefield_parquet.parquet_format import ParquetFormat
 from icefield_parquet.writing.encoding import distinct_values

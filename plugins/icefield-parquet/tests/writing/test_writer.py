@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from icefield import MemoryFileSystem
 from icefield.errors import InvalidArgument, StorageError
 from icefield.schema import Schema, schema_to_arrow
-from icefield.testing import MemoryFileSystem
 from icefield.types import ListType, NestedField, StructType
 from icefield_parquet.parquet_format import ParquetFormat
 from icefield_parquet.writing.options import write_options

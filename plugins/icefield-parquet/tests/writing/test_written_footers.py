@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from icefield import MemoryFileSystem
 from icefield.schema import Schema, schema_to_arrow
-from icefield.testing import MemoryFileSystem
 from icefield.types import DecimalType, ListType, MapType, NestedField, StructType, VariantType, parse_type
 from icefield_parquet.footer import completed_tail
 from icefield_parquet.parquet_format import ParquetFormat

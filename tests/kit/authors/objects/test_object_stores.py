@@ -10,7 +10,7 @@ import pytest
 from authors.objects.in_place import InPlace
 from authors.objects.object_stores import ObjectFileSystem
 from icefield.abc import FileSystem
-from icefield.testing import FileSystemSuite
+from icefield_testing import FileSystemSuite
 
 
 class TestObjectsInAFolder(FileSystemSuite):

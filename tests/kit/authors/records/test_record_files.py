@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 from authors.records.record_files import FRAME_ROWS, RecordsFormat
 from icefield.abc import FileFormat
-from icefield.testing import FileFormatSuite
+from icefield_testing import FileFormatSuite
 
 
 class TestRecords(FileFormatSuite):

@@ -11,16 +11,9 @@ from pathlib import Path
 import pytest
 from authors.register.register_catalog import RegisterBackend
 from authors.register.register_strategy import RegisterStrategy
-from icefield import Catalog, FileIO, Plugins
+from icefield import Catalog, FileIO, LocalFileSystem, Plugins
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
-from icefield.testing import (
-    CatalogSuite,
-    CommitStrategySuite,
-    LocalFileSystem,
-    LossyProxy,
-    RequestFaults,
-    TableBehaviourSuite,
-)
+from icefield_testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults, TableBehaviourSuite
 
 
 @pytest.fixture

@@ -1,0 +1,47 @@
+"""What every suite of the kit shares: a check that fails ends in its troubleshooting line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ClassVar, Final
+
+import pytest
+
+from icefield_testing.watchdog import watched
+
+TROUBLESHOOTING: Final = "If this fails"
+"""How the line begins, in the docstring of a check, that states what to look at."""
+
+
+class Suite:
+    """A suite of checks. What is raised by one whose docstring says "If this fails, ..." carries that as a note.
+
+    A check that does not end fails, with the stacks of all threads.
+    """
+
+    check_seconds: ClassVar[float] = 240.0
+    """How long a check may take before it is taken to hang."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, check in list(vars(cls).items()):
+            if name.startswith("test_") and inspect.isfunction(check) and TROUBLESHOOTING in (check.__doc__ or ""):
+                setattr(cls, name, _telling(check))
+
+
+def _telling(check: Callable[..., Any]) -> Callable[..., Any]:
+    note = inspect.cleandoc(check.__doc__ or "")
+
+    @wraps(check)
+    def telling(suite: Suite, *args: Any, **kwargs: Any) -> None:
+        __tracebackhide__ = True
+        try:
+            with watched(suite.check_seconds, check.__name__):
+                check(suite, *args, **kwargs)
+        except (Exception, pytest.fail.Exception) as error:
+            error.add_note(note)
+            raise
+
+    return telling

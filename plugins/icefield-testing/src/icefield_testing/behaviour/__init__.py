@@ -1,0 +1,6 @@
+"""The behaviour of a catalog as its users see it, one group of checks a module."""
+
+from icefield_testing.behaviour.returns import ReturnChecks
+from icefield_testing.behaviour.suite import TableBehaviourSuite
+
+__all__ = ["ReturnChecks", "TableBehaviourSuite"]

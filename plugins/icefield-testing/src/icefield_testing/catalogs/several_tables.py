@@ -1,0 +1,134 @@
+"""Checks of changes of several tables in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from icefield.abc import CatalogAbility, CatalogBackend, Conflict, Proposal, TableChange, TableName
+from icefield.commit import change_of, creation_of, current_of
+from icefield.errors import CommitFailed, CommitStateUnknown, NotSupportedByCatalog
+from icefield.metadata import (
+    AddSchema,
+    AssertCurrentSchemaId,
+    AssertLastAssignedFieldId,
+    SetCurrentSchema,
+    SetProperties,
+    TableUpdate,
+    new_table_metadata,
+)
+from icefield.schema import Schema
+from icefield.types import LongType, NestedField
+
+from icefield_testing.catalogs.base import SCHEMA, CatalogChecks
+
+RACERS = 8
+_ROUNDS = 3
+"""A race may end well by chance: about one of six does."""
+
+_TABLES: tuple[TableName, ...] = (("a", "t"), ("a", "u"))
+
+
+class SeveralTablesChecks(CatalogChecks):
+    """Checks of ``commit_tables``, for a backend that declares ``MULTI_TABLE``; without it the method is refused."""
+
+    def test_several_tables_change_in_one_step_or_are_refused(self, backend: CatalogBackend) -> None:
+        """If this fails, ``commit_tables`` leaves a table out, or changes tables without declaring ``MULTI_TABLE``."""
+        self._two_tables(backend)
+        changes = [self._table_change(backend, name, {"by": "me"}) for name in _TABLES]
+        if CatalogAbility.MULTI_TABLE not in backend.abilities:
+            with pytest.raises(NotSupportedByCatalog):
+                backend.commit_tables(changes)
+            assert self._values(backend, "by") == [None, None]
+            return
+        made = backend.commit_tables(changes)
+        assert not isinstance(made, Conflict)
+        assert len(made) == len(changes), "a result for each of the changes, in their order"
+        for name, each in zip(_TABLES, made, strict=True):
+            current = current_of(backend.strategy(name))
+            assert current is not None
+            assert each.pointer == current.pointer
+        assert self._values(self.another(backend), "by") == ["me", "me"]
+
+    def test_a_table_is_created_together_with_a_change_of_another(self, backend: CatalogBackend) -> None:
+        """If this fails, ``commit_tables`` does not take a change without a base, which creates its table."""
+        self._needs_several(backend)
+        self._two_tables(backend)
+        new = ("a", "new")
+        metadata = new_table_metadata(SCHEMA, location=backend.table_location(new), properties={})
+        creation = TableChange(new, None, creation_of(metadata))
+        made = backend.commit_tables([creation, self._table_change(backend, _TABLES[0], {"by": "me"})])
+        assert not isinstance(made, Conflict)
+        assert self._metadata_of(backend, new).table_uuid == metadata.table_uuid
+        assert self._values(backend, "by") == ["me", None]
+
+    @pytest.mark.parametrize("late", [0, 1])
+    def test_a_conflict_of_one_table_leaves_all_as_they_were(self, backend: CatalogBackend, late: int) -> None:
+        """If this fails, tables are changed one after the other, or the base of one of them is not compared."""
+        self._needs_several(backend)
+        self._two_tables(backend)
+        changes = [self._table_change(backend, name, {"by": "me"}) for name in _TABLES]
+        self._evolve(backend, _TABLES[late])
+        assert isinstance(backend.commit_tables(changes), Conflict)
+        assert self._values(backend, "by") == [None, None]
+
+    def test_of_racing_changes_of_several_tables_each_is_whole(self, backend: CatalogBackend) -> None:
+        """If this fails, the tables are swapped in several steps, so that each shows the change of another writer."""
+        self._needs_several(backend)
+        self._two_tables(backend)
+        for _ in range(_ROUNDS):
+            self._race(backend)
+
+    def _race(self, backend: CatalogBackend) -> None:
+        bases = [self._table_change(backend, name, {"by": "?"}) for name in _TABLES]
+
+        def change(number: int) -> bool:
+            mine = [
+                TableChange(each.table, each.base, self._table_proposal(backend, each.table, {"by": str(number)}))
+                for each in bases
+            ]
+            try:
+                # In either order, since two writers need not name tables in the same one.
+                return not isinstance(backend.commit_tables(mine[:: 1 if number % 2 else -1]), Conflict)
+            except (CommitFailed, CommitStateUnknown):
+                return False
+
+        with ThreadPoolExecutor(RACERS) as pool:
+            won = list(pool.map(change, range(RACERS)))
+        assert any(won), "of several writers on one base one wins"
+        first, second = self._values(backend, "by")
+        assert first == second, "one table shows the change of another writer than the other"
+        assert won[int(first or 0)], "the change that is visible was said to be lost"
+
+    def _needs_several(self, backend: CatalogBackend) -> None:
+        if CatalogAbility.MULTI_TABLE not in backend.abilities:
+            pytest.skip("the backend declares no changes of several tables")
+
+    def _two_tables(self, backend: CatalogBackend) -> None:
+        backend.create_namespace(("a",), {})
+        for name in _TABLES:
+            self.create_table(backend, name)
+
+    def _table_change(self, backend: CatalogBackend, name: TableName, properties: dict[str, str]) -> TableChange:
+        current = current_of(backend.strategy(name))
+        assert current is not None
+        return TableChange(name, current.pointer, self._table_proposal(backend, name, properties))
+
+    def _table_proposal(self, backend: CatalogBackend, name: TableName, properties: dict[str, str]) -> Proposal:
+        """For a strategy the base counts, for a service the requirements: what ``_evolve`` changes breaks both."""
+        base = self._metadata_of(backend, name)
+        required = (AssertCurrentSchemaId(base.current_schema_id), AssertLastAssignedFieldId(base.last_column_id))
+        return change_of(base, [SetProperties(properties)], required)
+
+    def _evolve(self, backend: CatalogBackend, name: TableName) -> None:
+        """Another writer adds a column."""
+        wider = Schema(*SCHEMA.fields, NestedField(2, "more", LongType()))
+        updates: Sequence[TableUpdate] = (AddSchema(wider), SetCurrentSchema())
+        current = current_of(backend.strategy(name))
+        assert current is not None
+        made = backend.strategy(name).commit(current.pointer, change_of(self._metadata_of(backend, name), updates))
+        assert not isinstance(made, Conflict)
+
+    def _values(self, backend: CatalogBackend, key: str) -> list[str | None]:
+        return [self._metadata_of(backend, name).properties.get(key) for name in _TABLES]

@@ -1,0 +1,24 @@
+"""The suite that a commit strategy must pass.
+
+An author subclasses it and states how to build the strategy; everything else is the suite's::
+
+    class TestMyStrategy(CommitStrategySuite):
+        @pytest.fixture
+        def file_system(self): ...      # a file system the strategy is safe on
+
+        @pytest.fixture
+        def location(self): ...         # a fresh location for one table
+
+        def strategy(self, file_system, location):
+            return MyStrategy(("db", "t"), location, file_system, {})
+
+Every call of ``strategy`` stands for another process that works on the same table.
+"""
+
+from __future__ import annotations
+
+from icefield_testing.strategies import FaultChecks, RacingChecks, SingleWriterChecks
+
+
+class CommitStrategySuite(SingleWriterChecks, RacingChecks, FaultChecks):
+    """Checks of ``icefield.abc.CommitStrategy``."""

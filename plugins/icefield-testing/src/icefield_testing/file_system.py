@@ -1,0 +1,36 @@
+"""The suite that a file system must pass.
+
+An author subclasses it, gives two fixtures and two raw helpers that bypass the file system, so that a bug cannot hide
+a bug::
+
+    class TestMyStore(FileSystemSuite):
+        @pytest.fixture
+        def file_system(self):
+            return MyStore({"my.endpoint": "http://127.0.0.1:9000"})
+
+        @pytest.fixture
+        def root(self):
+            return f"my://bucket/{uuid4()}"
+
+        def raw_get(self, location): ...   # bytes, or None when nothing is there
+        def raw_put(self, location, data): ...
+"""
+
+from __future__ import annotations
+
+from icefield_testing.file_systems import (
+    AtomicChecks,
+    FailureChecks,
+    InputFileChecks,
+    ListingChecks,
+    PlaceChecks,
+    ReadingChecks,
+    StreamChecks,
+    ValueChecks,
+)
+
+
+class FileSystemSuite(
+    ReadingChecks, InputFileChecks, StreamChecks, AtomicChecks, ListingChecks, FailureChecks, PlaceChecks, ValueChecks
+):
+    """Checks of ``icefield.abc.FileSystem``."""

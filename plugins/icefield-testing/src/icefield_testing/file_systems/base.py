@@ -1,0 +1,136 @@
+"""What the checks share: what an author gives, and helpers."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import ClassVar
+from uuid import uuid4
+
+import pytest
+from icefield.abc import FileSystem, FileSystemAbility
+
+from icefield_testing.base import Suite
+from icefield_testing.file_systems.limits import sockets, store_out_of_reach
+from icefield_testing.processes import needs_fork
+
+RACERS = 16
+ROUNDS = 10
+
+
+class FileSystemChecks(Suite):
+    """What an author gives, and helpers."""
+
+    listing_page: ClassVar[int] = 1000
+    """How many names the store lists in one page at most. A check writes a few files more than that, so give less where
+    the page can be made smaller by a property."""
+
+    delete_page: ClassVar[int] = 1000
+    """How many files one request deletes at most; 1 where each is a request of its own."""
+
+    part_size: ClassVar[int] = 8 * 1024 * 1024
+    """In how many bytes an output stream cuts a file into parts."""
+
+    one_process: ClassVar[bool] = False
+    """Whether the store lives in this process, such as files in memory: then nothing is tried with other processes."""
+
+    survives_fork: ClassVar[bool] = True
+    """Whether the file system works in a forked process. False where the client has threads of its own, as one in Rust
+    or Go has: then another process is a fresh interpreter, which imports the class by the name of its module."""
+
+    fail_fast: ClassVar[Mapping[str, str]] = {}
+    """Properties with which the file system gives up at once, where it retries what a store does not answer."""
+
+    shares_connections: ClassVar[bool] = False
+    """Whether file systems with other properties share connections: then an outage breaks all of this process."""
+
+    credentials: ClassVar[Sequence[Mapping[str, str]]] = ()
+    """The ways to give credentials, each as the properties that belong together, such as
+    ``({"my.user": "me", "my.password": "{secret}"}, {"my.token": "{secret}"})``. A secret is planted for ``{secret}``,
+    and looked for at a foreign host."""
+
+    @pytest.fixture
+    def file_system(self) -> FileSystem:
+        """The file system under test."""
+        raise pytest.UsageError("give a fixture `file_system` that returns the file system under test")
+
+    @pytest.fixture
+    def root(self) -> str:
+        """A location below which nothing is, different for each test."""
+        raise pytest.UsageError("give a fixture `root` that returns a fresh location, different for each test")
+
+    def raw_get(self, location: str) -> bytes | None:
+        """Read a file without the file system under test."""
+        raise pytest.UsageError("give a method `raw_get(location)` that reads around the file system")
+
+    def raw_put(self, location: str, data: bytes) -> None:
+        """Write a file without the file system under test."""
+        raise pytest.UsageError("give a method `raw_put(location, data)` that writes around the file system")
+
+    def foreign_location(self, host: str, port: int) -> str | None:
+        """A location at a host that the configuration does not name; None where no location leads to a host.
+
+        Give it where a location names a host, an account or anything else that decides whom the file system asks.
+        Where it is None, a location that looks like one of that host is tried all the same.
+        """
+        return None
+
+    def foreign_properties(self, host: str, port: int) -> Mapping[str, str]:
+        """Properties under which what is sent to foreign places comes to that host, such as those of a proxy.
+
+        For a store whose locations can name foreign places, but not a host and a port.
+        """
+        return {}
+
+    @contextmanager
+    def outage(self, file_system: FileSystem) -> Iterator[None]:
+        """While the block lasts, the store fails whatever ``file_system``, which ``alone`` gave, asks of it.
+
+        By default the connections that it opened break, and this process can open neither a file nor a socket, nor
+        write to a file. Override it where the store is reached in another way, or is in this process.
+        """
+        if self.one_process:
+            pytest.skip("the store lives in this process: give a method `outage(file_system)` to see it fail")
+        with store_out_of_reach(self._sockets_of_others):
+            yield
+
+    # -- helpers
+
+    def needs(self, file_system: FileSystem, ability: FileSystemAbility) -> None:
+        """Skip a check whose ability is not declared."""
+        if ability not in file_system.abilities:
+            pytest.skip(f"{type(file_system).__name__} does not declare {ability.name}")
+
+    def needs_processes(self) -> None:
+        """Skip a check of several processes where the store lives in one, or processes cannot be forked."""
+        if self.one_process:
+            pytest.skip("the store lives in one process (`one_process`)")
+        if self.survives_fork:
+            needs_fork()
+
+    def copy(self, file_system: FileSystem) -> FileSystem:
+        """A copy as an executor gets it."""
+        made: FileSystem = pickle.loads(pickle.dumps(file_system))
+        return made
+
+    def alone(self, file_system: FileSystem, **properties: str) -> FileSystem:
+        """The same file system with clients and connections of its own, that gives up at once."""
+        self._sockets_of_others = frozenset() if self.shares_connections else sockets()
+        return type(file_system)({**file_system.properties, **self.fail_fast, "test.alone": uuid4().hex, **properties})
+
+    _sockets_of_others: frozenset[str] = frozenset()
+
+
+def race(action: Callable[[int], bytes | None]) -> list[bytes | None]:
+    """Run the action on many threads that start at one instant."""
+    barrier = threading.Barrier(RACERS)
+
+    def run(number: int) -> bytes | None:
+        barrier.wait()
+        return action(number)
+
+    with ThreadPoolExecutor(RACERS) as pool:
+        return list(pool.map(run, range(RACERS)))

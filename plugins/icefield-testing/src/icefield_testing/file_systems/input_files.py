@@ -1,0 +1,96 @@
+"""Checks of an open file: its size, reads by offset, several ranges at once, and what closing means."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from icefield.abc import FileSystem, FileSystemAbility, InputFile
+from icefield.toolkit import as_input_file
+
+from icefield_testing.file_systems.base import FileSystemChecks
+
+_DATA = bytes(range(251)) * 4_000
+"""A million bytes: more than is read ahead of a small file."""
+
+_RANGES = ((900_000, 50), (0, 10), (5, 10), (300_000, 70_000), (500_000, 0), (len(_DATA) - 3, 3))
+
+
+class InputFileChecks(FileSystemChecks):
+    """Checks of what ``open_input`` returns, taken as the kernel takes it."""
+
+    def opened(self, file_system: FileSystem, location: str) -> InputFile:
+        """An open file; one that is no ``InputFile`` is wrapped, as by ``FileIO``."""
+        is_remote = FileSystemAbility.REMOTE in file_system.abilities
+        return as_input_file(file_system.open_input(location), is_remote=is_remote)
+
+    def test_the_size_is_known_before_anything_is_read(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, ``size`` is of what was read so far, or asking for it moves the position."""
+        for name, data in {"empty": b"", "small": b"0123456789", "large": _DATA}.items():
+            self.raw_put(f"{root}/{name}", data)
+            with self.opened(file_system, f"{root}/{name}") as source:
+                assert source.size == len(data)
+                assert source.tell() == 0
+                assert source.read() == data
+                assert source.size == len(data)
+
+    def test_a_read_by_offset_is_short_only_at_the_end(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, ``read_at`` gives fewer bytes than there are, more than were asked for, or takes an offset
+        behind the end for an error."""
+        self.raw_put(f"{root}/a.bin", _DATA)
+        with self.opened(file_system, f"{root}/a.bin") as source:
+            end = source.size
+            for offset, length in ((0, 1), (7, 300_000), (0, end), (end - 5, 5), (600_000, 0)):
+                assert source.read_at(offset, length) == _DATA[offset : offset + length]
+            assert source.read_at(end - 5, 100) == _DATA[-5:]
+            assert [source.read_at(offset, 9) for offset in (end, end + 1, 2 * end)] == [b"", b"", b""]
+            for offset, length in ((-1, 5), (0, -1)):
+                with pytest.raises(ValueError, match="-"):
+                    source.read_at(offset, length)
+
+    def test_reads_by_offset_leave_the_position_alone(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, ``read_at`` or ``read_ranges`` seeks, and a reader that reads on goes astray."""
+        self.raw_put(f"{root}/a.bin", _DATA)
+        with self.opened(file_system, f"{root}/a.bin") as source:
+            assert source.read(10) == _DATA[:10]
+            assert source.read_at(800_000, 10) == _DATA[800_000:800_010]
+            assert source.tell() == 10
+            source.read_ranges(_RANGES)
+            assert source.read(10) == _DATA[10:20]
+
+    def test_ranges_come_in_the_order_asked_for(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, ``read_ranges`` sorts its answers, or cuts ranges wrongly that overlap or are empty."""
+        self.raw_put(f"{root}/a.bin", _DATA)
+        with self.opened(file_system, f"{root}/a.bin") as source:
+            beyond = [(len(_DATA) - 4, 100), (len(_DATA) + 9, 5)]
+            found = source.read_ranges([*_RANGES, *beyond])
+            assert found == [_DATA[offset : offset + length] for offset, length in (*_RANGES, *beyond)]
+            assert source.read_ranges([]) == []
+
+    def test_several_threads_read_one_file(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, ``read_at`` moves a position that all threads share: read by offset, or hold a lock."""
+        self.raw_put(f"{root}/a.bin", _DATA)
+        offsets = [number * 7_919 % len(_DATA) for number in range(400)]
+        with self.opened(file_system, f"{root}/a.bin") as source, ThreadPoolExecutor(8) as pool:
+            found = [*pool.map(lambda offset: source.read_at(offset, 1_000), offsets)]
+        assert found == [_DATA[offset : offset + 1_000] for offset in offsets]
+
+    def test_a_closed_file_is_not_read(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, a closed file still gives bytes, or closing it twice is an error: raise ``ValueError`` from
+        reads alone."""
+        self.raw_put(f"{root}/a.bin", b"0123456789")
+        source = self.opened(file_system, f"{root}/a.bin")
+        assert not source.closed
+        source.close()
+        source.close()
+        assert source.closed
+        for read in (source.read, lambda: source.read_at(0, 1), lambda: source.read_ranges([(0, 1)]), source.tell):
+            with pytest.raises(ValueError, match=r"."):
+                read()
+
+    def test_a_file_of_a_remote_store_says_so(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, formats ask a store that declares ``REMOTE`` for each page by itself: let ``is_remote`` be
+        True."""
+        self.raw_put(f"{root}/a.bin", b"0123456789")
+        with self.opened(file_system, f"{root}/a.bin") as source:
+            assert source.is_remote or FileSystemAbility.REMOTE not in file_system.abilities

@@ -1,0 +1,112 @@
+"""Looking at the store between the steps of a call, and letting one of its system calls fail when it is done."""
+
+# See docs/decisions/0038.
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final
+
+from icefield.abc import FileSystem
+
+_CONTRACTS: Final = "icefield.abc."
+# Calls of compiled functions after which a store may have changed, by their modules.
+_REACHING_OUT: Final = frozenset({"posix", "nt", "io", "_io", "_socket", "_ssl"})
+_OF_THE_SYSTEM: Final = frozenset({"posix", "nt", "_socket", "_ssl"})
+_SYSTEM_CALLS: Final = frozenset(
+    {"link", "rename", "replace", "unlink", "mkdir", "open", "write", "close", "fsync", "fdatasync", "stat", "send"}
+)
+
+
+@contextmanager
+def between_steps(file_system: FileSystem, look: Callable[[], None]) -> Iterator[None]:
+    """Call ``look`` after each line of the plugin's own modules, and after each call that may reach a store.
+
+    Nothing else happens in this thread meanwhile, so that what is seen does not depend on who is faster.
+    """
+    places = _sources(file_system)
+    busy = False
+
+    def looked() -> None:
+        nonlocal busy
+        if not busy:
+            busy = True
+            try:
+                look()
+            finally:
+                busy = False
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(places):
+            return None
+        if event in ("line", "return"):
+            looked()
+        return trace
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "c_return" and _reaches_out(argument):
+            looked()
+
+    before = sys.gettrace(), sys.getprofile()
+    threading.settrace(trace)
+    sys.settrace(trace)
+    sys.setprofile(profile)
+    try:
+        yield
+    finally:
+        sys.setprofile(before[1])
+        sys.settrace(before[0])
+        threading.settrace(before[0])
+
+
+def _sources(file_system: FileSystem) -> tuple[str, ...]:
+    """Where the plugin's code is: the modules of its classes, and the package of a plugin that is one."""
+    found = set()
+    for kind in type(file_system).__mro__:
+        module = sys.modules.get(kind.__module__)
+        file = getattr(module, "__file__", None)
+        if file is None or kind.__module__.startswith(_CONTRACTS):
+            continue
+        package = kind.__module__.partition(".")[0]
+        of_plugin = package not in ("icefield", "icefield_testing", kind.__module__)
+        folder = getattr(sys.modules.get(package), "__file__", None) if of_plugin else None
+        found.add(file if folder is None else os.path.dirname(folder) + os.sep)
+    return tuple(found)
+
+
+def _reaches_out(function: Any) -> bool:
+    return _module(function) in _REACHING_OUT
+
+
+def _module(function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    module: str = getattr(function, "__module__", None) or type(owner).__module__
+    return module
+
+
+@contextmanager
+def failing_when_done(number: int) -> Iterator[list[str]]:
+    """Let the system call with that number, of this thread, raise EIO when it is done; the names of those made.
+
+    So does a network disk whose reply was lost.
+    """
+    made: list[str] = []
+
+    def profile(_frame: FrameType, event: str, argument: Any) -> None:
+        if event == "c_return" and argument.__name__ in _SYSTEM_CALLS and _module(argument) in _OF_THE_SYSTEM:
+            made.append(argument.__name__)
+            if len(made) == number + 1:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        yield made
+    finally:
+        sys.setprofile(before)

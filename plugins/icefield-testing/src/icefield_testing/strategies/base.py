@@ -1,0 +1,150 @@
+"""What the checks share: what an author gives, and helpers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from typing import ClassVar
+
+import pytest
+from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, FileSystemAbility, Pointer, Proposal
+from icefield.commit import change_of, creation_of, current_of
+from icefield.errors import CommitStateUnknown, IcefieldError
+from icefield.metadata import SetProperties, TableMetadata, decode_metadata, new_table_metadata
+from icefield.schema import Schema
+from icefield.types import LongType, NestedField
+
+from icefield_testing.base import Suite
+from icefield_testing.faults import Crash
+from icefield_testing.service_faults import RequestFaults
+
+Outcome = Committed | Conflict | BaseException
+
+
+class StrategyChecks(Suite):
+    """What an author gives, and helpers."""
+
+    max_wait_seconds: ClassVar[float] = 60.0
+    """How long a commit may take to get through when others commit as well."""
+
+    hold_seconds: ClassVar[float] = 2.0
+    """How long a writer is held up for another to commit, which may have to wait for a lock until the first goes on."""
+
+    one_process: ClassVar[bool] = False
+    """Whether the tables live in this process, such as in memory: then nothing is tried with other processes."""
+
+    @pytest.fixture
+    def file_system(self) -> FileSystem:
+        """A file system that the strategy is safe on."""
+        raise pytest.UsageError("give a fixture `file_system` that the strategy is safe on")
+
+    @pytest.fixture
+    def location(self) -> str:
+        """A location for one table, different for each test."""
+        raise pytest.UsageError("give a fixture `location` that returns a fresh table location")
+
+    @pytest.fixture
+    def service(self, file_system: FileSystem, location: str) -> RequestFaults | None:
+        """What may lose the requests of the strategy to a service, such as a ``LossyProxy`` before it.
+
+        None for a strategy that asks nothing but its file system.
+        """
+        if not self.strategy(file_system, location).needs:
+            raise pytest.UsageError(
+                "the strategy needs nothing of its file system, so it asks a service: give a fixture `service` that "
+                "returns a LossyProxy or LossyCalls, and a method `strategy_through`; or a fixture that returns None"
+            )
+        return None
+
+    def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
+        """Build the strategy as another process would."""
+        raise pytest.UsageError("give a method `strategy(file_system, location)` that builds the strategy")
+
+    def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        """Build the strategy so that its requests go through ``service``. By default all do."""
+        return self.strategy(file_system, location)
+
+    def in_another_process(self) -> None:
+        """Called first in a forked process: let go of connections that the parent has opened, and open others."""
+
+    # -- helpers
+
+    def new_table(self, location: str) -> Proposal:
+        """The proposal of a new table."""
+        schema = Schema(NestedField(1, "id", LongType(), required=True))
+        return creation_of(new_table_metadata(schema, location=location, properties={}))
+
+    def create(self, file_system: FileSystem, location: str) -> Pointer:
+        """Create the table."""
+        return self.committed(self.strategy(file_system, location).commit(None, self.new_table(location)))
+
+    def changed(self, file_system: FileSystem, base: Pointer, key: str, value: str) -> Proposal:
+        """The proposal to set one more property at ``base``."""
+        return change_of(self.read(file_system, base), [SetProperties({key: value})])
+
+    def commit_until_done(self, strategy: CommitStrategy, file_system: FileSystem, key: str) -> Pointer:
+        """Set a property, on whatever is current, until it is done."""
+        deadline = time.monotonic() + self.max_wait_seconds
+        while True:
+            assert time.monotonic() < deadline, "a commit does not get through, on whatever base"
+            base = self.pointer(strategy)
+            assert base is not None
+            try:
+                outcome = strategy.commit(base, self.changed(file_system, base, key, "1"))
+            except FileNotFoundError:  # the base was replaced and deleted between two steps
+                continue
+            if isinstance(outcome, Committed):
+                return outcome.pointer
+
+    def committed(self, outcome: Committed | Conflict) -> Pointer:
+        """The pointer of a commit that must have succeeded."""
+        assert isinstance(outcome, Committed), f"expected Committed, got {outcome}"
+        return outcome.pointer
+
+    def pointer(self, strategy: CommitStrategy) -> Pointer | None:
+        """The pointer that is current."""
+        current = current_of(strategy)
+        return None if current is None else current.pointer
+
+    def read(self, file_system: FileSystem, pointer: Pointer) -> TableMetadata:
+        """The metadata that a pointer names."""
+        return decode_metadata(file_system.open_input(pointer.location).read(), pointer.location)
+
+    def files(self, file_system: FileSystem, location: str) -> set[str]:
+        """Every file of the table, where the store can list."""
+        if FileSystemAbility.LIST not in file_system.abilities:
+            return set()
+        return {info.location for info in file_system.list_files(location)}
+
+    def outcome(self, strategy: CommitStrategy, base: Pointer | None, proposal: Proposal) -> Outcome:
+        """What a commit returned or raised."""
+        try:
+            return strategy.commit(base, proposal)
+        except (Crash, Exception) as error:
+            return error
+
+    def check_outcome(self, file_system: FileSystem, location: str, outcome: Outcome, story: object) -> None:
+        """What is said must be what is so."""
+        current = self.pointer(self.strategy(file_system, location))
+        assert current is not None, f"the table is gone: {story}"
+        happened = "mine" in self.read(file_system, current).properties
+        if isinstance(outcome, Committed):
+            assert happened, f"said to be committed and is not: {story}"
+        elif isinstance(outcome, CommitStateUnknown):
+            return
+        else:
+            assert isinstance(outcome, Conflict | IcefieldError), f"not one of Icefield's errors: {outcome!r}"
+            assert not happened, f"said to have failed and is committed: {outcome!r} after {story}"
+
+    def copy(self, file_system: FileSystem) -> FileSystem:
+        """A copy as another process would make it."""
+        made: FileSystem = pickle.loads(pickle.dumps(file_system))
+        return made
+
+    def needs_processes(self) -> None:
+        """Skip a check of several processes where the tables live in one, or processes cannot be forked."""
+        if self.one_process:
+            pytest.skip("the tables live in one process (`one_process`)")
+        if not hasattr(os, "fork"):
+            pytest.skip("this system cannot fork")
