@@ -14,7 +14,7 @@ import pytest
 from catalogs import properties_of
 from census import present, referenced
 from icefield import Catalog, IcefieldError, Table, load_catalog
-from icefield.health import examine_table
+from icefield_maintenance.doctor import examine_table
 from icefield_rest_server import app
 from rest_served import served
 from tables import again, around

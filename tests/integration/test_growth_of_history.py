@@ -8,13 +8,13 @@ from functools import cache
 
 import pytest
 from growth import MOST_GROWTH, Work, growth
-from icefield.maintenance.expiry.action import changes_of
-from icefield.maintenance.expiry.retention import Retention
 from icefield.metadata import Snapshot, TableMetadata, TableUpdate, apply_updates
 from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef, branch
 from icefield.metadata.remembered import STREAM_EPOCH_ID, STREAM_QUERY_ID, following
 from icefield.metadata.snapshots import STAGED_WAP_ID
 from icefield.metadata.updates import AddSnapshot, SetProperties, SetSnapshotRef
+from icefield_maintenance.expiry.action import changes_of
+from icefield_maintenance.expiry.retention import Retention
 from metadata_examples import new_table, snapshot_for
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from growth import MOST_GROWTH, Work, growth
 from icefield.catalog import Table
-from icefield.maintenance.table_stats import sketched_columns
 from icefield.partitioning import PartitionSpec
 from icefield.scan.deletes.key_columns import columns_of, with_dropped
 from icefield.transaction.row_level.assignments import Assignments
@@ -18,6 +17,7 @@ from icefield.types import LongType, NestedField
 from icefield.types.arrow.pieces import with_columns
 from icefield.types.arrow.types import with_dictionaries
 from icefield.writing.deletes.equality_files import EqualityColumns
+from icefield_maintenance.table_stats import sketched_columns
 from tables import new_table
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from uuid import uuid4
 import pytest
 from http_between import Answered, Asked, Between, Forward, answer
 from icefield import load_catalog
-from icefield.health import Finding, Result, examine
 from icefield.secrets import credentials_in
+from icefield_maintenance.doctor import Finding, Result, examine
 
 pytestmark = pytest.mark.slow
 COMMITS = ["create a table", "commit on an old base", "commits at once", "drop the table"]

@@ -12,7 +12,7 @@ import pytest
 from catalogs import properties_of
 from census import present, referenced
 from icefield import Table, load_catalog
-from icefield.health import Repair, repair_table
+from icefield_maintenance.doctor import Repair, repair_table
 from killing import CHANGING, dies_at
 from pyiceberg.table import StaticTable
 

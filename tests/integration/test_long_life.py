@@ -13,7 +13,7 @@ import pytest
 from catalogs import properties_of
 from forked import forking
 from icefield import load_catalog
-from icefield.health import Result, examine_table
+from icefield_maintenance.doctor import Result, examine_table
 from long_life import NAME, PROPERTIES, SCHEMA, Journal, all_rows, digest, lead
 from upkeeps import EVER, all_named, all_there
 

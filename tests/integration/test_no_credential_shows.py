@@ -27,10 +27,10 @@ from icefield import Plugins, load_catalog, open_table
 from icefield.abc import FileSystemAbility, PutMode
 from icefield.builtin.directory import DirectoryBackend
 from icefield.errors import IcefieldError, InvalidArgument
-from icefield.health import examine
 from icefield.secrets import holds_credential
 from icefield.storage import FileIO
 from icefield_cli.main import main
+from icefield_maintenance.doctor import examine
 from repository import ROOT
 
 MARK = "planted7351"

@@ -7,12 +7,12 @@ import logging
 import os
 from collections.abc import Callable
 
-import icefield.maintenance.expiry.unreachable
-import icefield.maintenance.orphans.clock
+import icefield_maintenance.expiry.unreachable
+import icefield_maintenance.orphans.clock
 import pytest
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.rename import RenameStrategy
-from icefield.maintenance.orphans.belonging import Belonging
+from icefield_maintenance.orphans.belonging import Belonging
 from simulation.course import LOCATION, Build, Wrong
 from simulation.stores import SimulatedMetastore
 from simulation.upkeep import UpkeepCourse
@@ -52,7 +52,7 @@ def test_no_course_of_events_deletes_a_live_file(name: str, on_objects: bool) ->
 
 
 def trusts_its_own_clock(patch: pytest.MonkeyPatch) -> None:
-    clock = icefield.maintenance.orphans.clock
+    clock = icefield_maintenance.orphans.clock
     patch.setattr(clock, "store_now_ms", lambda io, folder: clock.local_now_ms())
 
 
@@ -69,7 +69,7 @@ def loads_before_it_lists(patch: pytest.MonkeyPatch) -> None:
 
 
 def looks_at_no_kept_manifest(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(icefield.maintenance.expiry.unreachable, "_protect_live_files", lambda *_: None)
+    patch.setattr(icefield_maintenance.expiry.unreachable, "_protect_live_files", lambda *_: None)
 
 
 PLANTED: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (

@@ -26,10 +26,10 @@ from icefield.expressions import (
     StartsWith,
     parse,
 )
-from icefield.health import Result, examine_table
 from icefield.manifest import read_manifest_list
 from icefield.scan import TableScan
 from icefield.schema import schema_from_json
+from icefield_maintenance.doctor import Result, examine_table
 
 FIXTURES = os.environ.get("ICEFIELD_FIXTURES")
 pytestmark = pytest.mark.skipif(FIXTURES is None, reason="ICEFIELD_FIXTURES does not name a folder of tables")

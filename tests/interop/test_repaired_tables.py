@@ -9,8 +9,8 @@ from typing import Any
 import icefield
 import pytest
 from engines import DuckDBEngine
-from icefield.health import Repair, Result, examine_table, repair_table
 from icefield.manifest import clear_caches
+from icefield_maintenance.doctor import Repair, Result, examine_table, repair_table
 from peers import duckdb_rows
 from planted_breaches import bound, first, of_column, set_in
 from planted_faults import Planted

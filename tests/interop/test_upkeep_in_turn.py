@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield.catalog import Table
-from icefield.health import Result, examine_table
 from icefield.manifest import DataFileContent
+from icefield_maintenance.doctor import Result, examine_table
 from peers import duckdb_rows
 from shared_with_spark import SCHEMA, Shared, arrow, delete_formats, fresh, properties_of
 from tables import manifests

@@ -80,11 +80,12 @@ def test_the_tests_of_plugins_name_public_modules_only() -> None:
     [
         ("from icefield.builtin.memory import MemoryFileSystem", "icefield.builtin.memory"),
         ("from icefield import storage", "icefield.storage"),
+        ("from icefield import catalog", "icefield.catalog"),
         ("from icefield_testing.faults import Crash", "icefield_testing.faults"),
         ("import icefield.commit.loop as loop", "icefield.commit.loop"),
         ("def f():\n    from icefield.types.values import from_bytes", "icefield.types.values"),
         ("run('import os\\nfrom icefield.scan.reading import read_task\\n')", "icefield.scan.reading"),
-        ("run('import icefield.manifest')", "icefield.manifest"),
+        ("run('import icefield.catalog')", "icefield.catalog"),
         ("patch.setattr('icefield.builtin.local.LocalFileSystem.rename', None)", "icefield.builtin.local"),
     ],
 )

@@ -16,8 +16,12 @@ from repository import ROOT, kernel_modules, plugin_folders, plugin_modules, tex
 MAX_LINES = 500
 MAX_IMPORT_SECONDS = 0.150
 KERNEL = Path("framework/src/icefield/__init__.py")
-# Each of Spark's workers is a process that loads its package.
-LAZY = {KERNEL, Path("plugins/icefield-spark/src/icefield_spark/__init__.py")}
+# Each of Spark's workers is a process that loads its package, and each process that lists plugins the hooks.
+LAZY = {
+    KERNEL,
+    Path("plugins/icefield-maintenance/src/icefield_maintenance/__init__.py"),
+    Path("plugins/icefield-spark/src/icefield_spark/__init__.py"),
+}
 # Looking a plugin up and handing a name on are what importing by name is for.
 IMPORT_BY_NAME = {KERNEL, Path("framework/src/icefield/plugins/registry.py")}
 HEAVY = {

@@ -25,8 +25,6 @@ MODULES = (
     "icefield.abc",
     "icefield.errors",
     "icefield.expressions",
-    "icefield.health",
-    "icefield.maintenance",
     "icefield.metadata",
     "icefield.partitioning",
     "icefield.scan",
@@ -35,6 +33,8 @@ MODULES = (
     "icefield.transaction",
     "icefield.types",
     "icefield.writing",
+    "icefield_maintenance",
+    "icefield_maintenance.doctor",
     "icefield_testing",
     *ENGINE,
 )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from icefield.catalog.config import catalog_properties, default_catalog_name
     from icefield.errors import IcefieldError
     from icefield.manifest import clear_caches
-    from icefield.plugins import InstallHint, Plugins, Provider, hookimpl
+    from icefield.plugins import InstallHint, Plugins, Provider, TableService, hookimpl
     from icefield.schema import Schema
     from icefield.storage import FileIO
 
@@ -30,6 +30,7 @@ _PUBLIC = {
     "Provider": "icefield.plugins.hookspecs",
     "Schema": "icefield.schema",
     "Table": "icefield.catalog.table",
+    "TableService": "icefield.plugins.hookspecs",
     "View": "icefield.catalog.views",
     "clear_caches": "icefield.manifest",
     "hookimpl": "icefield.plugins.hookspecs",
@@ -49,6 +50,7 @@ __all__ = [
     "Provider",
     "Schema",
     "Table",
+    "TableService",
     "View",
     "catalog_properties",
     "clear_caches",

@@ -41,7 +41,7 @@ def test_an_interrupt_says_what_was_committed(
 _INTERRUPTED_AT_A_CALL = """
 import os, signal, sys
 from icefield import Plugins
-from icefield.maintenance import MaintenanceTable
+from icefield_maintenance import MaintenanceTable
 name, number = sys.argv.pop(1).split(":")
 LocalFileSystem = Plugins.installed().file_system("file")
 owner = LocalFileSystem if hasattr(LocalFileSystem, name) else MaintenanceTable

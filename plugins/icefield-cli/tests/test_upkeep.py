@@ -11,7 +11,7 @@ from typing import Any
 import icefield
 import pytest
 from event_rows import ids, rows
-from icefield.maintenance import MaintenanceTable
+from icefield_maintenance import MaintenanceTable
 
 Run = Callable[..., Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from icefield import load_catalog
-from icefield.health import Result, examine
+from icefield_maintenance.doctor import Result, examine
 from servers.hive import drop_databases
 
 

@@ -14,7 +14,7 @@ from http_between import Answered, Asked, Between, Forward, answer, lose_request
 from icefield import load_catalog
 from icefield.abc import FileSystem, PutMode
 from icefield.errors import AccessDenied, StorageError
-from icefield.health import Result, examine
+from icefield_maintenance.doctor import Result, examine
 from icefield_s3.client import PARALLEL, Client
 from icefield_s3.s3_file_system import S3FileSystem
 from icefield_s3.settings import settings_of

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import icefield.maintenance.orphans.clock
 import icefield.metadata.new
 import icefield.metadata.table_metadata
 import icefield.metadata.updates.apply
+import icefield_maintenance.orphans.clock
 import pytest
 from icefield import Plugins, Provider, Table, hookimpl
 from icefield.abc import CommitStrategy, FileInfo, FileSystemAbility, OutputStream, Proposal, PutMode
@@ -48,7 +48,7 @@ EVERY_KIND = (
     icefield.metadata.new,
     icefield.metadata.table_metadata,
     icefield.metadata.updates.apply,
-    icefield.maintenance.orphans.clock,
+    icefield_maintenance.orphans.clock,
 )
 """The modules that ask what time it is."""
 

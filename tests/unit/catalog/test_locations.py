@@ -13,9 +13,9 @@ import pytest
 from catalogs import open_catalog
 from icefield import Catalog, LocalFileSystem, load_catalog
 from icefield.errors import InvalidArgument, LocationInUse, LocationWarning
-from icefield.health.findings import Result
-from icefield.health.overlaps import examine_locations
 from icefield.storage.neighbours import check_location
+from icefield_maintenance.doctor.findings import Result
+from icefield_maintenance.doctor.overlaps import examine_locations
 
 SCHEMA = pa.schema([("id", pa.int64())])
 LATER = 2**60

@@ -15,17 +15,17 @@ from delete_files import commit, data_files, position_deletes
 from engines import DuckDBEngine
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icefield import load_catalog
+from icefield import Table, load_catalog
 from icefield.abc import WorkRunner
-from icefield.catalog import Table
 from icefield.errors import CommitFailed, InvalidArgument, StorageError
-from icefield.maintenance.compaction import RewriteDataFilesResult, running
-from icefield.maintenance.compaction.planning import pack
-from icefield.maintenance.compaction.policy import Sizes
-from icefield.metadata.snapshots import Operation
+from icefield.metadata import Operation
 from icefield.partitioning.parse import sort_order_of
 from icefield.partitioning.sort_order import sort_indices
 from icefield.types.reserved import DELETE_FILE_PATH
+from icefield_maintenance import MaintenanceTable
+from icefield_maintenance.compaction import RewriteDataFilesResult, running
+from icefield_maintenance.compaction.planning import pack
+from icefield_maintenance.compaction.policy import Sizes
 from peers import duckdb_rows
 from pickling_runner import PicklingRunner
 from pyiceberg.table import StaticTable
@@ -109,8 +109,8 @@ def test_rows_and_their_ids_stay_the_same(
     planned = compacted(table, **strategy, rewrite_all=everything, dry_run=True)
     with pytest.MonkeyPatch.context() as patch:
         if runner is not None:
-            here = Table.maintenance
-            patch.setattr(Table, "maintenance", property(lambda table: here.fget(table).on(runner)))
+            maintenance = property(lambda table: MaintenanceTable(table).on(runner))
+            patch.setattr(Table, "maintenance", maintenance, raising=False)
         made = compacted(
             table, **strategy, rewrite_all=everything, partial_progress=partial, remove_dangling_deletes=True
         )

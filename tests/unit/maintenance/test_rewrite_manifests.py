@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from icefield import Table
 from icefield.abc import WorkRunner
-from icefield.catalog import Table
 from icefield.errors import CommitFailed, InvalidArgument, NoSuchSnapshot
-from icefield.maintenance.manifests import clustering
 from icefield.manifest import EntryStatus, ManifestContent
 from icefield.manifest import schemas as f
-from icefield.metadata.snapshots import Operation
+from icefield.metadata import Operation
+from icefield_maintenance.manifests import clustering
 from pickling_runner import PicklingRunner
 from tables import again, entries, ids, manifests, meddled, new_table, orphans, rows, stored_files
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from delete_files import commit, data_files, position_deletes
-from icefield.maintenance.deletes import affected, marks, policy
 from icefield.writing.deletes import vectors
+from icefield_maintenance.deletes import affected, marks, policy
 from rewritten_deletes import MERGE_ON_READ, deletes, kinds, rewrite
 from tables import ids, new_table, orphans, rows
 

@@ -11,7 +11,7 @@ import datasketches
 import mmh3
 import pyarrow as pa
 import pytest
-from icefield.catalog import Table
+from icefield import Table
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata import StatisticsFile
 from icefield.puffin import BlobType, PuffinReader, PuffinWriter, ThetaSketch, distinct_values, theta_estimate

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 import icefield
 import pytest
-from icefield import InstallHint, Plugins, Provider, hookimpl
+from icefield import InstallHint, Plugins, Provider, TableService, hookimpl
 from icefield.abc import CommitMade, Event
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.directory import DirectoryBackend
@@ -71,6 +71,14 @@ def test_hook_icefield_commit_strategies_provides_by_name() -> None:
         [plugin("one", icefield_commit_strategies=schemes("r", target="icefield.builtin.rename:RenameStrategy"))]
     )
     assert found.commit_strategy("r").__name__ == "RenameStrategy"
+
+
+def test_hook_icefield_table_services_provides_by_the_name_of_an_attribute() -> None:
+    service = TableService("spelt", "builtins:repr")
+    plugins = Plugins([plugin("one", icefield_table_services=[service])])
+    assert plugins.names("table-services") == ["spelt"]
+    assert plugins.service("table-services", "spelt") is repr
+    assert plugins.service("scan-services", "spelt") is None
 
 
 def test_hook_icefield_catalogs_provides_by_type() -> None:

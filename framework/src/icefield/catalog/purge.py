@@ -11,16 +11,16 @@ import pyarrow as pa
 
 from icefield.abc import CommitStrategy
 from icefield.errors import IcefieldError
-from icefield.maintenance.deleting import delete_files
-from icefield.maintenance.places import Places, PlaceSet
-from icefield.maintenance.reachable import files, manifests_of
-from icefield.maintenance.table_files import TableFiles
 from icefield.manifest import ManifestFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import version_of
 from icefield.metadata.properties import GC_ENABLED, get_bool
+from icefield.scan.reachable import files, manifests_of
 from icefield.storage import FileIO
+from icefield.storage.deleting import delete_files
 from icefield.storage.file_io import OWNED_ONLY
+from icefield.storage.places import Places, PlaceSet
+from icefield.storage.table_files import TableFiles
 from icefield.toolkit.versioned_strategy import VersionedStrategy
 
 _AT_ONCE: Final = 8000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icefield.abc import Pointer, ScanService
 from icefield.catalog.inspection import InspectTable
@@ -13,14 +13,13 @@ from icefield.catalog.readable_table import ReadableTable
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import NoSuchTable, printable
 from icefield.expressions import AlwaysTrue, BooleanExpression
-from icefield.maintenance import MaintenanceTable
-from icefield.maintenance.target import Target
 from icefield.metadata import SnapshotLogEntry, TableMetadata, decode_metadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.partitioning import PartitionSpec, SortOrder
+from icefield.plugins import Extensible
 from icefield.schema import NameMapping, Schema, parse_name_mapping
 from icefield.secrets import without_userinfo
 from icefield.storage import FileIO, LocationProvider
@@ -31,6 +30,7 @@ from icefield.transaction import (
     Merge,
     Rows,
     StreamOfChanges,
+    TableAccess,
     Transaction,
     UpdateResult,
     UpdateSchema,
@@ -43,16 +43,21 @@ from icefield.transaction import (
 from icefield.types.reserved import CHANGE_TYPE
 from icefield.writing import WriteContext
 
+if TYPE_CHECKING:
+    from icefield_maintenance import MaintenanceTable
+
 _NO_STRINGS: Mapping[str, str] = {}
 _NO_VALUES: Mapping[str, Mapping[str, Any]] = {}
 
 
-class Table(ReadableTable):
+class Table(ReadableTable, Extensible):
     """A table at one version.
 
     It stays at the version that was loaded until it is refreshed or changes the table itself; then it is at the
     version of that change. Every change is one commit; ``transaction`` puts several into one.
     """
+
+    services = "table-services"
 
     def __init__(self, handle: TableHandle, state: TableState) -> None:
         self._at_state(handle, state)
@@ -186,10 +191,10 @@ class Table(ReadableTable):
         """Tables about the table: snapshots, files, manifests, ..."""
         return InspectTable(self.metadata, self.io, self.metadata_location)
 
-    @property
-    def maintenance(self) -> MaintenanceTable:
-        """Upkeep of the table: expiry of snapshots, statistics of its columns and partitions."""
-        return MaintenanceTable(self._for_upkeep)
+    if TYPE_CHECKING:  # a service, which icefield-maintenance provides
+
+        @property
+        def maintenance(self) -> MaintenanceTable: ...
 
     # -- changing -------------------------------------------------------------------------------------------------
 
@@ -428,10 +433,10 @@ class Table(ReadableTable):
             raise NoSuchTable(f"no table {self._handle.full_name}", table=self._handle.name)
         return state
 
-    def _for_upkeep(self) -> Target:
-        """The newest version. This table stays at its own until upkeep has committed a change."""
+    def access(self) -> TableAccess:
+        """The newest version, for a service of the table; this one stays at its own until a change is committed."""
         if self._handle.strategy is None:
-            return Target(self.metadata, self.io, self.transaction, self.metadata_location, name=self._handle.name)
+            return TableAccess(self.metadata, self.io, self.transaction, self.metadata_location, name=self._handle.name)
         newest = Table(self._handle, self._state).refresh()
 
         def finish(state: TableState) -> Table:
@@ -441,7 +446,7 @@ class Table(ReadableTable):
         def begin() -> Transaction[Table]:
             return Transaction(newest._handle, newest._state, finish=finish)
 
-        return Target(
+        return TableAccess(
             newest.metadata,
             newest.io,
             begin,

@@ -1,6 +1,7 @@
 """The hook specifications and the registry of plugins."""
 
-from icefield.plugins.hookspecs import InstallHint, Provider, hookimpl
+from icefield.plugins.hookspecs import InstallHint, Provider, TableService, hookimpl
 from icefield.plugins.registry import PluginInfo, Plugins, library
+from icefield.plugins.services import Extensible
 
-__all__ = ["InstallHint", "PluginInfo", "Plugins", "Provider", "hookimpl", "library"]
+__all__ = ["Extensible", "InstallHint", "PluginInfo", "Plugins", "Provider", "TableService", "hookimpl", "library"]

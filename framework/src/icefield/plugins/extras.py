@@ -29,4 +29,5 @@ EXTRAS: Final = {
     ("file-systems", "wasb"): "adls",
     ("file-systems", "wasbs"): "adls",
     ("file-systems", "webhdfs"): "hdfs",
+    ("table-services", "maintenance"): "maintenance",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import pluggy
 
@@ -37,6 +37,19 @@ class Provider:
     def __init__(self, names: str | Iterable[str], target: str) -> None:
         object.__setattr__(self, "names", (names,) if isinstance(names, str) else tuple(names))
         object.__setattr__(self, "target", target)
+
+
+@dataclass(frozen=True, slots=True)
+class TableService:
+    """A service that a plugin adds to tables or to scans, as an attribute: ``table.maintenance``.
+
+    ``name`` is the attribute. ``target`` is ``"module:attribute"`` of a class or function that takes the ``Table`` or
+    the scan and gives the service; it is imported when the attribute is first asked for, and called each time.
+    """
+
+    name: str
+    target: str
+    of: Literal["table", "scan"] = "table"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -89,6 +102,14 @@ def icefield_catalogs() -> Sequence[Provider]:  # type: ignore[empty-body]
 
     Called once, when plugins are first listed. ``names`` are the values of the catalog property ``type``
     (``directory``, ``sql``). Return an empty sequence, or None, to provide none.
+    """
+
+
+@hookspec
+def icefield_table_services() -> Sequence[TableService]:  # type: ignore[empty-body]
+    """Provide services of tables and of scans: attributes that a ``Table`` or a scan does not have itself.
+
+    Called once, when plugins are first listed. Return an empty sequence, or None, to provide none.
     """
 
 

@@ -7,7 +7,7 @@ is named with its distribution and version, and the rest still work.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -23,7 +23,7 @@ from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, Plugin
 from icefield.metadata.spelling import was_meant
 from icefield.plugins import hookspecs
 from icefield.plugins.extras import EXTRAS
-from icefield.plugins.hookspecs import PROJECT, InstallHint, Provider
+from icefield.plugins.hookspecs import PROJECT, InstallHint, Provider, TableService
 
 if TYPE_CHECKING:
     from icefield.abc import Event
@@ -37,7 +37,9 @@ class Kind:
 
     name: str
     hook: str
-    contract: type[FileFormat | FileSystem | CommitStrategy | CatalogBackend]
+    contract: type[FileFormat | FileSystem | CommitStrategy | CatalogBackend] | None
+    """The class that targets are subclasses of; None for services, which are made by any callable."""
+
     noun: str
 
 
@@ -48,6 +50,8 @@ KINDS = {
         Kind("file-systems", "icefield_file_systems", FileSystem, "file system"),
         Kind("commit-strategies", "icefield_commit_strategies", CommitStrategy, "commit strategy"),
         Kind("catalogs", "icefield_catalogs", CatalogBackend, "catalog"),
+        Kind("table-services", "icefield_table_services", None, "service of tables"),
+        Kind("scan-services", "icefield_table_services", None, "service of scans"),
     )
 }
 _HOOKS = {kind.hook for kind in KINDS.values()} | {"icefield_install_hints", "icefield_events"}
@@ -140,6 +144,17 @@ class Plugins:
         found: type[CatalogBackend] = self._load("catalogs", name)
         return found
 
+    def service(self, kind: str, name: str) -> Callable[[Any], Any] | None:
+        """The maker of a service, of the kind ``table-services`` or ``scan-services``.
+
+        None for a name that no plugin provides and no hint says how to install. Raises ``MissingPlugin`` for one that
+        can be installed.
+        """
+        if (kind, name) not in self._assembled.offers and (kind, name) not in self._assembled.requirements:
+            return None
+        found: Callable[[Any], Any] = self._load(kind, name)
+        return found
+
     def check_preferences(self) -> None:
         """Raise ``InvalidArgument`` for a preference without effect: of a kind or name that nothing provides, or for a
         plugin that does not provide it.
@@ -184,6 +199,8 @@ class Plugins:
                 plugin=offer.plugin.name,
             ) from error
         contract = KINDS[kind].contract
+        if contract is None:
+            return found
         if not (isinstance(found, type) and issubclass(found, contract)):
             raise BrokenPlugin(
                 f"plugin {offer.plugin} provides {offer.provider.target} as {KINDS[kind].noun} '{name}', "
@@ -341,10 +358,26 @@ def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
 
 
 def _providers(plugin: Any, kind: Kind) -> Iterator[Provider]:
+    if kind.contract is None:
+        yield from (
+            Provider(each.name, each.target)
+            for each in _services(plugin, kind.hook)
+            if kind.name == f"{each.of}-services"
+        )
+        return
     for provider in _returned(plugin, kind.hook, Provider):
         if not isinstance(provider, Provider) or not provider.names or ":" not in provider.target:
             raise InvalidArgument(f"{kind.hook} returned {provider!r}, which is no Provider(names, 'module:attribute')")
         yield provider
+
+
+def _services(plugin: Any, hook: str) -> Iterator[TableService]:
+    for each in _returned(plugin, hook, TableService):
+        if not isinstance(each, TableService) or each.of not in ("table", "scan") or ":" not in each.target:
+            raise InvalidArgument(f"{hook} returned {each!r}, which is no TableService(name, 'module:attribute')")
+        if not each.name.isidentifier() or each.name.startswith("_"):
+            raise InvalidArgument(f"{hook} returned {each!r}, whose name is that of no public attribute")
+        yield each
 
 
 def _install_hints(plugin: Any) -> list[InstallHint]:

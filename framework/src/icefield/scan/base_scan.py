@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT, find_value
-from icefield.plugins import library
+from icefield.plugins import Extensible, library
 from icefield.scan.deletes.key_columns import dropped_fields
 from icefield.scan.tasks import ScanContext
 from icefield.scan.united_partition import UnitedPartition
@@ -26,13 +26,15 @@ from icefield.types.reserved import CHANGELOG_IDS, METADATA_COLUMNS, PARTITION, 
 
 
 @dataclass(frozen=True)
-class BaseScan:
+class BaseScan(Extensible):
     """Rows and columns of a table. Immutable: the methods that narrow it give another scan.
 
     ``row_filter`` is an expression or its string. ``selected_fields`` are names of columns (``"a.b"`` for nested ones;
     ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...). ``limit`` is the most rows that are read. The
     scan keeps to the metadata that it was made with, whatever is committed meanwhile.
     """
+
+    services: ClassVar[str] = "scan-services"
 
     metadata: TableMetadata
     io: FileIO = field(repr=False)

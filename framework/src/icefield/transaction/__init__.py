@@ -18,6 +18,7 @@ from icefield.transaction.row_level.merge_rows import Merge, MergeResult
 from icefield.transaction.row_level.update_rows import UpdateResult
 from icefield.transaction.row_level.upsert import UpsertResult, UpsertRows
 from icefield.transaction.rows import Rows
+from icefield.transaction.table_access import TableAccess
 from icefield.transaction.transaction import Transaction
 from icefield.transaction.update_properties import UpdateProperties, property_strings
 from icefield.transaction.update_schema import UpdateSchema
@@ -48,6 +49,7 @@ __all__ = [
     "RowDelta",
     "Rows",
     "StreamOfChanges",
+    "TableAccess",
     "Transaction",
     "UpdateProperties",
     "UpdateResult",

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import IcefieldError, Table
-from icefield.maintenance import RewriteDataFilesResult
 from icefield.metadata import WRITE_TARGET_FILE_SIZE, get_int
+from icefield_maintenance import RewriteDataFilesResult
 
 from icefield_report.formats import count, size
 from icefield_report.partitions import Partitions

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import time
 
-from icefield.maintenance import OwnedFiles
 from icefield.metadata import TableMetadata
+from icefield.storage import OwnedFiles
 
 from icefield_rest_server.answers import Refused
 from icefield_rest_server.places import stated_folders

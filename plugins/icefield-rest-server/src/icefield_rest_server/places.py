@@ -15,8 +15,8 @@ from typing import Final
 from icefield import Catalog, FileIO
 from icefield.abc import CatalogAbility
 from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
-from icefield.maintenance import OwnedFiles, folders_of
 from icefield.metadata import TableMetadata
+from icefield.storage import OwnedFiles, folders_of
 
 from icefield_rest_server.answers import Refused
 from icefield_rest_server.settings import Settings

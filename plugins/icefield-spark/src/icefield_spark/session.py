@@ -11,10 +11,10 @@ from typing import Any
 from icefield import Catalog, Table, load_catalog
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
-from icefield.maintenance import MaintenanceTable
 from icefield.metadata import MAIN_BRANCH
 from icefield.scan import TableScan
 from icefield.writing import WriteContext
+from icefield_maintenance import MaintenanceTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 

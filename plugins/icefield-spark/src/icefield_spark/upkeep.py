@@ -24,7 +24,7 @@ from icefield_spark.workers import begin_task
 
 if TYPE_CHECKING:  # a worker that runs other things needs neither
     from icefield import Table
-    from icefield.maintenance import MaintenanceTable
+    from icefield_maintenance import MaintenanceTable
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icefield.catalog import Table
+from icefield import Table
 from icefield.errors import IcefieldError
-from icefield.maintenance.compaction.strategies import chosen
 from icefield.manifest import schemas as f
 from icefield.partitioning.transforms import IdentityTransform
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import DecimalType, DoubleType, FloatType, IcebergType, NestedField, parse_type
 from icefield.types.values.wkb import wkt_to_wkb
+from icefield_maintenance.compaction.strategies import chosen
 from plain_rows import comparable, plain_rows
 from random_tables import KINDS_OF_V3, row_of, rows_of
 from table_model import Column, Columns, as_schema

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icefield.maintenance.compaction.strategies import external_sort
-from icefield.maintenance.compaction.strategies.external_sort import SortKeys, sorted_rows
 from icefield.partitioning.parse import sort_order_of
 from icefield.partitioning.sort_order import sort_keys, sort_table
 from icefield.schema import Schema
 from icefield.types import DoubleType, IntegerType, NestedField, StringType
+from icefield_maintenance.compaction.strategies import external_sort
+from icefield_maintenance.compaction.strategies.external_sort import SortKeys, sorted_rows
 
 TABLE = Schema(
     NestedField(1, "number", IntegerType(), required=False),

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
-from icefield.maintenance.expiry.retention import Expired, Retention, expired
-from icefield.metadata import TableMetadata, apply_updates
+from icefield.metadata import Snapshot, TableMetadata, apply_updates
 from icefield.metadata.refs import RefType, SnapshotRef
-from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.updates import AddSnapshot, SetProperties, SetSnapshotRef
+from icefield_maintenance.expiry.retention import Expired, Retention, expired
 from naive_reachability import kept_snapshots
 from tables import new_table
 from vectors import VECTORS

@@ -11,11 +11,11 @@ from delete_files import commit, equality_deletes, position_deletes, write_file
 from deleted_tables import each_format, path_of, table_of
 from icefield.catalog import Table
 from icefield.errors import InvalidFile
-from icefield.health import examine_table
 from icefield.manifest import DataFile, DataFileContent
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField, StringType
 from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
+from icefield_maintenance.doctor import examine_table
 from tables import ids, rows
 
 NULLABLE = Schema(

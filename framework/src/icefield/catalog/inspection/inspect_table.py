@@ -21,11 +21,11 @@ from icefield.catalog.inspection.snapshots import SnapshotsTable
 from icefield.catalog.inspection.source import Source
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
-from icefield.maintenance.partition_stats_file import read_stats as read_partition_stats
 from icefield.manifest import ManifestContent
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp
+from icefield.scan.partition_stats_file import read_stats as read_partition_stats
 from icefield.storage import FileIO
 
 _DATA: Final = frozenset({ManifestContent.DATA})

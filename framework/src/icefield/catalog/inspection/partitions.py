@@ -15,10 +15,10 @@ from icefield.catalog.inspection.pieces import pieces
 from icefield.catalog.inspection.selection import Selection
 from icefield.catalog.inspection.source import Source
 from icefield.expressions import AlwaysTrue, BooleanExpression
-from icefield.maintenance.partition_sums import COLUMNS, SUMS, PartitionSums, SummingUp, snapshot_times
 from icefield.manifest import ManifestContent, ManifestList, ManifestRequest
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan.manifest_filter import ManifestFilter
+from icefield.scan.partition_sums import COLUMNS, SUMS, PartitionSums, SummingUp, snapshot_times
 from icefield.scan.pruning import needed_statistics
 
 _COUNTS: Final = {

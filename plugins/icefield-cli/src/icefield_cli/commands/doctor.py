@@ -13,7 +13,8 @@ from enum import Enum
 
 import click
 from icefield import IcefieldError
-from icefield.health import (
+from icefield.toolkit import without_userinfo
+from icefield_maintenance.doctor import (
     Finding,
     GroupOfChecks,
     Repair,
@@ -23,7 +24,6 @@ from icefield.health import (
     examine_table,
     repair_table,
 )
-from icefield.toolkit import without_userinfo
 
 from icefield_cli.context import Context
 from icefield_cli.options import command, flag

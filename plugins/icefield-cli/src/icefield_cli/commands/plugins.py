@@ -12,6 +12,8 @@ _NOUNS = {
     "file-systems": "file system",
     "commit-strategies": "commit strategy",
     "catalogs": "catalog",
+    "table-services": "service of tables",
+    "scan-services": "service of scans",
 }
 
 

@@ -7,7 +7,7 @@ says which of the delete files that are there now it would take after those befo
 from __future__ import annotations
 
 import click
-from icefield.maintenance import ConvertEqualityDeletesResult, RewriteDeletesResult
+from icefield_maintenance import ConvertEqualityDeletesResult, RewriteDeletesResult
 
 from icefield_cli.context import Context
 from icefield_cli.options import (

@@ -1,5 +1,0 @@
-"""Orphan files: what lies below a table and belongs to no version of it."""
-
-from icefield.maintenance.orphans.result import RemoveOrphanFilesResult
-
-__all__ = ["RemoveOrphanFilesResult"]

@@ -1,6 +1,0 @@
-"""A copy of a table under other locations: its metadata written anew, and the list of files to copy."""
-
-from icefield.maintenance.paths.result import RewriteTablePathResult
-from icefield.maintenance.paths.rewrite import rewrite_table_path
-
-__all__ = ["RewriteTablePathResult", "rewrite_table_path"]

@@ -1,0 +1,242 @@
+"""The files that snapshots refer to: manifest lists, manifests, data and delete files, each once.
+
+The one way by which expiry finds what it may delete, and dropping a table what there is to delete.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.abc import Attempt, Work, WorkRunner
+from icefield.errors import IcefieldError, printable
+from icefield.manifest import (
+    DataFileContent,
+    ManifestEntries,
+    ManifestFile,
+    ManifestList,
+    ManifestReader,
+    ManifestRequest,
+    read_manifest_list,
+)
+from icefield.manifest import schemas as f
+from icefield.manifest.manifest_list import PATH
+from icefield.metadata import TableMetadata
+from icefield.metadata.snapshots import Snapshot
+from icefield.scan.manifest_filter import manifest_workers
+from icefield.scan.manifest_reads import manifest_groups
+from icefield.scan.matching import run_in_lots
+from icefield.secrets import without_userinfo
+from icefield.storage import FileIO
+from icefield.storage.deleting import is_remote
+from icefield.storage.places import Places, PlaceSet
+from icefield.types import StructType
+
+T = TypeVar("T")
+U = TypeVar("U")
+Kinds = npt.NDArray[np.uint8]
+
+
+class FileKind(IntEnum):
+    """What a file of a table is, in the order in which files are deleted.
+
+    What names others goes after them, so that what is left after a crash can still be found.
+    """
+
+    DATA = 0
+    POSITION_DELETES = 1
+    EQUALITY_DELETES = 2
+    DELETION_VECTORS = 3
+    STATISTICS = 4
+    PARTITION_STATISTICS = 5
+    METADATA = 6
+    MANIFEST = 7
+    MANIFEST_LIST = 8
+
+    @property
+    def label(self) -> str:
+        """The kind in lower case, with dashes: ``position-deletes``."""
+        return self.name.lower().replace("_", "-")
+
+
+CONTENT_KINDS: Final = (
+    FileKind.DATA,
+    FileKind.POSITION_DELETES,
+    FileKind.EQUALITY_DELETES,
+    FileKind.DELETION_VECTORS,
+)
+"""What manifests name."""
+
+_PATHS: Final = ManifestRequest(frozenset({f.STATUS, f.FILE_PATH}))
+_PATHS_AND_KINDS: Final = ManifestRequest(frozenset({f.STATUS, f.FILE_PATH, f.CONTENT, f.FILE_FORMAT}))
+_ROWS_TOGETHER: Final = 1 << 14
+_NO_PARTITION: Final = StructType()
+
+_log = logging.getLogger(__name__)
+
+
+def manifests_of(
+    io: FileIO, metadata: TableMetadata, snapshots: Iterable[Snapshot], places: Places, seen: PlaceSet, *, lenient: bool
+) -> list[ManifestFile]:
+    """The manifests of snapshots that are not among those seen before, each once, without partition summaries.
+
+    Raises ``FileMissing``, ``InvalidMetadata``; a list that cannot be read is logged and left out when ``lenient``.
+    """
+    found: list[ManifestFile] = []
+    for lists in _together(_manifest_lists(io, metadata, snapshots, lenient)):
+        # Hashing many short columns by themselves takes several times as long.
+        new = seen.add_new(places.hashes(pa.concat_arrays([listed.columns[PATH] for listed in lists])))
+        ends = np.cumsum([len(listed) for listed in lists])
+        cuts = np.searchsorted(new, ends)
+        for listed, end, rows in zip(lists, ends, np.split(new, cuts[:-1]), strict=True):
+            found += listed.select(rows - (end - len(listed)), summaries=False)
+    return found
+
+
+def _manifest_lists(
+    io: FileIO, metadata: TableMetadata, snapshots: Iterable[Snapshot], lenient: bool
+) -> Iterator[ManifestList]:
+    def read(snapshot: Snapshot) -> ManifestList | IcefieldError:
+        try:
+            return read_manifest_list(io, snapshot, metadata, summaries=False)
+        except IcefieldError as error:
+            return error
+
+    # Threads wait for a store; where nothing waits, they would hold up the one that decodes.
+    workers = manifest_workers() if is_remote(io, metadata.location) else 1
+    for snapshot, found in _ahead(snapshots, read, workers):
+        try:
+            if isinstance(found, IcefieldError):
+                raise found
+            decoded = found.columns
+        except IcefieldError as error:
+            if not lenient:
+                raise
+            _log.warning("cannot list the files of snapshot %d: %s", snapshot.snapshot_id, error)
+            continue
+        if decoded:
+            yield found
+
+
+def _together(lists: Iterable[ManifestList]) -> Iterator[list[ManifestList]]:
+    found: list[ManifestList] = []
+    rows = 0
+    for each in lists:
+        found.append(each)
+        rows += len(each)
+        if rows >= _ROWS_TOGETHER:
+            yield found
+            found, rows = [], 0
+    if found:
+        yield found
+
+
+def live_paths(
+    io: FileIO, manifests: Sequence[ManifestFile], runner: WorkRunner | None = None
+) -> Iterator[pa.StringArray]:
+    """The locations of the live files of manifests, as they are stated. Raises ``FileMissing``, ``InvalidMetadata``."""
+    shared = run_in_lots(ListFiles(io, live=True, lenient=False), manifests, runner)
+    if shared is not None:
+        yield from (locations for found in shared for locations, _ in found)
+        return
+    for group in _groups(io, manifests, _PATHS, lenient=False):
+        yield pa.concat_arrays([_live(part).column(f.FILE_PATH) for part in group])
+
+
+def files(
+    io: FileIO,
+    manifests: Sequence[ManifestFile],
+    *,
+    live: bool,
+    lenient: bool = True,
+    runner: WorkRunner | None = None,
+) -> Iterator[tuple[pa.StringArray, Kinds]]:
+    """The files of manifests with their kinds: the live ones, or with those that are marked as deleted.
+
+    A manifest that cannot be read is logged and left out when ``lenient``. ``runner`` reads manifests that are large.
+    """
+    shared = run_in_lots(ListFiles(io, live, lenient), manifests, runner)
+    if shared is not None:
+        for found in shared:
+            yield from found
+        return
+    for group in _groups(io, manifests, _PATHS_AND_KINDS, lenient=lenient):
+        parts = [_live(part) for part in group] if live else group
+        yield pa.concat_arrays([part.column(f.FILE_PATH) for part in parts]), np.concatenate([*map(_kinds, parts)])
+
+
+@dataclass(frozen=True, slots=True)
+class ListFiles(Work[Sequence[ManifestFile], list[tuple[pa.StringArray, Kinds]]]):
+    """Gives the files of lots of manifests; see ``files``."""
+
+    io: FileIO
+    live: bool
+    lenient: bool
+
+    def do(self, item: Sequence[ManifestFile], attempt: Attempt) -> list[tuple[pa.StringArray, Kinds]]:
+        """The locations and kinds of a lot."""
+        found = [*files(self.io, item, live=self.live, lenient=self.lenient)]
+        # Arrays of their own: a slice would be pickled with all that it is of.
+        return [(each.take(pa.array(np.arange(len(each)))), kinds) for each, kinds in found]
+
+
+def _groups(
+    io: FileIO, manifests: Sequence[ManifestFile], request: ManifestRequest, *, lenient: bool
+) -> Iterator[list[ManifestEntries]]:
+    # Manifests of one spec are decoded together.
+    left = sorted(manifests, key=lambda manifest: manifest.partition_spec_id) if lenient else [*manifests]
+    reader = ManifestReader(io, remember=False)
+    while left:
+        done = 0
+        try:
+            # No partition is read, and so none has a type: a spec that the table does not know does no harm.
+            for group in manifest_groups(reader, [(one, _NO_PARTITION) for one in left], request, manifest_workers()):
+                done += len(group)
+                yield group
+        except IcefieldError as error:
+            if not lenient:
+                raise
+            where = printable(without_userinfo(left[done].manifest_path))
+            _log.warning("cannot list the files of manifest %s: %s", where, error)
+            done += 1
+        left = left[done:]
+
+
+def _live(part: ManifestEntries) -> ManifestEntries:
+    return part.filter(part.live())
+
+
+def _kinds(part: ManifestEntries) -> Kinds:
+    contents = np.asarray(part.column(f.CONTENT))
+    kinds = contents.astype(np.uint8)
+    if contents.any():
+        vectors = np.asarray(pc.equal(pc.utf8_lower(part.column(f.FILE_FORMAT)), "puffin"))
+        kinds[vectors & (contents == DataFileContent.POSITION_DELETES)] = FileKind.DELETION_VECTORS
+    return kinds
+
+
+def _ahead(items: Iterable[T], read: Callable[[T], U], workers: int) -> Iterator[tuple[T, U]]:
+    """What ``read`` gives for each item, in order, some items ahead of the consumer where there are workers."""
+    if workers == 1:
+        yield from ((item, read(item)) for item in items)
+        return
+    with ThreadPoolExecutor(workers, thread_name_prefix="icefield-lists") as pool:
+        waiting: deque[tuple[T, Future[U]]] = deque()
+        for item in items:
+            waiting.append((item, pool.submit(read, item)))
+            if len(waiting) > 2 * workers:
+                first, found = waiting.popleft()
+                yield first, found.result()
+        while waiting:
+            first, found = waiting.popleft()
+            yield first, found.result()

@@ -1,0 +1,92 @@
+"""Deleting many files that no version refers to any more, in an order that a crash does no harm to."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Final
+
+from icefield.abc import FileSystemAbility
+from icefield.errors import IcefieldError, printable
+from icefield.secrets import without_userinfo
+from icefield.storage.file_io import FileIO
+from icefield.toolkit.deletions import to_be_deleted
+
+_AT_ONCE: Final = 1000
+"""Files in one call, which is what object stores take in one request."""
+
+_WORKERS: Final = 8
+
+_log = logging.getLogger(__name__)
+
+
+def delete_files(io: FileIO, locations: Iterable[str], notify: Callable[[int], None] | None = None) -> int:
+    """Delete files; the number of those that could not be deleted, which are logged. One that is gone is no failure.
+
+    Files that may not be deleted here (``deleting_only``) stay, are logged, and are no failure.
+
+    ``notify`` is called with the number of files done, call by call. Stores that answer over a network are asked by
+    several threads.
+    """
+    failed = done = 0
+    for chunk, missed in _deleted(io, _chunks(locations)):
+        failed += missed
+        done += len(chunk)
+        if notify is not None:
+            notify(done)
+    return failed
+
+
+def _deleted(io: FileIO, chunks: Iterator[list[str]]) -> Iterator[tuple[list[str], int]]:
+    first = next(chunks, None)
+    if first is None:
+        return
+    if not is_remote(io, first[0]):
+        yield first, _delete(io, first)
+        for chunk in chunks:
+            yield chunk, _delete(io, chunk)
+        return
+    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="icefield-delete") as pool:
+        waiting: deque[tuple[list[str], Future[int]]] = deque([(first, pool.submit(_delete, io, first))])
+        for chunk in chunks:
+            waiting.append((chunk, pool.submit(_delete, io, chunk)))
+            if len(waiting) > _WORKERS:
+                chunk, found = waiting.popleft()
+                yield chunk, found.result()
+        while waiting:
+            chunk, found = waiting.popleft()
+            yield chunk, found.result()
+
+
+def _delete(io: FileIO, locations: Sequence[str]) -> int:
+    try:
+        io.delete_many(locations)
+        return 0
+    except IcefieldError as error:
+        if getattr(error, "retryable", False) or len(locations) == 1:
+            first = printable(without_userinfo(locations[0]))
+            _log.warning("could not delete %d files, %s among them: %s", len(locations), first, error)
+            return len(locations)
+    # One of them is refused: it must not hold up the others.
+    return sum(_delete(io, [location]) for location in locations)
+
+
+def is_remote(io: FileIO, location: str) -> bool:
+    """Whether a request for a file there may wait for a network."""
+    try:
+        return FileSystemAbility.REMOTE in io.file_system(location).abilities
+    except IcefieldError:
+        return False
+
+
+def _chunks(locations: Iterable[str]) -> Iterator[list[str]]:
+    remaining = iter(locations)
+    while chunk := list(islice(remaining, _AT_ONCE)):
+        kept = list(to_be_deleted(chunk))
+        if left := len(chunk) - len(kept):
+            _log.warning("%d files stay that are not known to be the table's own", left)
+        if kept:
+            yield kept

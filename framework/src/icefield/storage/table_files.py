@@ -1,0 +1,190 @@
+"""The files that a table owns by what its own metadata and its folders show: those that its maintenance may delete.
+
+Metadata may name any file: ``add_files`` takes those of other tables, and whoever may commit may name what they like.
+So a file goes only where it is below a folder of the table, and below no folder in which another table's metadata is.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.errors import IcefieldError, InvalidArgument
+from icefield.metadata import TableMetadata, decode_metadata
+from icefield.secrets import without_userinfo
+from icefield.storage.file_io import FileIO
+from icefield.storage.locations import JOB_FOLDER
+from icefield.storage.neighbours import owned_only, tables_noted
+from icefield.storage.owned import folders_of
+from icefield.storage.places import Mask, Places
+from icefield.toolkit.table_folders import folders_around, metadata_of_another
+
+_VERSIONS: Final = 16
+"""How many of the latest versions are read, at most, for the folders that the table had before."""
+
+_OF_LAYOUT: Final = re.compile(rf".*=.*|[01]{{4}}|[01]{{8}}|[0-9a-f]{{8}}|more-[0-9a-f]{{32}}|{JOB_FOLDER.pattern}")
+"""The folders that writers make below a table's: no table is in one of these."""
+
+_log = logging.getLogger(__name__)
+
+
+class TableFiles:
+    """Files by location, however that is written: those that one table owns.
+
+    Its folders are its location and its folders of data and metadata, as they are and as its earlier versions state
+    them. A folder outside of its location counts only if no metadata file of another table is in it or around it. Where
+    a note says that another table has files there too, those are its own whose location names it, as that of every
+    file in the object storage layout does.
+    """
+
+    def __init__(self, io: FileIO, metadata: TableMetadata) -> None:
+        self._io, self._metadata = io, metadata
+        self._everything = not owned_only(io)
+        self._places = Places(io, "", follows_links=True)
+        self._location = self._folder(metadata.location)
+        self._context = self._location.rstrip("/").split("/")[-2:]
+        self._roots: dict[str, str | None] = {}  # as the table writes each; None for one that is not its own
+        self._shared = set[str]()  # those in which other tables have files, too
+        self._former: Iterator[TableMetadata] | None = None
+        self._verdicts: dict[str, bool] = {}
+        self._looked_at: dict[str, bool] = {}
+        self._take(metadata)
+
+    def of(self, locations: Sequence[str]) -> list[str]:
+        """Those of some files that are owned."""
+        column = pa.array(locations, pa.string())
+        found: list[str] = column.filter(pa.array(self.mask(column))).to_pylist()
+        return found
+
+    def mask(self, locations: pa.StringArray) -> Mask:
+        """Which files are owned."""
+        if self._everything or not len(locations):
+            return np.ones(len(locations), np.bool_)
+        folders = folders_in(self._places.column(locations)).dictionary_encode()
+        owned = np.array([self._owns(folder) for folder in folders.dictionary.to_pylist()], np.bool_)
+        found: Mask = owned[np.asarray(folders.indices)]
+        return found
+
+    def _owns(self, folder: str) -> bool:
+        """Whether the files directly in a folder, written in the one way there is here, are owned."""
+        found = self._verdicts.get(folder)
+        if found is None:
+            found = self._verdicts[folder] = self._judged(folder)
+        return found
+
+    def _judged(self, folder: str) -> bool:
+        while (root := self._root_of(folder)) is None:
+            if not self._look_further_back():
+                return False
+        top = place = f"{self._roots[root]}/"
+        parts = folder[len(root) :].split("/")[:-1]
+        if root in self._shared and not self._names_the_table(parts):
+            return False
+        hashed = False
+        for part in parts:
+            place += f"{part}/"
+            is_layout = _OF_LAYOUT.fullmatch(part) is not None
+            hashed |= is_layout
+            if is_layout or (hashed and part in self._context):
+                continue
+            if self._has_another(place) or self._noted(place):
+                return False
+            if root != self._location and self._has_another(top):  # a table in the folder of data or of metadata
+                return False
+        return True
+
+    def _root_of(self, folder: str) -> str | None:
+        """The deepest folder of the table that a folder is in, or is."""
+        around = [root for root, stated in self._roots.items() if stated is not None and folder.startswith(root)]
+        return max(around, key=len, default=None)
+
+    def _look_further_back(self) -> bool:
+        """Take the folders of an earlier version, if one is left."""
+        if self._former is None:
+            self._former = self._earlier()
+        metadata = next(self._former, None)
+        if metadata is None:
+            return False
+        self._take(metadata)
+        return True
+
+    def _earlier(self) -> Iterator[TableMetadata]:
+        log = [entry.metadata_file for entry in self._metadata.metadata_log]
+        latest = {each.rpartition("/")[0]: each for each in log}  # of each folder
+        for location in dict.fromkeys([*reversed(log[-_VERSIONS:]), *latest.values(), *log[:1]]):
+            try:
+                version = decode_metadata(self._io.read_metadata(location), location)
+            except IcefieldError as error:
+                _log.info("the version in %s is not looked at: %s", without_userinfo(location), error)
+                continue
+            if version.table_uuid == self._metadata.table_uuid:
+                yield version
+
+    def _take(self, metadata: TableMetadata) -> None:
+        """Add the folders of a version."""
+        try:
+            stated = folders_of(metadata)
+        except InvalidArgument:  # properties that cannot be used
+            stated = (metadata.location,)
+        lists = {each.manifest_list.rpartition("/")[0] for each in metadata.snapshots if each.manifest_list is not None}
+        for each in [*stated, *sorted(lists - {""})]:
+            folder = self._folder(each)
+            if folder not in self._roots:
+                self._roots[folder] = each.rstrip("/") if self._is_own(folder, each) else None
+                others = [] if folder.startswith(self._location) else self._noted_around(each)
+                if others:
+                    self._shared.add(folder)
+                if any(other.split("/")[-3:-1] == self._context for other in others):  # the same names elsewhere
+                    self._roots[folder] = None
+
+    def _is_own(self, folder: str, stated: str) -> bool:
+        """Whether a stated folder is the table's: below its location, or else with no sign of another table."""
+        if folder.startswith(self._location):
+            return True
+        return not any(self._has_another(f"{place.rstrip('/')}/") for place in (stated, *folders_around(stated)))
+
+    def _names_the_table(self, parts: Sequence[str]) -> bool:
+        """Whether folders below a folder of data are those of the object storage layout, with the table's context."""
+        start = next((at for at, part in enumerate(parts) if _OF_LAYOUT.fullmatch(part) is None), 0)
+        return start > 0 and parts[start : start + 2] == self._context
+
+    def _noted_around(self, place: str) -> list[str]:
+        return [other for each in _with_parents(place) for other in self._noted(each)]
+
+    def _noted(self, place: str) -> list[str]:
+        return tables_noted(self._io, None, place.rstrip("/"), self._metadata.table_uuid)
+
+    def _has_another(self, place: str) -> bool:
+        """Whether a metadata file of another table is at a location; True where that cannot be found out."""
+        found = self._looked_at.get(place)
+        if found is None:
+            try:
+                system, uuid = self._io.storage(place), self._metadata.table_uuid
+                found = metadata_of_another(system, place, uuid) is not None
+            except IcefieldError as error:
+                _log.warning("files in %s stay: %s", without_userinfo(place), error)
+                found = True
+            self._looked_at[place] = found
+        return found
+
+    def _folder(self, location: str) -> str:
+        return self._places.place(location.rstrip("/") + "/x")[:-1]
+
+
+def _with_parents(location: str) -> Iterator[str]:
+    """A folder and those that it is in, the nearest first, without the store's root."""
+    scheme, separator, path = location.rstrip("/").rpartition("://")
+    while path.strip("/"):
+        yield f"{scheme}{separator}{path}"
+        path = path.rpartition("/")[0]
+
+
+def folders_in(locations: pa.StringArray) -> pa.StringArray:
+    """The folder of each location, with a slash at its end."""
+    return pc.replace_substring_regex(locations, "[^/]*$", "")

@@ -1,0 +1,7 @@
+"""Data files rewritten into better ones: packed, sorted or clustered; the rows of the table stay the same."""
+
+from icefield_maintenance.compaction.policy import RewriteDataPolicy
+from icefield_maintenance.compaction.result import RewriteDataFilesResult, RewrittenGroup
+from icefield_maintenance.compaction.rewrite import rewrite_data_files
+
+__all__ = ["RewriteDataFilesResult", "RewriteDataPolicy", "RewrittenGroup", "rewrite_data_files"]

@@ -1,0 +1,201 @@
+"""Which files are rewritten together: files judged in columns, objects made of those alone that are rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from icefield.manifest import ManifestEntries
+from icefield.manifest import schemas as f
+from icefield.metadata import TableMetadata
+from icefield.partitioning import PartitionSpec
+from icefield.partitioning.tuples import tuple_groups
+from icefield.scan import FileScanTask, TableScan
+from icefield.scan.assigned_deletes import AssignedDeletes
+from icefield.scan.planned_files import PlannedFiles
+from icefield.transaction.matching import Mask
+
+from icefield_maintenance.compaction.policy import RewriteDataPolicy, Sizes
+
+Ints = npt.NDArray[np.int64]
+
+_LOOKBACK: Final = 10
+"""How many groups of a partition are open for further files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Files of one manifest that may be rewritten; ``rows`` are their places among the ``deletes``."""
+
+    entries: ManifestEntries
+    deletes: AssignedDeletes | None
+    rows: Ints
+    heavy: Mask
+    """Which have so many deletes that they are rewritten even alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """Files that are rewritten together. ``respecified``: some are of another spec than the new files."""
+
+    tasks: tuple[FileScanTask, ...]
+    partition: str
+    respecified: bool
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the files."""
+        return sum(task.file.file_size_in_bytes for task in self.tasks)
+
+    @property
+    def paths(self) -> list[str]:
+        """Their locations."""
+        return [task.file.file_path for task in self.tasks]
+
+    @property
+    def has_unnumbered_rows(self) -> bool:
+        """Whether a file has no row ids yet: the next commit, by whomever, would give them to its rows."""
+        return any(task.file.first_row_id is None for task in self.tasks)
+
+
+class RewritePlan:
+    """The groups of one version of a table. ``only`` names the files that are considered; None: all."""
+
+    def __init__(
+        self, scan: TableScan, policy: RewriteDataPolicy, spec: PartitionSpec, sizes: Sizes, only: pa.Array | None
+    ) -> None:
+        self._scan, self._policy, self._spec, self._sizes, self._only = scan, policy, spec, sizes, only
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The version of the table."""
+        return self._scan.metadata
+
+    def groups(self) -> list[FileGroup]:
+        """The groups in the order of the policy; without one by partition, in the order in which these come."""
+        parts = list(self._candidates())
+        if not parts:
+            return []
+        sizes = np.concatenate([np.asarray(part.entries.column(f.FILE_SIZE)) for part in parts])
+        heavy = np.concatenate([part.heavy for part in parts])
+        partitions = self._partitions(parts)
+        order = np.argsort(partitions, kind="stable")
+        ends = np.flatnonzero(np.diff(partitions[order], append=-2)) + 1
+        starts = np.concatenate(([0], ends[:-1]))
+        found = []
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            members = order[start:end]
+            for packed in pack(sizes[members].tolist(), self._sizes.group, _LOOKBACK):
+                chosen = members[packed]
+                if self._is_worth_it(sizes[chosen], heavy[chosen]):
+                    found.append(chosen)
+        return in_job_order([self._group(parts, chosen) for chosen in found], self._policy.rewrite_job_order)
+
+    def _candidates(self) -> Iterator[Candidates]:
+        only = self._only
+        planner = self._scan.planner()
+        if planner is None:
+            return
+        if self._policy.row_filter is not None:
+            # The plan of a filter has only those deletes that may match it: it says which files, another which deletes.
+            matching = self._scan.filter(self._policy.filter).planner()
+            assert matching is not None
+            paths = [_paths(planned) for planned in matching.files()]
+            named = pa.concat_arrays(paths) if paths else pa.array([], pa.string())
+            only = named if only is None else named.filter(pc.is_in(named, value_set=only))
+        for planned in planner.files():
+            mask, heavy = self._judged(planned)
+            if only is not None:
+                mask &= np.asarray(pc.is_in(_paths(planned), value_set=only))
+            rows = np.flatnonzero(mask)
+            if len(rows):
+                yield Candidates(planned.entries.take(rows), planned.deletes, rows, heavy[rows])
+
+    def _judged(self, planned: PlannedFiles) -> tuple[Mask, Mask]:
+        """Which files are worth rewriting, and which of them even alone."""
+        policy, entries = self._policy, planned.entries
+        sizes = np.asarray(entries.column(f.FILE_SIZE))
+        heavy = np.full(len(entries), policy.rewrite_all)
+        if planned.deletes is not None:
+            if policy.delete_file_threshold is not None:
+                heavy |= planned.deletes.counts() >= policy.delete_file_threshold
+            rows, gone = np.asarray(entries.column(f.RECORD_COUNT)), planned.deletes.known_deleted_rows()
+            heavy |= (gone > 0) & (gone >= policy.delete_ratio_threshold * np.maximum(rows, 0))
+        return heavy | (sizes < self._sizes.least) | (sizes > self._sizes.most), heavy
+
+    def _is_worth_it(self, sizes: Ints, heavy: Mask) -> bool:
+        total, count = int(sizes.sum()), len(sizes)
+        if heavy.any() or total > self._sizes.most:
+            return True
+        return count > 1 and (count >= self._policy.min_input_files or total > self._sizes.target)
+
+    def _partitions(self, parts: Sequence[Candidates]) -> Ints:
+        """A number for the partition of each file; files of other specs than that of the new ones have one together."""
+        numbers = np.full(sum(len(part.entries) for part in parts), -1, np.int64)
+        current = np.concatenate([np.full(len(p.entries), p.entries.spec_id == self._spec.spec_id) for p in parts])
+        if current.any():
+            tuples = [part.entries.partition for part in parts if part.entries.spec_id == self._spec.spec_id]
+            numbers[current] = tuple_groups(pa.concat_arrays(tuples))[0]
+        return numbers
+
+    def _group(self, parts: Sequence[Candidates], chosen: Ints) -> FileGroup:
+        ends = np.cumsum([len(part.entries) for part in parts])
+        holders = np.searchsorted(ends, chosen, side="right")
+        tasks: list[FileScanTask] = []
+        for holder in np.unique(holders).tolist():
+            part = parts[holder]
+            places = chosen[holders == holder] - (ends[holder] - len(part.entries))
+            tasks += _tasks(part, places)
+        respecified = any(task.spec_id != self._spec.spec_id for task in tasks)
+        partition = ""
+        if not respecified and self._spec.fields:
+            partition = self._spec.partition_path(self.metadata.schema(), tasks[0].file.partition)
+        return FileGroup(tuple(tasks), partition, respecified)
+
+
+def in_job_order(groups: list[FileGroup], order: str) -> list[FileGroup]:
+    """Groups by their bytes or files, ascending or descending; ``none`` leaves them."""
+    measure, _, direction = order.partition("-")
+    if not direction:
+        return groups
+    return sorted(
+        groups,
+        key=lambda group: group.nbytes if measure == "bytes" else len(group.tasks),
+        reverse=direction == "desc",
+    )
+
+
+def _tasks(part: Candidates, places: Ints) -> Iterator[FileScanTask]:
+    chosen = part.entries.take(places)
+    numbers: list[Any] = chosen.column(f.SEQUENCE_NUMBER).to_pylist()
+    rows = part.rows[places].tolist()
+    for row, number, file in zip(rows, numbers, chosen.data_files(), strict=True):
+        deletes = () if part.deletes is None else part.deletes.files(row)
+        yield FileScanTask(file, delete_files=deletes, data_sequence_number=number)
+
+
+def _paths(planned: PlannedFiles) -> pa.Array:
+    return planned.entries.column(f.FILE_PATH)
+
+
+def pack(sizes: Sequence[int], most: int, lookback: int) -> list[list[int]]:
+    """Places of sizes, put together to at most ``most`` (one greater alone), the first that fits of ``lookback``."""
+    done: list[list[int]] = []
+    open_bins: list[tuple[int, list[int]]] = []
+    for place, size in enumerate(sizes):
+        for number, (held, members) in enumerate(open_bins):
+            if held + size <= most:
+                members.append(place)
+                open_bins[number] = (held + size, members)
+                break
+        else:
+            open_bins.append((size, [place]))
+            if len(open_bins) > lookback:
+                fullest = max(range(lookback), key=lambda one: open_bins[one][0])
+                done.append(open_bins.pop(fullest)[1])
+    return done + [members for _, members in open_bins]

@@ -1,0 +1,40 @@
+"""Sorting by a sort order, the table's or another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from icefield.errors import InvalidArgument
+from icefield.metadata import TableMetadata
+from icefield.partitioning.parse import sort_order_of
+from icefield.partitioning.sort_order import sort_keys, validate_order
+
+from icefield_maintenance.compaction.strategies.external_sort import SortKeys, sorted_rows
+from icefield_maintenance.compaction.strategies.ordering import Ordering, ReadColumns
+
+
+class Sort(Ordering):
+    """Sorts the rows of a group. New files state the order's id where the table has the order."""
+
+    def __init__(self, metadata: TableMetadata, given: Any, held_bytes: int) -> None:
+        """``given``: an order in any form that ``create_table`` takes; None is the table's."""
+        self._schema = metadata.schema()
+        self._held_bytes = held_bytes
+        order = metadata.sort_order() if given is None else sort_order_of(given, self._schema)
+        if order.is_unsorted:
+            raise InvalidArgument("there is nothing to sort by: the table has no sort order; give sort_order=")
+        validate_order(order, self._schema)
+        self._order = order
+        known = (one.order_id for one in metadata.sort_orders if one.same_as(order))
+        self.sort_order_id = next(known, None)
+
+    def rows(
+        self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, read_columns: ReadColumns
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows, sorted; those with equal keys stay as they were."""
+        return sorted_rows(batches, schema, lambda _: self._keys, self._held_bytes)
+
+    def _keys(self, rows: pa.Table) -> SortKeys:
+        return SortKeys(*sort_keys(self._order, self._schema, rows, comparable=True))

@@ -1,0 +1,102 @@
+"""Clustering by several columns at once: rows that are near in all of them come near each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from icefield.errors import InvalidArgument
+from icefield.metadata import TableMetadata
+from icefield.partitioning.sources import check_source, source_column
+from icefield.partitioning.transforms import IdentityTransform
+
+from icefield_maintenance.compaction.strategies.external_sort import KeysOf, SortKeys, sorted_rows
+from icefield_maintenance.compaction.strategies.ordering import Ordering, ReadColumns
+from icefield_maintenance.compaction.strategies.ranks import Ranks, Words, shortened
+
+_KEY_BITS: Final = 64
+_RANK_BITS: Final = 12
+"""So many bits a column has at most: 4,096 ranks, more than files that a filter could tell apart."""
+
+_SAMPLE_ROWS: Final = 1 << 15
+"""Rows from which ranks are made, eight to a rank; from half as many to so many in all."""
+
+
+class ZOrder(Ordering):
+    """Sorts the rows of a group along a z-curve through the ranks of some columns."""
+
+    def __init__(self, metadata: TableMetadata, columns: Sequence[str], held_bytes: int) -> None:
+        self._schema = metadata.schema()
+        self._held_bytes = held_bytes
+        if len(columns) > _KEY_BITS // 4 or len(set(columns)) < len(columns):
+            raise InvalidArgument(f"zorder_columns are distinct, and at most {_KEY_BITS // 4}, not {list(columns)}")
+        self._ids = [self._schema.find_field(column).field_id for column in columns]
+        for number in self._ids:
+            check_source(number, IdentityTransform(), self._schema, "a z-order")
+        self._bits = min(_RANK_BITS, _KEY_BITS // len(columns))
+
+    def rows(
+        self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, read_columns: ReadColumns
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows along the curve. Where they do not fit into memory, its columns are read before all of them."""
+
+        def begin(rows: pa.Table | None) -> KeysOf:
+            return self._keys_of(read_columns(self._ids) if rows is None else rows.to_batches(max_chunksize=1 << 20))
+
+        return sorted_rows(batches, schema, begin, self._held_bytes)
+
+    def _keys_of(self, batches: Iterable[pa.RecordBatch]) -> KeysOf:
+        # There is no row where all of a group are deleted.
+        sampled = sample(batches, self._columns) or [pa.array([], pa.int64())] * len(self._ids)
+        ranks = [Ranks.of(column, self._bits) for column in sampled]
+        spread = [spread_bits(place, len(ranks), self._bits) for place in range(len(ranks))]
+
+        def keys_of(rows: pa.Table) -> SortKeys:
+            curve = np.zeros(rows.num_rows, np.uint64)
+            for column, each, table in zip(self._columns(rows), ranks, spread, strict=True):
+                start = 0
+                for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+                    curve[start : start + len(chunk)] |= table[each.find(chunk)]
+                    start += len(chunk)
+            return SortKeys(pa.table({"curve": curve}), [("curve", "ascending")])
+
+        return keys_of
+
+    def _columns(self, rows: pa.RecordBatch | pa.Table) -> list[pa.Array | pa.ChunkedArray]:
+        return [source_column(self._schema, number, rows) for number in self._ids]
+
+
+def sample(
+    batches: Iterable[pa.RecordBatch], columns_of: Callable[[pa.RecordBatch], list[pa.Array]], most: int = _SAMPLE_ROWS
+) -> list[pa.Array]:
+    """Columns of a random part of all rows, of ``most`` of them at most, each as likely as any other."""
+    draw = np.random.default_rng(0)  # the same files for the same rows
+    share = 1.0
+    found: list[list[pa.Array]] = []
+    numbers = np.zeros(0)
+    for batch in batches:
+        drawn = draw.random(batch.num_rows)
+        chosen = drawn < share
+        found.append([shortened(column.filter(pa.array(chosen))) for column in columns_of(batch)])
+        numbers = np.concatenate((numbers, drawn[chosen]))
+        while len(numbers) > most:
+            share /= 2
+            kept = numbers < share
+            found = [[pa.concat_arrays(parts).filter(pa.array(kept)) for parts in zip(*found, strict=True)]]
+            numbers = numbers[kept]
+    return [pa.concat_arrays(parts) for parts in zip(*found, strict=True)]
+
+
+def spread_bits(place: int, count: int, bits: int) -> Words:
+    """For each number of so many bits the word in which they are a column's bits in a key of ``count`` columns.
+
+    The bits of the columns take turns, from the highest down: ``ab`` of the first and ``xy`` of the second of two
+    columns become ``a0b0`` and ``0x0y``, and the key is ``axby``.
+    """
+    numbers = np.arange(1 << bits, dtype=np.uint64)
+    spread = np.zeros(len(numbers), np.uint64)
+    for bit in range(bits):
+        spread |= ((numbers >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * count + count - 1 - place)
+    return spread

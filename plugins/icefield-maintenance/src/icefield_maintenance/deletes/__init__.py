@@ -1,0 +1,21 @@
+"""Delete files rewritten, converted and removed; the rows of the table stay the same."""
+
+from icefield_maintenance.deletes.convert import ConvertEqualityDeletes
+from icefield_maintenance.deletes.dangling import RemoveDanglingDeletes
+from icefield_maintenance.deletes.policy import RewritePolicy
+from icefield_maintenance.deletes.results import (
+    ConvertEqualityDeletesResult,
+    RemoveDanglingDeletesResult,
+    RewriteDeletesResult,
+)
+from icefield_maintenance.deletes.rewrite import RewritePositionDeletes
+
+__all__ = [
+    "ConvertEqualityDeletes",
+    "ConvertEqualityDeletesResult",
+    "RemoveDanglingDeletes",
+    "RemoveDanglingDeletesResult",
+    "RewriteDeletesResult",
+    "RewritePolicy",
+    "RewritePositionDeletes",
+]

@@ -1,0 +1,135 @@
+"""Which tables of a catalog are in each other's folders, so that maintenance of one may take the files of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from icefield import Catalog
+from icefield.abc import CatalogAbility, NamespaceName, TableName
+from icefield.catalog.identifiers import string_of
+from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
+from icefield.storage import Places, folders_of
+from icefield.toolkit import without_userinfo
+
+from icefield_maintenance.doctor.findings import Finding, Result
+
+CHECK = "locations"
+_TWICE = "the same table is registered under two names"
+_ADVICE = {
+    _TWICE: "drop one of the names without purging it",
+    "at one location": "move the rows of one to a table of its own, then drop it; remove no orphan files until then",
+}
+_APART = "give one of them folders of its own for new files, and remove orphan files with care until then"
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder that a table states: in one form, what it is for the table, and as the table writes it."""
+
+    place: str
+    role: str
+    table: str
+    stated: str
+    uuid: str
+    metadata: str
+
+
+def examine_locations(catalog: Catalog) -> Iterator[Finding]:
+    """A warning for each two tables of a catalog that overlap; one finding that all is well where none do.
+
+    Two tables overlap where one is registered twice, where they are at one location, where folders of data or of
+    metadata are shared, or where one is inside a folder of data or metadata of another. A table below another one's
+    location, beside its folders, is none of these: each is cleaned by itself.
+    """
+    folders: list[_Folder] = []
+    tables, unread = 0, 0
+    places = Places(catalog.io, "", follows_links=True)
+    for name in _tables(catalog):
+        try:
+            folders += _folders(catalog, name, places)
+        except (NoSuchTable, NoSuchNamespace):
+            continue  # dropped meanwhile
+        except IcefieldError:
+            unread += 1
+            continue
+        tables += 1
+    found = [*_overlaps(folders)]
+    for kind, one, other in found:
+        what = f"{one.table} and {other.table}: {kind}, {without_userinfo(other.stated)}"
+        yield Finding(CHECK, Result.WARNING, what, _ADVICE.get(kind, _APART), location=other.stated)
+    said = f"; {unread} tables could not be read" if unread else ""
+    if not found:
+        yield Finding(CHECK, Result.OK, f"each of {tables} tables has folders of its own{said}")
+
+
+def _tables(catalog: Catalog) -> Iterator[TableName]:
+    nested = CatalogAbility.NESTED_NAMESPACES in catalog.backend.abilities
+    left: list[NamespaceName] = list(catalog.list_namespaces())
+    while left:
+        namespace = left.pop()
+        try:
+            yield from catalog.list_tables(namespace)
+            if nested:
+                left += catalog.list_namespaces(namespace)
+        except NoSuchNamespace:
+            continue
+
+
+def _folders(catalog: Catalog, name: TableName, places: Places) -> Iterator[_Folder]:
+    table = catalog.load_table(name)
+    metadata, uuid = table.metadata, table.metadata.table_uuid or ""
+    try:
+        stated = folders_of(metadata)
+    except InvalidArgument:  # properties that cannot be used
+        stated = (metadata.location,)
+    metadata_folder = places.place(table.metadata_location).rpartition("/")[0]
+    for role, each in zip(("location", "data", "metadata"), stated, strict=False):
+        place = places.place(f"{each.rstrip('/')}/-")[:-1]
+        yield _Folder(place, role, string_of(name), each, uuid, metadata_folder)
+
+
+def _overlaps(folders: list[_Folder]) -> Iterator[tuple[str, _Folder, _Folder]]:
+    """Each two tables that overlap, once, by the gravest that there is between them.
+
+    Folders are sorted by their places, so that those inside of one follow it: nothing is compared that is apart.
+    """
+    said: set[frozenset[str]] = set()
+    ordered = sorted(folders, key=lambda each: (each.place, each.table, each.role))
+    ranked: list[tuple[int, str, _Folder, _Folder]] = []
+    around: list[list[_Folder]] = []
+    for place, group in groupby(ordered, key=lambda each: each.place):
+        same = [*group]
+        while around and not place.startswith(around[-1][0].place):
+            around.pop()
+        for at, other in enumerate(same):
+            outer = [each for level in around for each in level if each.role != "location"]
+            for one in [*same[:at], *outer]:
+                if one.table != other.table and (kind := _kind(one, other)) is not None:
+                    ranked.append((_RANKS.index(kind), kind, one, other))
+        around.append(same)
+    for _, kind, one, other in sorted(ranked, key=lambda each: (each[0], each[2].table, each[3].table)):
+        pair = frozenset((one.table, other.table))
+        if pair not in said:
+            said.add(pair)
+            yield kind, one, other
+
+
+_RANKS = (
+    _TWICE,
+    "at one location",
+    "one is inside the folder of data or metadata of the other",
+    "one folder of data or metadata for both",
+)
+
+
+def _kind(one: _Folder, other: _Folder) -> str | None:
+    """What two folders say of their tables; the second is the first, or in it."""
+    if one.uuid and one.uuid == other.uuid and one.metadata == other.metadata:
+        return _TWICE
+    if one.place == other.place and one.role == other.role == "location":
+        return _RANKS[1]
+    if "location" in (one.role, other.role):
+        return _RANKS[2]
+    return _RANKS[3]

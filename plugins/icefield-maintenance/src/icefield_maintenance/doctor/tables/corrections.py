@@ -1,0 +1,72 @@
+"""What manifests are to say of data files: found out by reading the files from end to end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+from icefield.abc import Metrics
+from icefield.errors import IcefieldError
+from icefield.manifest import DataFile
+from icefield.metadata.metrics import MetricsConfig, apply_modes
+from icefield.scan import FileScanTask, TableScan
+from icefield.scan.reading import read_task
+from icefield.schema import schema_to_arrow
+from icefield.toolkit import MetricsCollector
+
+from icefield_maintenance.doctor.tables.subject import Subject
+
+_UNKNOWN: Final = -1
+_MAPS: Final = ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+
+
+def rows_of(subject: Subject, file: DataFile) -> Iterator[pa.RecordBatch]:
+    """Every row of a data file under the current schema, whatever its manifest says, and without its deletes.
+
+    Raises ``InvalidFile`` for a damaged file, ``FileMissing``, ``UnsupportedFeature``.
+    """
+    scan = TableScan(metadata=subject.metadata, io=subject.io, identifier=())
+    context = replace(scan.context, projection=subject.metadata.schema())
+    # A count that is not known: reading refuses a file that has another one.
+    yield from read_task(FileScanTask(replace(file, record_count=_UNKNOWN)), context)
+
+
+def correction(subject: Subject, file: DataFile) -> dict[str, Any]:
+    """The counts and bounds of a file as it is, of the columns that its entry spoke of. Raises as ``rows_of`` does."""
+    metadata = subject.metadata
+    schema = metadata.schema()
+    collector = MetricsCollector(schema_to_arrow(schema))
+    for batch in rows_of(subject, file):
+        collector.update(batch)
+    held: Metrics = collector.metrics()
+    encoded = apply_modes(held, MetricsConfig.from_properties(metadata.properties, schema), schema)
+    stated = {number for name in _MAPS for number in getattr(file, name)}
+    kept = {number for number in stated if not schema.is_repeated(number)}
+    maps = {
+        name: {number: value for number, value in getattr(encoded, name).items() if number in kept} for name in _MAPS
+    }
+    size = file.file_size_in_bytes
+    return {
+        **maps,
+        "record_count": held.record_count,
+        "file_size_in_bytes": subject.io.stat(file.file_path).size if size < 0 else size,
+    }
+
+
+def corrections(
+    subject: Subject, files: Iterable[DataFile], wrong: set[str], claims: set[str]
+) -> dict[str, dict[str, Any]]:
+    """What is to be said of files whose counts or bounds are ``wrong``, or whose ``claims`` of a sort order are.
+
+    A file that cannot be read stays as it is: the examination says so.
+    """
+    found: dict[str, dict[str, Any]] = {path: {"sort_order_id": None} for path in claims}
+    for file in files:
+        path = file.file_path
+        if path in wrong:
+            with contextlib.suppress(IcefieldError):
+                found[path] = found.get(path, {}) | correction(subject, file)
+    return found

@@ -1,0 +1,89 @@
+"""What an examination of a table has found so far, by rule."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from icefield.toolkit import without_userinfo
+
+from icefield_maintenance.doctor.findings import Finding, Result
+from icefield_maintenance.doctor.tables.rules import Rule
+
+MOST_SHOWN: Final = 10
+"""How many breaches of one rule are shown; the others are counted."""
+
+
+@dataclass(slots=True)
+class _Breaches:
+    shown: list[tuple[str, str, str]] = field(default_factory=list)
+    count: int = 0
+    locations: set[str] = field(default_factory=set)
+    """Those that the repair of the rule is for."""
+
+
+class Ledger:
+    """The breaches of some rules. What is shown of each is bounded; every breach is counted.
+
+    ``mended``: names of rules, each with a file; of these nothing is noted.
+    """
+
+    def __init__(self, rules: Sequence[Rule], mended: frozenset[tuple[str, str]] = frozenset()) -> None:
+        self._mended = mended
+        self._breaches = {rule: _Breaches() for rule in rules}
+        self._skipped: dict[Rule, str] = {}
+        self._seconds = dict.fromkeys(rules, 0.0)
+        self._looked_at: Rule | None = None
+        self._since = 0.0
+
+    def look_at(self, rule: Rule | None) -> None:
+        """Note that from now on a rule is looked at; None: what several of them need is read."""
+        now = time.perf_counter()
+        if self._looked_at is not None:
+            self._seconds[self._looked_at] += now - self._since
+        self._looked_at, self._since = rule, now
+
+    def seconds(self) -> Mapping[str, float]:
+        """How long each rule was looked at so far, by its name."""
+        self.look_at(None)
+        return {rule.name: seconds for rule, seconds in self._seconds.items()}
+
+    def breach(self, rule: Rule, location: str, found: str, others: Sequence[str] = (), *, no_repair: str = "") -> None:
+        """Note that a file breaks a rule, and ``others`` in the same way.
+
+        ``no_repair``: why the repair of the rule is not for them.
+        """
+        files = [each for each in (location, *others) if (rule.name, each) not in self._mended]
+        if not files:
+            return
+        breaches = self._breaches[rule]
+        breaches.count += len(files)
+        if not no_repair:
+            breaches.locations.update(files)
+        if len(breaches.shown) < MOST_SHOWN:
+            breaches.shown.append((without_userinfo(files[0]), found, no_repair))
+
+    def skip(self, rule: Rule, why: str) -> None:
+        """Note that a rule could not be looked at."""
+        self._skipped[rule] = why
+
+    def locations(self, rules: Collection[Rule]) -> set[str]:
+        """The files that break one of some rules, but for those that the repair of the rule is not for."""
+        return {location for rule in rules if rule in self._breaches for location in self._breaches[rule].locations}
+
+    def findings(self) -> Iterator[Finding]:
+        """What is to be said of each rule: that it is kept, or each breach with what to do."""
+        for rule, breaches in self._breaches.items():
+            if rule in self._skipped:
+                yield Finding(rule.name, Result.SKIPPED, self._skipped[rule])
+                continue
+            if not breaches.count:
+                yield Finding(rule.name, Result.OK)
+            more = breaches.count - len(breaches.shown)
+            for number, (location, found, no_repair) in enumerate(breaches.shown):
+                last = more > 0 and number == len(breaches.shown) - 1
+                said = f"{found} (and {more:,} more)" if last else found
+                repair, why = (None, no_repair) if no_repair else (rule.repair, rule.no_repair)
+                yield Finding(rule.name, rule.result, said, rule.advice, location, rule.section, repair, why)

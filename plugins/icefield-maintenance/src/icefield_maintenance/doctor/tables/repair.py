@@ -1,0 +1,147 @@
+"""Repairs of a table: each is one commit like any other, while others write, and makes up nothing that is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from icefield import Table
+from icefield.errors import CommitStateUnknown, IcefieldError, InvalidArgument, NotSupportedByCatalog
+from icefield.metadata import MAIN_BRANCH
+
+from icefield_maintenance.doctor.findings import Finding, Result
+from icefield_maintenance.doctor.tables import rules
+from icefield_maintenance.doctor.tables.examine import SAMPLE, examined, looked_at
+from icefield_maintenance.doctor.tables.makers import BY_REPAIR, MAKERS, Work
+from icefield_maintenance.doctor.tables.rules import BY_NAME_ONLY, Repair
+from icefield_maintenance.doctor.tables.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class RepairStep:
+    """One repair of one branch, done or with ``dry_run`` to be done; ``branch`` is empty for the table as a whole.
+
+    ``rules`` are those that were broken, ``locations`` the files that broke them. ``failed`` says why the repair could
+    not be made, or in a dry run could not: mostly that something else is broken, too.
+    """
+
+    repair: Repair
+    branch: str
+    rules: tuple[str, ...]
+    locations: tuple[str, ...]
+    dry_run: bool
+    failed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResult:
+    """What was repaired, and what an examination finds afterwards; with ``dry_run``, what it finds that would stay."""
+
+    steps: tuple[RepairStep, ...]
+    left: tuple[Finding, ...]
+    dry_run: bool
+
+
+def repair_table(
+    table: Table,
+    repairs: Collection[Repair] | None = None,
+    *,
+    dry_run: bool = True,
+    whole: bool = False,
+    sample: int = SAMPLE,
+) -> RepairResult:
+    """Put right what an examination finds and ``repairs`` cover; a dry run unless asked to change it.
+
+    By default every repair but those that shut out older readers or give up rows, deletes or history: ``UPGRADE``,
+    ``REWRITE_PARTITIONS``, ``EXPIRE_SNAPSHOTS`` and ``FORGET_MISSING_FILES`` are made only where they are named. Each
+    repair of a branch is one commit, checked against what others commit meanwhile; the rows that can be read stay the
+    same. Of data files those are put right that the examination reads: ``sample`` of them, all with ``whole``. What
+    tags name is never changed.
+
+    What is left says in ``repair`` what would mend it, and otherwise in ``no_repair`` why nothing does. Raises
+    ``InvalidArgument`` for what is no repair, ``NotSupportedByCatalog`` for a table without a catalog unless it is a
+    dry run, and ``CommitStateUnknown``; a repair that fails otherwise is a step that says so, and the others are made
+    all the same.
+    """
+    chosen = frozenset(Repair) - BY_NAME_ONLY if repairs is None else frozenset(repairs)
+    for each in chosen:
+        if not isinstance(each, Repair):
+            raise InvalidArgument(f"a repair is one of {', '.join(known.name for known in Repair)}, not {each!r}")
+    run = _Run(table, None if whole else sample, dry_run)
+    steps = tuple(step for repair in Repair if repair in chosen for step in run.steps(repair))
+    found = examined(run.subject(), run.planned(steps) if dry_run else frozenset())
+    left = [finding for group in found for finding in group.findings]
+    return RepairResult(steps, tuple(each for each in left if each.result not in (Result.OK, Result.SKIPPED)), dry_run)
+
+
+_OF_TABLE: Final = frozenset(
+    {
+        Repair.REWRITE_METADATA,
+        Repair.REMOVE_STATISTICS,
+        Repair.UPGRADE,
+        Repair.REWRITE_DATA_FILES,
+        Repair.CLUSTER_MANIFESTS,
+        Repair.EXPIRE_SNAPSHOTS,
+    }
+)
+"""What is looked at once, not on each branch."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    table: Table
+    sample: int | None
+    dry_run: bool
+
+    def steps(self, repair: Repair) -> Iterator[RepairStep]:
+        """Examine what a repair is for, and make it, on each branch that needs it."""
+        for branch in [""] if repair in _OF_TABLE else self._branches():
+            subject = self.subject((branch,) if branch else None)
+            ledger = looked_at(BY_REPAIR[repair], subject)
+            if ledger.locations(BY_REPAIR[repair]):
+                step = self._step(Work(self.table, repair, branch, subject, ledger))
+                if step is not None:
+                    yield step
+
+    def _step(self, work: Work) -> RepairStep | None:
+        """Make a repair, or only see what it would take; None where it changes nothing."""
+        maker, failed = MAKERS[work.repair], ""
+        taken = work.named()
+        try:
+            taken = maker.take(work)
+            if not taken or not (self.dry_run or maker.make(work, taken)):
+                return None
+        except (CommitStateUnknown, NotSupportedByCatalog):
+            raise
+        except IcefieldError as error:
+            failed = str(error)
+            if not self.dry_run:
+                self.table.refresh()
+        broken = [rule.name for rule in BY_REPAIR[work.repair] if work.ledger.locations([rule]) & taken.keys()]
+        return RepairStep(work.repair, work.branch, tuple(broken), tuple(sorted(taken)), self.dry_run, failed)
+
+    def planned(self, steps: Collection[RepairStep]) -> frozenset[tuple[str, str]]:
+        """The names of rules, each with a file that would break it no more. Tags still name what they do."""
+        tags = tuple(name for name, ref in self.table.metadata.refs.items() if not ref.is_branch)
+        planned: set[tuple[str, str]] = set()
+        for step in steps:
+            if step.failed:
+                continue
+            kept: set[str] = set()
+            if step.branch and tags:
+                kept = looked_at(BY_REPAIR[step.repair], self.subject(tags)).locations(BY_REPAIR[step.repair])
+            also = [rules.FILES_DAMAGED.name] if step.repair is Repair.FORGET_MISSING_FILES else []
+            planned.update((name, file) for name in (*step.rules, *also) for file in step.locations if file not in kept)
+        return frozenset(planned)
+
+    def subject(self, refs: tuple[str, ...] | None = None) -> Subject:
+        """What is examined of the table as it is now: all of it, or the heads of some branches and tags."""
+        table = self.table
+        return Subject(table.metadata, table.io, table.metadata_location, self.sample, refs)
+
+    def _branches(self) -> list[str]:
+        refs = self.table.metadata.refs
+        return sorted(
+            (name for name, ref in refs.items() if ref.is_branch), key=lambda name: (name != MAIN_BRANCH, name)
+        )

@@ -1,0 +1,104 @@
+"""The table that is examined: its metadata, and the manifests at the heads of its branches and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from icefield.errors import IcefieldError
+from icefield.manifest import (
+    ALL_COLUMNS,
+    DataFile,
+    DataFileContent,
+    EntryStatus,
+    ManifestEntries,
+    ManifestFile,
+    ManifestList,
+    read_manifest,
+    read_manifest_list,
+)
+from icefield.manifest import schemas as f
+from icefield.metadata import Snapshot, TableMetadata
+from icefield.storage import FileIO
+from icefield.types import StructType
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One version of a table. ``sample`` is how many files are opened; None for all of them."""
+
+    metadata: TableMetadata
+    io: FileIO
+    metadata_location: str
+    sample: int | None = 16
+    refs: tuple[str, ...] | None = None
+    """The branches and tags whose heads are looked at; None: all of them."""
+
+    def heads(self) -> list[Snapshot]:
+        """The snapshot of each branch and tag, each once, that of ``main`` first."""
+        refs = self.metadata.refs if self.refs is None else {name: self.metadata.refs[name] for name in self.refs}
+        numbers = [ref.snapshot_id for ref in refs.values()]
+        current = self.metadata.current_snapshot_id
+        if current is not None and (self.refs is None or current in numbers):
+            numbers.insert(0, current)
+        found = (self.metadata.snapshot_by_id(number) for number in dict.fromkeys(numbers))
+        return [snapshot for snapshot in found if snapshot is not None]
+
+    def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+        """The manifests of a snapshot; none where its list cannot be read, which ``manifest-lists`` says."""
+        try:
+            return self.manifest_list(snapshot).manifests
+        except IcefieldError:
+            return ()
+
+    def manifest_list(self, snapshot: Snapshot) -> ManifestList:
+        """The list of a snapshot. Raises ``IcefieldError`` where it is gone; a damaged one raises when it is used."""
+        return read_manifest_list(self.io, snapshot, self.metadata)
+
+    def claims(self) -> list[list[ManifestFile]]:
+        """The manifests of all heads, each once: what lists say of it, that of the first head first.
+
+        Lists that say the same are one claim. Mostly all do: a list takes over what the one before it says.
+        """
+        found: dict[str, list[ManifestFile]] = {}
+        for head in self.heads():
+            for manifest in self.manifests(head):
+                said = found.setdefault(manifest.manifest_path, [])
+                if manifest not in said:
+                    said.append(manifest)
+        return list(found.values())
+
+    def head_manifests(self) -> list[ManifestFile]:
+        """The manifests of all heads, each once, as the first of these that lists it says."""
+        return [said[0] for said in self.claims()]
+
+    def entries(self, manifest: ManifestFile) -> ManifestEntries:
+        """Every column of the entries of a manifest. Raises ``IcefieldError`` for one that cannot be read."""
+        return read_manifest(self.io, manifest, self.partition_type(manifest.partition_spec_id), columns=ALL_COLUMNS)
+
+    def readable(self) -> Iterator[ManifestEntries]:
+        """The entries of the heads' manifests, but for those that cannot be read, which another check says."""
+        for manifest in self.head_manifests():
+            try:
+                yield self.entries(manifest)
+            except IcefieldError:
+                continue
+
+    def data_files(self) -> list[DataFile]:
+        """The live data files of the heads, each once for all entries that say the same of it."""
+        files: dict[str, list[DataFile]] = {}
+        for entries in self.readable():
+            live = entries.status() != EntryStatus.DELETED
+            is_data = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
+            for file in entries.filter(live & is_data).data_files():
+                said = files.setdefault(file.file_path, [])
+                # An upgrade gives row ids to files that heads before it have without.
+                if not any(replace(file, first_row_id=each.first_row_id) == each for each in said):
+                    said.append(file)
+        return [file for said in files.values() for file in said]
+
+    def partition_type(self, spec_id: int) -> StructType:
+        """The partition tuple of a spec. Raises ``IcefieldError`` for a spec that the table does not have."""
+        spec = self.metadata.spec_by_id(spec_id)
+        return spec.partition_type(self.metadata.schema(), self.metadata.schemas)

@@ -1,0 +1,132 @@
+"""What upkeep would bring: small files, deletes that every reader applies, manifests and snapshots in plenty."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from icefield.errors import IcefieldError
+from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
+from icefield.manifest import schemas as f
+from icefield.metadata import WRITE_TARGET_FILE_SIZE, Snapshot, get_bool, get_int
+from icefield.metadata.properties import GC_ENABLED, MANIFEST_TARGET_SIZE
+from icefield.partitioning.tuples import tuple_groups
+
+from icefield_maintenance.doctor.tables import rules
+from icefield_maintenance.doctor.tables.ledger import Ledger
+from icefield_maintenance.doctor.tables.subject import Subject
+from icefield_maintenance.expiry.interrupted import left_behind
+from icefield_maintenance.expiry.retention import Retention, expired
+from icefield_maintenance.stored_version import with_what_is_stored
+
+RULES: Final = (
+    rules.SMALL_FILES,
+    rules.DELETE_DEBT,
+    rules.SMALL_MANIFESTS,
+    rules.OLD_SNAPSHOTS,
+    rules.UNFINISHED_EXPIRY,
+)
+_SMALL: Final = 0.75
+"""Below this part of the target a file is small; the same bound by which compaction chooses files."""
+_ENOUGH: Final = 5
+"""So many small files of one partition are worth joining."""
+_DELETED: Final = 0.1
+"""So large a part of the rows may be deleted before readers feel it."""
+
+
+def examine_upkeep(subject: Subject, ledger: Ledger) -> None:
+    """Look at the current snapshot's need of upkeep: what other branches and tags hold stays as it is."""
+    current = subject.metadata.current_snapshot()
+    if current is not None:
+        _files(subject, current, ledger)
+        _manifests(subject, current, ledger)
+    _snapshots(subject, ledger)
+
+
+@dataclass(slots=True)
+class _Live:
+    """What is live: sizes and partition tuples of the data files, by spec, and how many rows are deleted."""
+
+    by_spec: dict[int, list[tuple[np.ndarray, pa.StructArray]]] = field(default_factory=dict)
+    rows: int = 0
+    deleted: int = 0
+    delete_files: int = 0
+
+    def add(self, entries: ManifestEntries) -> None:
+        """Take the live entries of a manifest."""
+        live = entries.status() != EntryStatus.DELETED
+        is_data = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
+        counts = np.asarray(entries.column(f.RECORD_COUNT))
+        data, deletes = live & is_data, live & ~is_data
+        self.rows += int(counts[data].sum())
+        self.deleted += int(counts[deletes].sum())
+        self.delete_files += int(deletes.sum())
+        if data.any():
+            part = (np.asarray(entries.column(f.FILE_SIZE))[data], entries.partition.filter(pa.array(data)))
+            self.by_spec.setdefault(entries.spec_id, []).append(part)
+
+
+def _files(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
+    live = _Live()
+    try:
+        for manifest in subject.manifests(current):
+            live.add(subject.entries(manifest))
+    except IcefieldError as error:
+        for rule in (rules.SMALL_FILES, rules.DELETE_DEBT):
+            ledger.skip(rule, str(error))
+        return
+    ledger.look_at(rules.SMALL_FILES)
+    properties, where = subject.metadata.properties, subject.metadata.location
+    limit = _SMALL * get_int(properties, WRITE_TARGET_FILE_SIZE)
+    small, joined, bytes_ = 0, 0, 0
+    for parts in live.by_spec.values():
+        sizes = np.concatenate([sizes for sizes, _ in parts])
+        partitions = pa.concat_arrays([tuples for _, tuples in parts])
+        is_small = sizes < limit
+        groups = tuple_groups(partitions.filter(pa.array(is_small)))[0] if len(partitions.type) else np.zeros(0, int)
+        counts = np.bincount(groups) if len(groups) else np.array([int(is_small.sum())])
+        enough = counts[counts >= _ENOUGH]
+        small += int(enough.sum())
+        joined += len(enough)
+        bytes_ += int(sizes[is_small].sum()) if len(enough) else 0
+    if small:
+        found = f"{small:,} data files of {joined:,} partitions, {bytes_:,} bytes, are below {_SMALL:.0%} of the target"
+        ledger.breach(rules.SMALL_FILES, where, found)
+    ledger.look_at(rules.DELETE_DEBT)
+    if live.delete_files and live.deleted >= _DELETED * live.rows:
+        found = f"{live.delete_files:,} delete files delete {live.deleted:,} of {live.rows:,} rows"
+        ledger.breach(rules.DELETE_DEBT, where, found)
+
+
+def _manifests(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
+    ledger.look_at(rules.SMALL_MANIFESTS)
+    lengths = [manifest.manifest_length for manifest in subject.manifests(current)]
+    target = get_int(subject.metadata.properties, MANIFEST_TARGET_SIZE)
+    needed = -(-sum(lengths) // target)
+    if len(lengths) >= 2 * _ENOUGH and len(lengths) > 2 * needed:
+        found = f"{len(lengths):,} manifests of {sum(lengths):,} bytes, where {needed:,} would hold them"
+        ledger.breach(rules.SMALL_MANIFESTS, subject.metadata.location, found)
+
+
+def _snapshots(subject: Subject, ledger: Ledger) -> None:
+    """What the table's own properties let expire, and what of it an expiry that was interrupted left."""
+    metadata = subject.metadata
+    if not get_bool(metadata.properties, GC_ENABLED):
+        for rule in (rules.OLD_SNAPSHOTS, rules.UNFINISHED_EXPIRY):
+            ledger.skip(rule, "gc.enabled is false: nothing of the table expires")
+        return
+    ledger.look_at(rules.OLD_SNAPSHOTS)
+    old = expired(metadata, Retention(time.time_ns() // 1_000_000))
+    if old:
+        refs = f", and {len(old.refs):,} branches and tags" if old.refs else ""
+        many = f"{len(old.snapshot_ids):,} of {len(metadata.snapshots):,} snapshots{refs}"
+        ledger.breach(rules.OLD_SNAPSHOTS, subject.metadata_location, f"{many} are older than the table keeps them")
+    ledger.look_at(rules.UNFINISHED_EXPIRY)
+    known = with_what_is_stored(subject.io, metadata, subject.metadata_location)
+    left = left_behind(subject.io, known, ()).snapshots
+    if left:
+        found = f"{len(left):,} snapshots have expired, and files of theirs are still there"
+        ledger.breach(rules.UNFINISHED_EXPIRY, left[-1].manifest_list or metadata.location, found)

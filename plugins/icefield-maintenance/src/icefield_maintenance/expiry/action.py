@@ -1,0 +1,69 @@
+"""The change of metadata that expiry makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from icefield.errors import NoSuchSnapshot
+from icefield.metadata import MAIN_BRANCH, TableMetadata, TableRequirement, TableUpdate
+from icefield.metadata.remembered import following, remembering_expired
+from icefield.metadata.requirements import AssertRefSnapshotID
+from icefield.metadata.updates import RemoveSnapshotRef, RemoveSnapshots
+from icefield.storage import FileIO
+from icefield.transaction import Action, ActionContext, Changes
+
+from icefield_maintenance.expiry.interrupted import left_behind
+from icefield_maintenance.expiry.retention import Expired, Retention, expired
+
+
+class ExpireSnapshots(Action):
+    """Removes what has expired, decided anew on each base: a branch or tag that was made meanwhile keeps what it names.
+
+    Every branch and tag must be where it was when it was decided: a service that merges commits by their requirements
+    would drop whatever had been moved to an expired snapshot meanwhile, ``main`` among them.
+    """
+
+    shapes = False
+
+    def __init__(self, stage: Callable[[Action], None], asked: Retention) -> None:
+        super().__init__(stage)
+        self._asked = asked
+        self.base: TableMetadata | None = None
+        """The metadata that the latest attempt was made on."""
+        self.expired = Expired()
+        """What expired of it."""
+
+    def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
+        """What expires of the base. Raises as ``expired`` does."""
+        first = self.base is None
+        self.base = base
+        self.expired, changes = changes_of(base, self._asked, context.io if first else None)
+        return changes
+
+
+def changes_of(base: TableMetadata, asked: Retention, io: FileIO | None) -> tuple[Expired, Changes]:
+    """What expires of a base, and the change that follows. Raises as ``expired`` does.
+
+    With an ``io``, ``NoSuchSnapshot`` for an id that neither the base has nor one of the versions just before it: these
+    may have been expired by a run that was interrupted.
+    """
+    found = expired(base, asked)
+    unknown = asked.snapshot_ids - base.snapshots.positions.keys()
+    if unknown and io is not None:
+        unknown -= {snapshot.snapshot_id for snapshot in left_behind(io, base, frozenset()).snapshots}
+        if unknown:
+            raise NoSuchSnapshot(f"the table has no snapshot {min(unknown)}", snapshot_id=min(unknown))
+    if not found:
+        return found, Changes()
+    updates: list[TableUpdate] = [RemoveSnapshotRef(name) for name in found.refs]
+    updates += following(base, {name: None for name in found.refs if base.refs[name].is_branch})
+    if found.snapshot_ids:
+        kept = [name for name, ref in base.refs.items() if ref.is_branch and name not in found.refs]
+        updates += remembering_expired(base, kept, found.snapshot_ids)
+        updates.append(RemoveSnapshots(found.snapshot_ids))
+    requirements: list[TableRequirement] = [
+        AssertRefSnapshotID(name, ref.snapshot_id) for name, ref in base.refs.items()
+    ]
+    if MAIN_BRANCH not in base.refs:
+        requirements.append(AssertRefSnapshotID(MAIN_BRANCH, None))
+    return found, Changes(tuple(updates), tuple(requirements))

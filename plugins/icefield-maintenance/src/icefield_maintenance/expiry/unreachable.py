@@ -1,0 +1,172 @@
+"""Which files only expired snapshots refer to, found in one pass over each manifest.
+
+A manifest that is in no kept snapshot is read for the files that are live in it. Each of them may be live in a kept
+snapshot all the same, under another manifest: manifests are merged and rewritten, and a staged snapshot is published
+with new ones. So the manifests of kept snapshots are read as well, the latest first, until no file is in question. That
+a kept manifest is in an expired snapshot, too, does not show that it shares no file with the others there: whoever adds
+a file twice by mistake and rolls back has the same file in both.
+
+Where no manifest goes, as after appends that kept theirs, none is read.
+"""
+
+# See docs/decisions/0078.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from icefield.abc import WorkRunner
+from icefield.manifest import ManifestFile
+from icefield.metadata import Snapshot, TableMetadata, get_bool
+from icefield.metadata.properties import METADATA_DELETE_AFTER_COMMIT
+from icefield.scan.reachable import FileKind, Kinds, files, live_paths, manifests_of
+from icefield.storage import FileIO, Places, PlaceSet, TableFiles
+from icefield.storage.table_files import folders_in
+
+from icefield_maintenance.candidates import Candidates
+
+_MOST_FOLDERS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What a version referred to that a later one does not."""
+
+    snapshots: list[Snapshot] = field(default_factory=list)
+    statistics: list[str] = field(default_factory=list)
+    partition_statistics: list[str] = field(default_factory=list)
+    metadata_files: list[str] = field(default_factory=list)
+
+    @classmethod
+    def between(cls, before: TableMetadata, after: TableMetadata, wanted: Iterable[int] | None = None) -> Gone:
+        """By two versions; ``wanted`` are the snapshots in question, all of ``before`` by default."""
+        ids = set(before.snapshots.positions if wanted is None else wanted) - after.snapshots.positions.keys()
+        logged = {entry.metadata_file for entry in after.metadata_log}
+        deletes = get_bool(after.properties, METADATA_DELETE_AFTER_COMMIT)
+        return cls(
+            [before.snapshots[at] for each, at in before.snapshots.positions.items() if each in ids],
+            [each.statistics_path for each in before.statistics if each.snapshot_id in ids],
+            [each.statistics_path for each in before.partition_statistics if each.snapshot_id in ids],
+            [e.metadata_file for e in before.metadata_log if deletes and e.metadata_file not in logged],
+        )
+
+    def add(self, other: Gone) -> None:
+        """Take over what another names, each snapshot once."""
+        known = {snapshot.snapshot_id for snapshot in self.snapshots}
+        self.snapshots.extend(each for each in other.snapshots if each.snapshot_id not in known)
+        self.statistics.extend(other.statistics)
+        self.partition_statistics.extend(other.partition_statistics)
+        self.metadata_files.extend(other.metadata_files)
+
+    def __bool__(self) -> bool:
+        return bool(self.snapshots or self.statistics or self.partition_statistics or self.metadata_files)
+
+
+@dataclass(slots=True)
+class KeptFiles:
+    """Files that are not the table's own and stay: how many, and the folders of some."""
+
+    files: int = 0
+    folders: set[str] = field(default_factory=set)
+
+    def add(self, locations: pa.StringArray) -> None:
+        """Count files."""
+        self.files += len(locations)
+        if len(self.folders) < _MOST_FOLDERS:
+            self.folders.update(folders_in(locations).unique().to_pylist()[: _MOST_FOLDERS - len(self.folders)])
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """Files that nothing refers to any more: what manifests named, and what names it, which goes after it."""
+
+    content: Candidates
+    naming: Candidates
+    kept: KeptFiles = field(default_factory=KeptFiles)
+
+    def keep_others(self, owned: TableFiles) -> None:
+        """Take out the files that are not the table's own, and count them."""
+        for candidates in (self.content, self.naming):
+            for locations, _ in candidates.left():
+                others = locations.filter(pa.array(~owned.mask(locations)))
+                if len(others):
+                    candidates.protect(others)
+                    self.kept.add(others)
+
+    def batches(self) -> Iterator[tuple[pa.StringArray, Kinds]]:
+        """The files with their kinds, in the order in which they are to be deleted."""
+        yield from self.content.left()
+        yield from self.naming.left()
+
+    def __bool__(self) -> bool:
+        return bool(len(self.content) or len(self.naming))
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many files there are of each kind."""
+        return self.content.counts() + self.naming.counts()
+
+
+def unreachable(
+    io: FileIO, kept: TableMetadata, gone: Gone, metadata_location: str | None, runner: WorkRunner | None = None
+) -> Unreachable:
+    """The files that only what is gone refers to. ``metadata_location`` is that of ``kept``; ``runner`` reads manifests
+    where they are large.
+
+    What cannot be read of an expired snapshot is logged, and its files are left. Raises ``FileMissing`` and
+    ``InvalidMetadata`` for what cannot be read of a kept one: nobody knows then what it refers to.
+    """
+    places = Places(io, kept.location)
+    found = Unreachable(Candidates(places), Candidates(places))
+    if not gone:
+        return found
+    seen = PlaceSet()
+    kept_manifests = manifests_of(io, kept, kept.snapshots, places, seen, lenient=False)
+    doomed = manifests_of(io, kept, gone.snapshots, places, seen, lenient=True)
+    for locations, kinds in files(io, [one for one in doomed if _may_hold_files(one)], live=True, runner=runner):
+        found.content.add(locations, kinds)
+    naming = found.naming
+    naming.add_all(gone.statistics, FileKind.STATISTICS)
+    naming.add_all(gone.partition_statistics, FileKind.PARTITION_STATISTICS)
+    naming.add_all(gone.metadata_files, FileKind.METADATA)
+    naming.add_all([manifest.manifest_path for manifest in doomed], FileKind.MANIFEST)
+    lists = [snapshot.manifest_list for snapshot in gone.snapshots if snapshot.manifest_list is not None]
+    naming.add_all(lists, FileKind.MANIFEST_LIST)
+    in_use = _metadata_files(kept, kept_manifests, metadata_location)
+    naming.protect(in_use)
+    if len(found.content):
+        found.content.protect(in_use)
+        _protect_live_files(io, found.content, kept_manifests, runner)
+    return found
+
+
+def _metadata_files(
+    kept: TableMetadata, manifests: Sequence[ManifestFile], metadata_location: str | None
+) -> pa.StringArray:
+    named = [manifest.manifest_path for manifest in manifests]
+    named += [snapshot.manifest_list for snapshot in kept.snapshots if snapshot.manifest_list is not None]
+    named += [each.statistics_path for each in kept.statistics]
+    named += [each.statistics_path for each in kept.partition_statistics]
+    named += [entry.metadata_file for entry in kept.metadata_log]
+    if metadata_location is not None:
+        named.append(metadata_location)
+    return pa.array(named, pa.string())
+
+
+def _protect_live_files(
+    io: FileIO, content: Candidates, manifests: Sequence[ManifestFile], runner: WorkRunner | None
+) -> None:
+    # What was merged and rewritten last holds most of what is in question.
+    order = sorted(manifests, key=lambda manifest: manifest.sequence_number, reverse=True)
+    for locations in live_paths(io, [one for one in order if _may_hold_files(one)], runner):
+        content.protect(locations)
+        if not len(content):
+            return
+
+
+def _may_hold_files(manifest: ManifestFile) -> bool:
+    return manifest.has_added_files or manifest.has_existing_files

@@ -1,0 +1,11 @@
+"""What this plugin provides."""
+
+from collections.abc import Sequence
+
+from icefield import TableService, hookimpl
+
+
+@hookimpl
+def icefield_table_services() -> Sequence[TableService]:
+    """Provide ``table.maintenance``."""
+    return [TableService("maintenance", "icefield_maintenance.maintenance_table:MaintenanceTable")]

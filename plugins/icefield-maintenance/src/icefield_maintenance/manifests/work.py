@@ -1,0 +1,66 @@
+"""New manifests written as work: each item reads what it needs of the old ones."""
+
+# See docs/decisions/0129.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from icefield.abc import Attempt, Traces, Work
+from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
+from icefield.scan.manifest_filter import manifest_workers
+from icefield.scan.manifest_reads import manifest_groups
+from icefield.transaction.manifests import ManifestForm
+from icefield.types import StructType
+
+from icefield_maintenance.manifests.clustering import Clustering
+
+
+@dataclass(frozen=True, slots=True)
+class WriteExisting(Work[Clustering, tuple[ManifestFile, ...]]):
+    """Writes the manifests of a part of a clustering, of entries that are EXISTING from then on."""
+
+    form: ManifestForm
+    partition_type: StructType
+
+    def do(self, item: Clustering, attempt: Attempt) -> tuple[ManifestFile, ...]:
+        """The new manifests. On an error no file is left but those that are noted."""
+        reader = _Reader(self, attempt.threads or manifest_workers())
+        made = []
+        for number, entries in enumerate(item.entries(reader)):
+            location = self.form.location(f"{attempt.item}-{attempt.number}-{number}")
+            attempt.note(location)
+            with self.form.writer(location) as writer:
+                writer.existing(entries)
+                made.append(writer.close())
+        return tuple(made)
+
+    def files(self, result: tuple[ManifestFile, ...]) -> Iterable[str]:
+        """The new manifests."""
+        return [manifest.manifest_path for manifest in result]
+
+    @property
+    def traces(self) -> Traces:
+        """Among the table's metadata."""
+        return Traces(self.form.io, self.form.locations.metadata_folder, self.form.mark)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    work: WriteExisting
+    workers: int
+
+    def read(self, manifests: Sequence[ManifestFile], columns: Iterable[int]) -> Iterator[ManifestEntries]:
+        """The entries of several manifests, in their order."""
+        typed = [(one, self.work.partition_type) for one in manifests]
+        reader = ManifestReader(self.work.form.io, remember=False)
+        for group in manifest_groups(reader, typed, ManifestRequest(frozenset(columns)), self.workers):
+            yield from group
+
+
+def parts(plan: Clustering, slots: int) -> Iterator[Clustering]:
+    """A plan in parts of some new manifests each, for so many that work at once."""
+    size = max(1, plan.added // (2 * slots))
+    for first in range(0, plan.added, size):
+        yield plan.part(first, min(first + size, plan.added))

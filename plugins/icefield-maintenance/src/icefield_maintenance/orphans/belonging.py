@@ -1,0 +1,93 @@
+"""The files that some version of a table refers to, as hashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from icefield.abc import WorkRunner
+from icefield.errors import InvalidArgument
+from icefield.metadata import TableMetadata
+from icefield.scan.reachable import files, manifests_of
+from icefield.storage import FileIO, Places, PlaceSet
+from icefield.storage.path_hashes import path_hashes
+from icefield.storage.places import Mask
+from icefield.toolkit import without_userinfo
+
+from icefield_maintenance.orphans.prefixes import Prefixes, path_of
+from icefield_maintenance.stored_version import with_what_is_stored
+
+PrefixMismatch = Literal["error", "ignore", "delete"]
+
+
+@dataclass(slots=True)
+class Belonging:
+    """The files of a table: by where they lead, and by their paths without scheme and authority."""
+
+    io: FileIO
+    places: Places
+    prefixes: Prefixes
+    runner: WorkRunner | None = None
+    _held: PlaceSet = field(default_factory=PlaceSet)
+    _paths: PlaceSet = field(default_factory=PlaceSet)
+    _manifests: PlaceSet = field(default_factory=PlaceSet)
+    _lists: set[str] = field(default_factory=set)
+
+    def add(self, metadata: TableMetadata, metadata_location: str | None) -> None:
+        """Add all that a version refers to, whatever was added before. Raises where a manifest cannot be read.
+
+        After a failure another version can be added.
+
+        Entries that are marked as deleted count: a snapshot that an expired one led to may still need their files.
+        """
+        metadata = with_what_is_stored(self.io, metadata, metadata_location)
+        named = [entry.metadata_file for entry in metadata.metadata_log]
+        named += [metadata_location] if metadata_location else []
+        named += [entry.statistics_path for entry in metadata.statistics]
+        named += [entry.statistics_path for entry in metadata.partition_statistics]
+        new = [each for each in metadata.snapshots if (each.manifest_list or str(each.snapshot_id)) not in self._lists]
+        # Known only once their files are: whoever adds a newer version after a failure must find them there again.
+        seen = self._manifests.copy()
+        manifests = manifests_of(self.io, metadata, new, self.places, seen, lenient=False)
+        named += [manifest.manifest_path for manifest in manifests]
+        for locations, _ in files(self.io, manifests, live=False, lenient=False, runner=self.runner):
+            self._note(locations)
+        self._lists.update(each.manifest_list or str(each.snapshot_id) for each in new)
+        named += [each.manifest_list for each in new if each.manifest_list]
+        self._note(pa.array(named, pa.string()))
+        self._manifests = seen
+
+    def orphans(self, batch: pa.RecordBatch, mismatch: PrefixMismatch) -> pa.RecordBatch:
+        """The files of a listing that belong to no version. Raises ``InvalidArgument`` for one that may."""
+        places = self._canonical(batch.column(0))
+        free = ~self._held.has(path_hashes(places))
+        if mismatch != "delete" and free.any():
+            doubtful = free & self._paths.has(path_hashes(path_of(places)))
+            if doubtful.any() and mismatch == "error":
+                self._refuse(batch, doubtful)
+            free &= ~doubtful
+        return batch.filter(pa.array(free))
+
+    def place_of(self, location: str) -> str:
+        """One string for all locations of a file."""
+        found: str = self._canonical(pa.array([location], pa.string()))[0].as_py()
+        return found
+
+    def _note(self, locations: pa.StringArray) -> None:
+        if len(locations):
+            places = self._canonical(locations)
+            self._held.add_new(path_hashes(places))
+            self._paths.add_new(path_hashes(path_of(places)))
+
+    def _canonical(self, locations: pa.StringArray) -> pa.StringArray:
+        return self.places.column(self.prefixes.equal(locations))
+
+    def _refuse(self, batch: pa.RecordBatch, doubtful: Mask) -> None:
+        first = without_userinfo(batch.column(0)[int(np.flatnonzero(doubtful)[0])].as_py())
+        raise InvalidArgument(
+            f"{int(doubtful.sum())} files such as {first} have the path of a file of the table under another scheme or "
+            "authority; say which are the same by equal_schemes and equal_authorities, or what to do with them by "
+            "prefix_mismatch: 'ignore' leaves them, 'delete' takes them for orphans"
+        )

@@ -1,0 +1,59 @@
+"""Delete files that name data files, written anew for the copy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+from icefield.errors import UnsupportedFeature
+from icefield.manifest import DataFile
+from icefield.puffin import REFERENCED_DATA_FILE, Blob, PuffinReader, PuffinWriter
+from icefield.scan.deletes.positions import position_delete_batches
+from icefield.schema import Schema, schema_to_arrow
+from icefield.storage import FileIO
+from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
+
+from icefield_maintenance.paths.prefixes import Prefixes
+
+_COLUMNS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
+_ARROW: Final = schema_to_arrow(_COLUMNS)
+
+
+def write_moved(io: FileIO, file: DataFile, location: str, prefixes: Prefixes, properties: dict[str, str]) -> int:
+    """Write a position delete file, or a Puffin file of deletion vectors, to a location: its size in bytes.
+
+    Rows that a position delete file keeps of what it deletes are left out, as nobody reads them.
+    """
+    if file.is_deletion_vector:
+        return _vectors(io, file, location, prefixes)
+    writer = io.file_format(file.file_format).open_writer(io.open_output(location), _COLUMNS, properties=properties)
+    try:
+        for paths, positions in position_delete_batches(io, file):
+            spelt = paths.cast(pa.string())
+            columns = [prefixes.moved_all(spelt, "data file"), pa.array(positions)]
+            writer.write(pa.RecordBatch.from_arrays(columns, schema=_ARROW))
+        return writer.close().size
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _vectors(io: FileIO, file: DataFile, location: str, prefixes: Prefixes) -> int:
+    """The blobs as they are, at the places that manifests know; the footer names the data files of the copy."""
+    with PuffinReader(io.open_input(file.file_path), file.file_path) as reader:
+        sink = io.open_output(location)
+        with PuffinWriter(sink, reader.properties) as writer:
+            for blob in sorted(reader.blobs, key=lambda each: each.offset):
+                if blob.offset < sink.tell():
+                    raise UnsupportedFeature(f"{file.file_path} has blobs that overlap", location=file.file_path)
+                sink.write(bytes(blob.offset - sink.tell()))
+                writer.add_stored(_moved(blob, prefixes), reader.read_stored(blob))
+            return writer.close()
+
+
+def _moved(blob: Blob, prefixes: Prefixes) -> Blob:
+    properties = dict(blob.properties or {})
+    if REFERENCED_DATA_FILE in properties:
+        properties[REFERENCED_DATA_FILE] = prefixes.moved(properties[REFERENCED_DATA_FILE], "data file")
+    return msgspec.structs.replace(blob, properties=properties or None)

@@ -1,0 +1,142 @@
+"""Manifests with the locations of a copy, and what they say must be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from icefield.manifest import (
+    ALL_COLUMNS,
+    DataFileContent,
+    EntryStatus,
+    ManifestContent,
+    ManifestEntries,
+    ManifestFile,
+    ManifestReader,
+    ManifestRequest,
+    ManifestWriter,
+)
+from icefield.manifest import schemas as f
+from icefield.metadata import TableMetadata
+from icefield.storage import FileIO
+from icefield.types.reserved import DELETE_FILE_PATH
+
+from icefield_maintenance.paths.prefixes import Prefixes
+
+_LEAST, _GREATEST = b"", chr(0x10FFFF).encode()
+_BOUNDS: Final = ((f.LOWER_BOUNDS, _LEAST), (f.UPPER_BOUNDS, _GREATEST))
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Bytes that the delete files of a manifest gained: of its live files, and of those that each snapshot added."""
+
+    live: int
+    added: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """Reads the manifests of a table, and writes them for its copy."""
+
+    io: FileIO
+    metadata: TableMetadata
+    prefixes: Prefixes
+
+    def read(self, manifest: ManifestFile) -> ManifestEntries:
+        """All that a manifest says."""
+        schemas = list(self.metadata.schemas)
+        kind = self.metadata.spec_by_id(manifest.partition_spec_id).partition_type(self.metadata.schema(), schemas)
+        return ManifestReader(self.io, remember=False).read(manifest, kind, ManifestRequest(ALL_COLUMNS))
+
+    def write(self, entries: ManifestEntries, location: str, sizes: Mapping[str, int]) -> ManifestFile:
+        """The manifest of the copy, written to a location; it knows itself by that of the copy.
+
+        ``sizes``: those of the delete files that were written anew, by what they are called in the table.
+        """
+        manifest, metadata = entries.manifest, self.metadata
+        writer = ManifestWriter(
+            self.io,
+            location,
+            metadata.spec_by_id(manifest.partition_spec_id),
+            metadata.schema(),
+            metadata.format_version,
+            manifest.added_snapshot_id,
+            manifest.content,
+            schemas=metadata.schemas,
+            properties=metadata.properties,
+        )
+        with writer:
+            writer.add_entries(self._moved(entries, sizes))
+            written = writer.close()
+        moved = self.prefixes.moved(manifest.manifest_path, "manifest")
+        return replace(manifest, manifest_path=moved, manifest_length=written.manifest_length)
+
+    def growth(self, entries: ManifestEntries, sizes: Mapping[str, int]) -> Growth:
+        """By how many bytes its delete files that were written anew are larger than the table's."""
+        if entries.manifest.content is not ManifestContent.DELETES:
+            return Growth(0, {})
+        new = pc.index_in(entries.column(f.FILE_PATH), value_set=pa.array(list(sizes), pa.string()))
+        grown = pc.subtract(pa.array(list(sizes.values()), pa.int64()).take(new), entries.column(f.FILE_SIZE))
+        # Of a deletion vector its own bytes count, which are the same.
+        is_vector = np.asarray(pc.equal(pc.utf8_lower(entries.column(f.FILE_FORMAT)), "puffin"))
+        bytes_ = np.where(is_vector, 0, np.asarray(pc.fill_null(grown, 0)))
+        status, owners = entries.status(), np.asarray(pc.fill_null(entries.column(f.SNAPSHOT_ID), -1))
+        added = {
+            int(owner): int(bytes_[(status == EntryStatus.ADDED) & (owners == owner)].sum())
+            for owner in np.unique(owners[status == EntryStatus.ADDED])
+        }
+        return Growth(int(bytes_[status != EntryStatus.DELETED].sum()), added)
+
+    def _moved(self, entries: ManifestEntries, sizes: Mapping[str, int]) -> ManifestEntries:
+        columns = dict(entries.columns)
+        paths = columns[f.FILE_PATH]
+        columns[f.FILE_PATH] = self.prefixes.moved_all(paths, "file")
+        if columns.get(f.REFERENCED_DATA_FILE) is not None:
+            columns[f.REFERENCED_DATA_FILE] = self.prefixes.moved_all(columns[f.REFERENCED_DATA_FILE], "data file")
+        if entries.manifest.content is ManifestContent.DELETES and len(entries):
+            rewritten = pc.index_in(paths, value_set=pa.array(list(sizes), paths.type))
+            known = pa.array(list(sizes.values()), pa.int64()).take(rewritten)
+            columns[f.FILE_SIZE] = pc.coalesce(known, columns[f.FILE_SIZE])
+            if f.SPLIT_OFFSETS in columns:  # of the file as it was
+                columns[f.SPLIT_OFFSETS] = pa.nulls(len(entries), columns[f.SPLIT_OFFSETS].type)
+            for number, open_end in _BOUNDS:
+                if columns.get(number) is not None:
+                    columns[number] = self._bounds(columns[number], open_end)
+        return ManifestEntries(entries.manifest, len(entries), columns, read=entries.read)
+
+    def _bounds(self, bounds: pa.MapArray, open_end: bytes) -> pa.MapArray:
+        """Bounds in which those of paths are of the copy's; one that was cut too short says nothing."""
+        keys, items = bounds.keys, bounds.items
+        own = pc.equal(keys, DELETE_FILE_PATH.field_id)
+        paths = items.filter(own)
+        if not len(paths):
+            return bounds
+        start = f"{self.prefixes.source}/".encode()
+        whole = pc.starts_with(paths, start)
+        kept = self.prefixes.moved_all(paths.filter(whole).cast(pa.string()), "data file").cast(items.type)
+        ends = pa.array([open_end] * len(paths), items.type)
+        made = pc.replace_with_mask(ends, whole, kept)
+        offsets = pa.array(np.asarray(bounds.offsets), pa.int32())
+        mask = bounds.is_null() if bounds.null_count else None
+        return pa.MapArray.from_arrays(offsets, keys, pc.replace_with_mask(items, own, made), mask=mask)
+
+
+def live_deletes(entries: ManifestEntries) -> ManifestEntries:
+    """The delete files of a manifest that name data files, and are there."""
+    named = pc.not_equal(entries.column(f.CONTENT), int(DataFileContent.EQUALITY_DELETES))
+    return entries.filter((entries.status() != EntryStatus.DELETED) & np.asarray(named))
+
+
+def copied(entries: ManifestEntries, snapshots: frozenset[int] | None) -> pa.Array:
+    """The files of a manifest that are copied as they are. ``snapshots``: those that added them; all, unless given."""
+    mask = entries.status() != EntryStatus.DELETED
+    if snapshots is not None:
+        mask &= np.isin(np.asarray(entries.column(f.SNAPSHOT_ID)), list(snapshots))
+    if entries.manifest.content is ManifestContent.DELETES:
+        mask &= np.asarray(pc.equal(entries.column(f.CONTENT), int(DataFileContent.EQUALITY_DELETES)))
+    return entries.column(f.FILE_PATH).filter(pa.array(mask))

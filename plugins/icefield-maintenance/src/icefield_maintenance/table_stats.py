@@ -1,0 +1,182 @@
+"""Computing how many distinct values the columns of a snapshot have, as theta sketches in a Puffin file.
+
+Spec: "Table Statistics" and Puffin, "apache-datasketches-theta-v1". Each value goes into the sketch in its binary
+single-value form, as in Java's library, so that whoever reads the sketches can merge them with its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from icefield.abc import Attempt, Done, Work, WorkRunner
+from icefield.errors import IcefieldError, InvalidArgument
+from icefield.metadata import BlobMetadata, Snapshot, StatisticsFile, TableMetadata
+from icefield.puffin import Blob, BlobType, PuffinReader, PuffinWriter, ThetaSketch, writer_name
+from icefield.scan import FileScanTask, ScanContext, TableScan, read_tasks
+from icefield.schema import Schema
+from icefield.storage import FileIO, LocationProvider
+from icefield.types import (
+    BinaryType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    NestedField,
+    StringType,
+    UnknownType,
+    VariantType,
+)
+from icefield.types.values.binary_arrays import to_bytes_array
+
+from icefield_maintenance.local_runner import LocalRunner
+
+_log = logging.getLogger(__name__)
+
+_WITHOUT_VALUES = (UnknownType, VariantType, GeometryType, GeographyType)
+
+
+@dataclass(slots=True)
+class Column:
+    """A column that is looked at: its name in full, where it is, and the sketch of its values."""
+
+    name: str
+    field_id: int
+    kind: IcebergType
+    path: tuple[str, ...]
+    sketch: ThetaSketch = field(default_factory=ThetaSketch)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        values = batch.column(self.path[0])
+        for child in self.path[1:]:
+            values = pc.struct_field(values, child)
+        if isinstance(values, pa.DictionaryArray):
+            values = values.dictionary.take(pc.unique(values.indices).drop_null())
+        self.sketch.update(to_bytes_array(self.kind, values))
+
+
+def sketched_columns(schema: Schema, names: Sequence[str] | str | None) -> list[Column]:
+    """The columns of those names, or of one; by default every column that is no nested one.
+
+    Raises ``InvalidArgument`` for a column that is not there or whose values cannot be counted: nested ones, those
+    inside lists and maps, and those without a binary form.
+    """
+    if names is None:
+        found = [each for each in schema.fields if _has_values(each)]
+        return [Column(each.name, each.field_id, each.field_type, (each.name,)) for each in found]
+    columns: dict[int, Column] = {}
+    for name in [names] if isinstance(names, str) else names:
+        wanted = schema.find_field(name)
+        repeated = schema.is_repeated(wanted.field_id)
+        if repeated or not _has_values(wanted):
+            raise InvalidArgument(
+                f"distinct values are counted of columns of primitive types that are in no list or map, and column "
+                f"'{name}' is {'inside one' if repeated else wanted.field_type}",
+                column=name,
+            )
+        columns[wanted.field_id] = Column(name, wanted.field_id, wanted.field_type, schema.name_path(wanted.field_id))
+    return list(columns.values())
+
+
+class SketchRows(Work[Sequence[FileScanTask], list[ThetaSketch]]):
+    """Takes the values of columns into sketches, a list of files after another."""
+
+    def __init__(self, context: ScanContext, columns: Sequence[Column]) -> None:
+        self._context, self._columns = context, columns
+
+    def do(self, item: Sequence[FileScanTask], attempt: Attempt) -> list[ThetaSketch]:
+        """A sketch of each column."""
+        columns = [replace(column, sketch=ThetaSketch()) for column in self._columns]
+        for batch in read_tasks(item, self._context, workers=attempt.threads):
+            for column in columns:
+                column.add(batch)
+        for column in columns:
+            column.sketch.settle()  # small when it is sent
+        return [column.sketch for column in columns]
+
+
+def sketch(
+    metadata: TableMetadata,
+    io: FileIO,
+    snapshot: Snapshot,
+    columns: Sequence[Column],
+    runner: WorkRunner | None = None,
+    done: Done | None = None,
+) -> None:
+    """Read the rows of a snapshot once, without those that are deleted, into the sketches of the columns."""
+    texts = [one.name for one in columns if len(one.path) == 1 and isinstance(one.kind, StringType | BinaryType)]
+    scan = TableScan(
+        metadata=metadata,
+        io=io,
+        selected_fields=tuple(column.name for column in columns),
+        snapshot_id=snapshot.snapshot_id,
+        dictionary_columns=tuple(texts),
+    )
+    lots = [list(scan.plan_files())] if runner is None else scan.plan_tasks()
+    work = SketchRows(scan.context, [replace(column, sketch=ThetaSketch()) for column in columns])
+    for made in (runner or LocalRunner()).run(work, lots, done=done):
+        for column, found in zip(columns, made, strict=True):
+            column.sketch.merge(found)
+
+
+def write_sketches(
+    io: FileIO,
+    location: str,
+    snapshot: Snapshot,
+    columns: Sequence[Column],
+    known: StatisticsFile | None,
+) -> StatisticsFile:
+    """Write the file. What ``known``, the snapshot's file until now, holds of other columns or of other types is taken
+    over.
+    """
+    sequence_number = snapshot.sequence_number or 0
+    sink = io.open_output(location)
+    with PuffinWriter(sink, {"created-by": writer_name()}) as writer:
+        for column in columns:
+            writer.add(
+                BlobType.THETA_SKETCH,
+                column.sketch.to_bytes(),
+                fields=[column.field_id],
+                snapshot_id=snapshot.snapshot_id,
+                sequence_number=sequence_number,
+                codec="zstd",
+                properties={"ndv": str(round(column.sketch.estimate))},
+            )
+        for blob, data in _others(io, known, {(BlobType.THETA_SKETCH, (one.field_id,)) for one in columns}):
+            writer.add_stored(blob, data)
+        footer = sink.tell()
+        size = writer.close()
+    described = tuple(
+        BlobMetadata(each.type, each.snapshot_id, each.sequence_number, each.fields, dict(each.strings))
+        for each in writer.blobs
+    )
+    return StatisticsFile(snapshot.snapshot_id, location, size, size - footer, described)
+
+
+def new_location(metadata: TableMetadata, snapshot_id: int) -> str:
+    """Where a new file goes; named as Java's library names it."""
+    return LocationProvider.from_metadata(metadata).metadata_location(f"{snapshot_id}-{uuid4()}.stats")
+
+
+def _others(
+    io: FileIO, known: StatisticsFile | None, computed: set[tuple[str, tuple[int, ...]]]
+) -> Iterator[tuple[Blob, bytes]]:
+    if known is None:
+        return
+    location = known.statistics_path
+    kept = []
+    try:
+        with PuffinReader(io.open_input(location), location) as reader:
+            kept = [
+                (blob, reader.read_stored(blob)) for blob in reader.blobs if (blob.type, blob.fields) not in computed
+            ]
+    except IcefieldError as error:
+        _log.warning("the statistics in %s are not taken over: %s", location, error)
+    yield from kept
+
+
+def _has_values(column: NestedField) -> bool:
+    return column.field_type.is_primitive and not isinstance(column.field_type, _WITHOUT_VALUES)
