@@ -23,7 +23,6 @@ import icefield
 import pyarrow as pa
 from harness import compare, main
 from icefield.manifest import DataFile
-from icefield.transaction import branch_head, manifests
 from pyiceberg.catalog.sql import SqlCatalog
 from slow_storage import Requests, slow_local
 
@@ -82,15 +81,10 @@ class Tables:
 
 
 def one_by_one(work: Callable[[], Any]) -> Callable[[], Any]:
-    """The work with a single worker for manifests."""
+    """The work with one thread."""
 
     def timed() -> Any:
-        with (
-            patch("icefield.scan.manifest_filter._LEAST_WORKERS", 1),
-            patch("icefield.scan.manifest_filter.default_workers", lambda: 1),
-            patch.object(manifests, "manifest_workers", lambda: 1),
-            patch.object(branch_head, "manifest_workers", lambda: 1),
-        ):
+        with patch.object(icefield.FileIO, "workers", lambda *_, **__: 1):
             return work()
 
     return timed

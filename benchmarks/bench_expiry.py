@@ -24,7 +24,6 @@ from harness import cold, compare, main
 from icefield.manifest import ManifestFile, ManifestReader, ManifestRequest, read_manifest_list
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import PATH
-from icefield.scan.manifest_filter import manifest_workers
 from icefield.scan.manifest_reads import manifest_groups
 from icefield.types import StructType
 from make_table import SPEC, data_file, schema_of
@@ -77,7 +76,7 @@ def reading_once(table: icefield.Table) -> Callable[[], int]:
         reader = ManifestReader(table.io, remember=False)
         wanted = [(one, StructType()) for one in found.values() if one.has_added_files or one.has_existing_files]
         request = ManifestRequest(frozenset({f.STATUS, f.FILE_PATH}))
-        groups = manifest_groups(reader, wanted, request, manifest_workers())
+        groups = manifest_groups(reader, wanted, request)
         return sum(len(part) for group in groups for part in group)
 
     return cold(read)

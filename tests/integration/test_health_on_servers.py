@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from http_between import Answered, Asked, Between, Forward, answer
 from icefield import load_catalog
-from icefield.secrets import credentials_in
+from icefield.base.secrets import credentials_in
 from icefield_maintenance.doctor import Finding, Result, examine
 
 pytestmark = pytest.mark.slow

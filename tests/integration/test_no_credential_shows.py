@@ -25,9 +25,9 @@ import pyarrow as pa
 import pytest
 from icefield import Plugins, load_catalog, open_table
 from icefield.abc import FileSystemAbility, PutMode
+from icefield.base.secrets import holds_credential
 from icefield.builtin.directory import DirectoryBackend
 from icefield.errors import IcefieldError, InvalidArgument
-from icefield.secrets import holds_credential
 from icefield.storage import FileIO
 from icefield_cli.main import main
 from icefield_maintenance.doctor import examine

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTING = ROOT / "framework/public-api.txt"

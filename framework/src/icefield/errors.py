@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from icefield.secrets import without_userinfo
+from icefield.base.secrets import without_userinfo
 
 
 def printable(text: str) -> str:

@@ -15,7 +15,7 @@ from threading import get_ident
 from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.errors import IcefieldError
 
 Answer = TypeVar("Answer")

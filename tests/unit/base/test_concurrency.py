@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from icefield.base import lazy, reset_after_fork
+from icefield.base.concurrency import lazy, reset_after_fork
 
 
 class Value:

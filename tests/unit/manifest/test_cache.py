@@ -1,14 +1,15 @@
 """Decoded manifests are kept by location, and only what is missing is read."""
 
 import struct
+from operator import attrgetter
 
 import pytest
 from foreign_manifests import read
 from icefield.abc import PutMode
+from icefield.base.concurrency import LruCache
 from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.manifest import (
     ALL_COLUMNS,
-    ByteBoundedCache,
     ManifestContent,
     ManifestReader,
     ManifestRequest,
@@ -93,18 +94,18 @@ def test_the_cache_holds_no_more_bytes_than_it_may(made: PlannedTable) -> None:
     clear_caches()
     try:
         ManifestReader(made.io).read(manifests[0], StructType())
-        one = MANIFESTS.nbytes
+        one = MANIFESTS.size
         resize_caches(one * 3)
         for manifest in manifests:
             ManifestReader(made.io).read(manifest, StructType())
-            assert MANIFESTS.nbytes <= one * 3
+            assert MANIFESTS.size <= one * 3
         kept = [ManifestReader(made.io).cached(manifest, StructType()) is not None for manifest in manifests]
         # Those used last.
         assert kept[-1]
         assert not kept[0]
         assert 1 <= sum(kept) <= 3
         resize_caches(0)
-        assert MANIFESTS.nbytes == len(MANIFESTS) == 0
+        assert MANIFESTS.size == len(MANIFESTS) == 0
     finally:
         resize_caches(256 * 1024 * 1024)
 
@@ -163,7 +164,7 @@ def test_files_are_kept_until_they_are_decoded_whole_and_in_no_more_bytes_than_t
     assert len(FILES) == 0
     clear_caches()
     reader.read(manifest, StructType())
-    assert FILES.nbytes == manifest.manifest_length
+    assert FILES.size == manifest.manifest_length
     try:
         resize_caches(0)
         assert len(FILES) == 0
@@ -179,15 +180,15 @@ class Sized:
 
 
 def test_a_cache_weighs_what_it_is_given_again_and_does_not_take_what_is_too_large() -> None:
-    cache: ByteBoundedCache[Sized] = ByteBoundedCache(100)
+    cache: LruCache[str, Sized] = LruCache(100, attrgetter("nbytes"))
     small, large = Sized(40), Sized(101)
     cache.put("a", small)
     cache.put("b", Sized(60))
-    assert cache.nbytes == 100
+    assert cache.size == 100
     small.nbytes = 90
     cache.put("a", small)
-    assert (cache.nbytes, cache.get("b"), cache.get("a")) == (90, None, small)
+    assert (cache.size, cache.get("b"), cache.get("a")) == (90, None, small)
     cache.put("a", large)
-    assert (cache.nbytes, len(cache), cache.get("a")) == (0, 0, None)
+    assert (cache.size, len(cache), cache.get("a")) == (0, 0, None)
     with pytest.raises(InvalidArgument):
-        cache.resize(-1)
+        resize_caches(-1)

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from icefield.base.limits import MAX_PUFFIN_FOOTER_BYTES
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidFile, UnsupportedFeature
-from icefield.limits import MAX_PUFFIN_FOOTER_BYTES
 from icefield.puffin import Blob, BlobType, PuffinReader, PuffinWriter
 from icefield.puffin.codecs import compress, decompress
 from icefield.toolkit import BytesInput

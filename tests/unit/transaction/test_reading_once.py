@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from icefield import FileIO
 from icefield.transaction.row_level import changed_files, file_rows
 from tables import new_table, rows
 
@@ -61,7 +62,7 @@ def test_files_after_one_that_changed_are_read_without_such_a_look(
     mode: str, readings: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changed_files, "_FEW_ROWS", 0)
-    monkeypatch.setattr(changed_files, "processors", lambda: 1)
+    monkeypatch.setattr(FileIO, "workers", lambda *_, **__: 1)
     table = table_of(mode, *(rows([*range(start, 3000, 3)]) for start in range(3)))
     table.upsert(rows([900, 901, 902], value=7.0), ["id"])
     assert [len(columns) > 1 for columns in readings] == [False, True, True, True]

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
@@ -25,6 +24,7 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from icefield.abc.access import FileAccess
+from icefield.base.concurrency import map_ahead, worker_count
 from icefield.errors import FileMissing, UnsupportedFeature
 
 
@@ -357,8 +357,7 @@ class FileSystem(ABC):
 
         if FileSystemAbility.REMOTE not in self.abilities or len(locations) < 2:
             return [look(location) for location in locations]
-        with ThreadPoolExecutor(len(locations), thread_name_prefix="icefield-look") as pool:
-            return [*pool.map(look, locations)]
+        return [*map_ahead(locations, look, worker_count(None, waiting=True))]
 
     @abstractmethod
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:

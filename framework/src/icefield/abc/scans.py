@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from icefield.abc.access import FileAccess
-from icefield.structs import decodable
+from icefield.base.structs import decodable
 
 if TYPE_CHECKING:
     from icefield.expressions import BooleanExpression

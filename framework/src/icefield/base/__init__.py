@@ -1,5 +1,1 @@
-"""The lowest layer: small helpers that every other package of the kernel may use."""
-
-from icefield.base.concurrency import lazy, reset_after_fork
-
-__all__ = ["lazy", "reset_after_fork"]
+"""The lowest layer: small modules that every other package of the kernel may use."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
-from icefield.base import reset_after_fork
+from icefield.base.concurrency import reset_after_fork
 from icefield.errors import FileExists, FileMissing
 from icefield.toolkit import BytesInput
 from icefield.toolkit.authority import check_characters

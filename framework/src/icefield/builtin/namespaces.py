@@ -16,9 +16,9 @@ from uuid import uuid4
 import msgspec
 
 from icefield.abc import FileSystem
+from icefield.base.structs import decodable
 from icefield.errors import InvalidMetadata, NamespaceExists, NoSuchNamespace
 from icefield.metadata.file_names import METADATA_FOLDER, version_of
-from icefield.structs import decodable
 from icefield.toolkit.publishing import read_whole
 from icefield.toolkit.versioned_strategy import VersionedStrategy, is_tombstone
 

@@ -15,6 +15,8 @@ from typing import Any, Self, TypeVar
 import pyarrow as pa
 
 from icefield.abc import CatalogAbility, CatalogBackend, Current, NamespaceName, NewTable, Page, Pointer, TableName
+from icefield.base.limits import MAX_LISTED_CHARACTERS, MAX_LISTED_NAMES
+from icefield.base.secrets import has_password
 from icefield.catalog.changes import ChangesOfCatalog
 from icefield.catalog.identifiers import namespace_name, string_of, table_name
 from icefield.catalog.purge import delete_files_of, delete_versions_of
@@ -36,7 +38,6 @@ from icefield.errors import (
     StorageError,
     TableExists,
 )
-from icefield.limits import MAX_LISTED_CHARACTERS, MAX_LISTED_NAMES
 from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
 from icefield.metadata.properties import check_properties
 from icefield.metadata.property_checks import check_values, warn_of_names
@@ -45,7 +46,6 @@ from icefield.metadata.validation import check_names_differ
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.parse import partition_spec_of, sort_order_of
 from icefield.schema import Schema, as_schema
-from icefield.secrets import has_password
 from icefield.storage import FileIO, given_location
 from icefield.storage.neighbours import check_location, forget_name, free_location, refuse_twins, warn_of_twins
 from icefield.toolkit.from_catalogs import checked_properties

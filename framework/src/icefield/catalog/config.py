@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from icefield.base.limits import MAX_CONFIGURATION_BYTES
 from icefield.errors import InvalidArgument
-from icefield.limits import MAX_CONFIGURATION_BYTES
 from icefield.metadata.property_checks import warn_at_caller
 from icefield.metadata.spelling import nearest
 

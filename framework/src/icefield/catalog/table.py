@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from icefield.abc import Pointer, ScanService
+from icefield.base.secrets import without_userinfo
 from icefield.catalog.inspection import InspectTable
 from icefield.catalog.readable_table import ReadableTable
 from icefield.commit import TableHandle, TableState, load_table
@@ -21,7 +22,6 @@ from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.plugins import Extensible
 from icefield.schema import NameMapping, Schema, parse_name_mapping
-from icefield.secrets import without_userinfo
 from icefield.storage import FileIO, LocationProvider
 from icefield.transaction import (
     Action,

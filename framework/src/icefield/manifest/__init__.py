@@ -1,6 +1,6 @@
 """Manifests and manifest lists: read, written and cached in columns."""
 
-from icefield.manifest.cache import ByteBoundedCache, clear_caches
+from icefield.manifest.cache import clear_caches
 from icefield.manifest.caches import resize_caches
 from icefield.manifest.columns import ALL_COLUMNS, PLAN_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus, files_of_columns
@@ -18,7 +18,6 @@ __all__ = [
     "ALL_COLUMNS",
     "PLAN_COLUMNS",
     "UNASSIGNED",
-    "ByteBoundedCache",
     "DataFile",
     "DataFileContent",
     "EntryStatus",

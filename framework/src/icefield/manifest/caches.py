@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from icefield.errors import InvalidArgument
 from icefield.manifest.fetching import FILES, FILES_MAX_BYTES
 from icefield.manifest.reader import MANIFESTS
 
@@ -13,5 +14,7 @@ def resize_caches(max_bytes: int) -> None:
 
     Raises ``InvalidArgument`` below zero.
     """
+    if max_bytes < 0:
+        raise InvalidArgument(f"a cache cannot hold {max_bytes} bytes")
     MANIFESTS.resize(max_bytes)
     FILES.resize(min(FILES_MAX_BYTES, max_bytes // 8))

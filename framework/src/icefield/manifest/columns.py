@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from icefield.base.limits import MAX_LOCATION_LENGTH
 from icefield.errors import InvalidMetadata
-from icefield.limits import MAX_LOCATION_LENGTH
 from icefield.manifest import schemas as f
 from icefield.types.arrow.neighbours import joined
 from icefield.types.arrow.types import field_id

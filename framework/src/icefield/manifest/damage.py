@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from icefield.base.limits import FREE_DECODING, MAX_DECODED_MANIFEST_BYTES, MAX_INFLATION
 from icefield.errors import IcefieldError, InvalidFile, InvalidMetadata, UnsupportedFeature
-from icefield.limits import FREE_DECODING, MAX_DECODED_MANIFEST_BYTES, MAX_INFLATION
 
 _ENCRYPTED = b"AGS1"
 

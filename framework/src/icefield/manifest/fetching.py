@@ -8,12 +8,14 @@ anew. The file is fetched once for both.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
 from icefield.abc import ManifestFormatReader
-from icefield.limits import MAX_MANIFEST_BYTES
-from icefield.manifest.cache import ByteBoundedCache
+from icefield.base.concurrency import LruCache
+from icefield.base.limits import MAX_MANIFEST_BYTES
+from icefield.manifest.cache import decoded_cache
 from icefield.manifest.manifest_file import ManifestFile
 from icefield.storage import FileIO
 
@@ -28,16 +30,7 @@ class FetchedManifest:
     reader: ManifestFormatReader | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    data: bytes
-
-    @property
-    def nbytes(self) -> int:
-        return len(self.data)
-
-
-FILES: Final[ByteBoundedCache[_File]] = ByteBoundedCache(FILES_MAX_BYTES)
+FILES: Final[LruCache[Hashable, bytes]] = decoded_cache(FILES_MAX_BYTES, len)
 """The manifests that this process fetched last."""
 
 
@@ -45,13 +38,13 @@ def fetch_manifest(io: FileIO, manifest: ManifestFile, scope: str | None) -> Fet
     """The file, or what is kept of it. ``scope`` is None where nothing is cached."""
     known = None if scope is None else FILES.get(_key(io, manifest, scope))
     if known is not None:
-        return FetchedManifest(known.data)
+        return FetchedManifest(known)
     return FetchedManifest(io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES))
 
 
 def keep_file(io: FileIO, manifest: ManifestFile, scope: str, data: bytes) -> None:
     """Keep a file that was found sound: a damaged one is fetched again, since it may have been damaged on its way."""
-    FILES.put(_key(io, manifest, scope), _File(data))
+    FILES.put(_key(io, manifest, scope), data)
 
 
 def _key(io: FileIO, manifest: ManifestFile, scope: str) -> tuple[str, str, int]:

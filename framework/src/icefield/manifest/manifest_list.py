@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.abc import ManifestFormat, ReadRequest
+from icefield.base.concurrency import LruCache
+from icefield.base.limits import MAX_MANIFEST_BYTES
 from icefield.errors import InvalidMetadata
-from icefield.limits import MAX_MANIFEST_BYTES
-from icefield.manifest.cache import ByteBoundedCache, cache_scope
+from icefield.manifest.cache import cache_scope, decoded_cache
 from icefield.manifest.columns import check_locations, conform, identify
 from icefield.manifest.damage import damaged_file, gathered, refuse_encrypted
 from icefield.manifest.manifest_file import FieldSummary, ManifestContent, ManifestFile
@@ -170,7 +171,7 @@ class ManifestList:
         return pa.nulls(len(indices), SUMMARY_TYPES[kind])
 
 
-MANIFEST_LISTS: Final[ByteBoundedCache[ManifestList]] = ByteBoundedCache(64 * 1024 * 1024)
+MANIFEST_LISTS: Final[LruCache[Hashable, ManifestList]] = decoded_cache(64 * 1024 * 1024)
 """Every manifest list that was read or written in this process, up to a bound."""
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.abc import ManifestFormatReader, ManifestReadRequest
+from icefield.base.concurrency import LruCache
 from icefield.errors import InvalidMetadata, UnsupportedFeature
 from icefield.manifest import schemas as f
-from icefield.manifest.cache import ByteBoundedCache, cache_scope
+from icefield.manifest.cache import cache_scope, decoded_cache
 from icefield.manifest.columns import (
     ALL_COLUMNS,
     COLUMN_TYPES,
@@ -76,7 +77,7 @@ class _Decoded:
 
 _PLAN: Final = ManifestRequest()
 
-MANIFESTS: Final[ByteBoundedCache[_Decoded]] = ByteBoundedCache()
+MANIFESTS: Final[LruCache[Hashable, _Decoded]] = decoded_cache()
 """Every manifest that was decoded in this process, up to a bound."""
 
 
@@ -104,7 +105,7 @@ class ManifestReader:
     """
 
     def __init__(self, io: FileIO, *, remember: bool = True) -> None:
-        self._io = io
+        self.io = io
         self._remembers = remember
         self._scope = cache_scope(io)
         self._unbounded: set[int] = set()
@@ -127,7 +128,7 @@ class ManifestReader:
 
     def fetch(self, manifest: ManifestFile) -> FetchedManifest:
         """The file itself, to be handed to ``read``."""
-        return fetch_manifest(self._io, manifest, self._scope)
+        return fetch_manifest(self.io, manifest, self._scope)
 
     def prepare(self, manifest: ManifestFile, fetched: FetchedManifest, limit: int) -> None:
         """Open what was fetched, and inflate about ``limit`` bytes of it. Raises as ``read`` does."""
@@ -202,7 +203,7 @@ class ManifestReader:
             return apart
         wanted = self._request_for(schema, _columns(request), at_once, location)
         with damaged_file("manifest", location):
-            batches = self._io.manifest_format().read_together(readers, wanted)
+            batches = self.io.manifest_format().read_together(readers, wanted)
             together = [batch for each in batches for batch in each]
             if not together:
                 return apart
@@ -227,7 +228,7 @@ class ManifestReader:
     def _key(self, manifest: ManifestFile, partition_type: StructType) -> tuple[Any, ...]:
         return (
             self._scope,
-            self._io.resolve(manifest.manifest_path),
+            self.io.resolve(manifest.manifest_path),
             manifest.manifest_length,
             manifest.sequence_number,
             manifest.added_snapshot_id,
@@ -254,7 +255,7 @@ class ManifestReader:
     def _keep(self, manifest: ManifestFile, request: ManifestRequest, data: bytes) -> None:
         """Keep the file where more of it may be wanted."""
         if self._scope is not None and self._remembers and not request.columns >= ALL_COLUMNS:
-            keep_file(self._io, manifest, self._scope, data)
+            keep_file(self.io, manifest, self._scope, data)
 
     def _opened(self, manifest: ManifestFile, fetched: FetchedManifest) -> ManifestFormatReader:
         """The reader that was opened ahead, handed out once; else a new one."""
@@ -264,7 +265,7 @@ class ManifestReader:
         location, data = manifest.manifest_path, fetched.data
         refuse_encrypted("manifest", location, data)
         with damaged_file("manifest", location):
-            return self._io.manifest_format().open_reader(BytesInput(data), location, size=len(data))
+            return self.io.manifest_format().open_reader(BytesInput(data), location, size=len(data))
 
     def _decoded(
         self,

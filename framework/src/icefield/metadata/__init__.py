@@ -1,6 +1,6 @@
 """Table metadata: decoding, encoding, and changes made of small updates."""
 
-from icefield.limits import MAX_METADATA_BYTES
+from icefield.base.limits import MAX_METADATA_BYTES
 from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS, decode_metadata
 from icefield.metadata.deferred_snapshots import with_deferred_snapshots
 from icefield.metadata.encode import encode_metadata

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from icefield.limits import NameText
+from icefield.base.limits import NameText
+from icefield.base.structs import decodable
 from icefield.metadata.entries import (
     EncryptedKey,
     Entry,
@@ -25,7 +26,6 @@ from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import sort_order_from_json, sort_order_to_json
 from icefield.partitioning.spec import spec_from_json, spec_to_json
 from icefield.schema import Schema, schema_from_json, schema_to_json
-from icefield.structs import decodable
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from icefield.base.limits import LocationText, NameText, ValueText
 from icefield.errors import InvalidMetadata, UnsupportedFeature
-from icefield.limits import LocationText, NameText, ValueText
 from icefield.metadata.codecs import (
     ENCRYPTION_KEYS,
     METADATA_LOG,

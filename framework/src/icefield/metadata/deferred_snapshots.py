@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from icefield.base import reset_after_fork
+from icefield.base.concurrency import reset_after_fork
 from icefield.errors import StorageError
 from icefield.metadata.codecs import SNAPSHOTS
 from icefield.metadata.json_array import JsonArray

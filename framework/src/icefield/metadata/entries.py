@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from icefield.limits import LocationText, NameText, ValueText
-from icefield.structs import decodable
+from icefield.base.limits import LocationText, NameText, ValueText
+from icefield.base.structs import decodable
 
 Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """A JSON integer that fits 64 bits."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
+from icefield.base.limits import FREE_INFLATION, MAX_INFLATION, MAX_METADATA_BYTES
 from icefield.errors import InvalidMetadata
-from icefield.limits import FREE_INFLATION, MAX_INFLATION, MAX_METADATA_BYTES
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _MAX_GZIP_MEMBERS: Final = 64
@@ -48,7 +48,7 @@ def inflated(data: bytes, location: str) -> bytes:
 def _bomb(location: str, packed: int, most: int) -> InvalidMetadata:
     return InvalidMetadata(
         f"{location}: {packed:,} bytes of gzip hold more than {most:,}, which is refused: table metadata is never "
-        f"packed to less than one part in {MAX_INFLATION} (icefield.limits.MAX_INFLATION)",
+        f"packed to less than one part in {MAX_INFLATION} (icefield.base.limits.MAX_INFLATION)",
         location=location,
     )
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
+from icefield.base.secrets import has_password, holds_credential
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.secrets import has_password, holds_credential
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from icefield.base.structs import decodable
 from icefield.errors import InvalidArgument
-from icefield.structs import decodable
 
 MAIN_BRANCH: Final = "main"
 """The branch that is the table: its snapshot is the current one."""

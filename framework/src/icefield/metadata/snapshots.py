@@ -13,10 +13,10 @@ from uuid import uuid4
 
 import msgspec
 
+from icefield.base.limits import LocationText, NameText, ValueText
+from icefield.base.structs import decodable
 from icefield.errors import InvalidArgument
-from icefield.limits import LocationText, NameText, ValueText
 from icefield.metadata.properties import FrozenDict
-from icefield.structs import decodable
 
 _Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Place = Annotated[LocationText, msgspec.Meta(min_length=1)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
+from icefield.base.secrets import without_userinfo
 from icefield.errors import InvalidArgument, InvalidMetadata, NoSuchSnapshot
 from icefield.metadata.codecs import (
     ENCRYPTION_KEYS,
@@ -33,7 +34,6 @@ from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.snapshots import Snapshot, new_snapshot_id
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.schema import Schema
-from icefield.secrets import without_userinfo
 
 INITIAL_SEQUENCE_NUMBER = 0
 

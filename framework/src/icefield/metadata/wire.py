@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from icefield.base.limits import NameText, ValueText
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.limits import NameText, ValueText
 from icefield.metadata.entries import EncryptedKey, Int, Long, PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import SnapshotRef
 from icefield.metadata.requirements import (

@@ -7,8 +7,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.base.limits import MAX_NAME_LENGTH
 from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema
-from icefield.limits import MAX_NAME_LENGTH
 from icefield.partitioning.transforms import Transform, UnknownTransform, parse_transform
 from icefield.schema import Schema
 from icefield.types import NestedField

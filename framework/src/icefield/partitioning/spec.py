@@ -13,8 +13,8 @@ from urllib.parse import quote_plus
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.base.limits import MAX_NAME_LENGTH
 from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema, UnsupportedFeature, printable
-from icefield.limits import MAX_NAME_LENGTH
 from icefield.partitioning.sources import (
     check_source,
     int_from_json,

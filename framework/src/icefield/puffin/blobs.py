@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from icefield.base.limits import NameText, ValueText
+from icefield.base.structs import decodable
 from icefield.errors import InvalidFile
-from icefield.limits import NameText, ValueText
-from icefield.structs import decodable
 
 MAGIC: Final = b"PFA1"
 

@@ -11,8 +11,8 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
+from icefield.base.limits import MAX_PUFFIN_BLOB_BYTES
 from icefield.errors import InvalidFile, UnsupportedFeature
-from icefield.limits import MAX_PUFFIN_BLOB_BYTES
 
 BlobCodec = Literal["lz4", "zstd"]
 

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Final, Self
 
 from icefield.abc import InputFile
+from icefield.base.limits import MAX_PUFFIN_BLOB_BYTES, MAX_PUFFIN_FOOTER_BYTES
 from icefield.errors import InvalidFile, UnsupportedFeature
-from icefield.limits import MAX_PUFFIN_BLOB_BYTES, MAX_PUFFIN_FOOTER_BYTES
 from icefield.puffin.blobs import MAGIC, Blob, decode_footer
 from icefield.puffin.codecs import decompress
 

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from icefield.limits import MAX_DELETED_POSITIONS
+from icefield.base.limits import MAX_DELETED_POSITIONS
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 """Positions of rows in a file, ascending and distinct."""

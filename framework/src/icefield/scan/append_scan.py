@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.expressions import bind
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan.append_planner import AppendPlanner

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.manifest import DataFile, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.partitioning.tuples import Ints

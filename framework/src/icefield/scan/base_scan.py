@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.metadata import TableMetadata

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from icefield.base.concurrency import map_ahead
 from icefield.expressions import BooleanExpression
 from icefield.manifest import (
     EntryStatus,
@@ -21,24 +21,20 @@ from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import ADDED_SNAPSHOT, CONTENT, SPEC_ID
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.manifest_filter import ManifestFilter, SpecPlan, manifest_workers
+from icefield.scan.manifest_filter import ManifestFilter, SpecPlan
 from icefield.scan.pruning import EntryGroup, Mask, files_that_may_match, manifests_that_may_match
 from icefield.storage import FileIO
-
-_LISTS_AT_ONCE = 32
 
 
 def manifest_lists(
     metadata: TableMetadata, io: FileIO, snapshots: Sequence[Snapshot]
 ) -> Iterator[tuple[Snapshot, ManifestList]]:
-    """The manifest list of each snapshot, in order, some read at once."""
-    for start in range(0, len(snapshots), _LISTS_AT_ONCE):
-        some = snapshots[start : start + _LISTS_AT_ONCE]
-        if len(some) == 1:
-            yield some[0], read_manifest_list(io, some[0], metadata)
-            continue
-        with ThreadPoolExecutor(min(len(some), manifest_workers()), thread_name_prefix="icefield-plan") as pool:
-            yield from zip(some, pool.map(lambda one: read_manifest_list(io, one, metadata), some), strict=True)
+    """Each snapshot with its manifest list, in order, some read ahead."""
+
+    def read(snapshot: Snapshot) -> tuple[Snapshot, ManifestList]:
+        return snapshot, read_manifest_list(io, snapshot, metadata)
+
+    return map_ahead(snapshots, read, min(len(snapshots), io.workers(waiting=True)))
 
 
 def written_manifests(

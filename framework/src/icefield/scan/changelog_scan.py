@@ -8,7 +8,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument
 from icefield.expressions import bind
 from icefield.metadata.snapshots import Snapshot

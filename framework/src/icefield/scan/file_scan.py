@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.abc import FormatAbility, ScanAsked, ScanService
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.expressions import AlwaysFalse, AlwaysTrue, bind
 from icefield.manifest import schemas as f
 from icefield.metadata.properties import (

@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final
 
+from icefield.base.concurrency import LruCache
 from icefield.manifest import ManifestFile
-from icefield.manifest.cache import ByteBoundedCache, cache_scope
+from icefield.manifest.cache import cache_scope, decoded_cache
 from icefield.manifest.reader import MANIFESTS
 from icefield.metadata import TableMetadata
 from icefield.scan.delete_index import DeleteIndex
 from icefield.storage import FileIO
 
-DELETE_INDEXES: Final[ByteBoundedCache[DeleteIndex]] = ByteBoundedCache(64 << 20)
+DELETE_INDEXES: Final[LruCache[Hashable, DeleteIndex]] = decoded_cache(64 << 20)
 """Indexes of all live entries of their manifests, up to a bound."""
 
 
@@ -30,7 +31,7 @@ def index_key(
     ``others`` is whatever else the index depends on: the schema, and the columns that are read.
     """
     scope = cache_scope(io)
-    if scope is None or not MANIFESTS.max_bytes:
+    if scope is None or not MANIFESTS.capacity:
         return None
     listed = tuple((io.resolve(one.manifest_path), one.sequence_number, one.partition_spec_id) for one in manifests)
     return (scope, metadata.location, metadata.table_uuid, listed, *others)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from icefield.abc import ListedFile, ListedNumbers, ListedValues
+from icefield.base.secrets import without_userinfo
 from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.expressions import AlwaysTrue, BooleanExpression, Residuals
 from icefield.manifest import DataFile, DataFileContent, files_of_columns
@@ -21,7 +22,6 @@ from icefield.manifest.columns import struct_array
 from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
-from icefield.secrets import without_userinfo
 from icefield.types import BinaryType, DecimalType, DoubleType, FixedType, FloatType, IcebergType, StringType
 from icefield.types.values import from_bytes as value_from_bytes
 from icefield.types.values import from_json

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.expressions import BooleanExpression, Residuals, inclusive_projection
 from icefield.manifest import (
     ManifestContent,
@@ -30,19 +30,10 @@ from icefield.manifest.manifest_list import CONTENT, SPEC_ID
 from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.scan.manifest_reads import manifest_groups
-from icefield.scan.parallel import default_workers
 from icefield.scan.pruning import Mask, filter_types, manifests_that_may_match, matching_rows
 from icefield.schema import Schema
 from icefield.storage import FileIO
 from icefield.types import StructType
-
-_LEAST_WORKERS: Final = 8
-"""Threads that read manifests, however few the processors: most of the time goes by waiting for storage."""
-
-
-def manifest_workers() -> int:
-    """Threads that read manifests when nothing else is asked for."""
-    return max(_LEAST_WORKERS, default_workers())
 
 
 @dataclass(frozen=True)
@@ -77,7 +68,7 @@ class ManifestFilter:
         self.types = filter_types(row_filter)
         self._metadata = metadata
         self._schema = schema
-        self.workers = manifest_workers() if workers is None else max(1, workers)
+        self.workers = workers
         self._specs: dict[int, SpecPlan] = {}
 
     @property

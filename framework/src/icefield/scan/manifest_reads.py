@@ -16,7 +16,6 @@ from typing import Final
 
 from icefield.errors import IcefieldError
 from icefield.manifest import FetchedManifest, ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
-from icefield.scan.parallel import default_workers
 from icefield.types import StructType
 
 GROUP_ROWS: Final = 65_536
@@ -37,13 +36,14 @@ def manifest_groups(
     reader: ManifestReader,
     manifests: Sequence[tuple[ManifestFile, StructType]],
     request: ManifestRequest,
-    workers: int,
+    workers: int | None = None,
 ) -> Iterator[list[ManifestEntries]]:
     """The entries of each manifest, given with its partition type, in order.
 
-    What is cached is taken at once; what is not is fetched by ``workers`` threads, at most twice as many manifests
-    and some 64 MiB ahead. Consecutive manifests of one spec that are at hand come together.
+    What is cached is taken at once; what is not is fetched by ``workers`` threads (``FileIO.workers``), at most twice
+    as many manifests and some 64 MiB ahead. Consecutive manifests of one spec that are at hand come together.
     """
+    workers = reader.io.workers(workers, waiting=True)
     reads = _Reads(reader, iter(manifests), request, min(workers, len(manifests)))
     try:
         while group := reads.next_group():
@@ -102,7 +102,7 @@ class _Reads:
         self._bytes = 0
         self._rows = 0
         self._error: Exception | None = None
-        self._inflaters = min(default_workers(), workers)
+        self._inflaters = min(reader.io.workers(), workers)
 
     def next_group(self) -> list[ManifestEntries]:
         """The next manifests, at least one; empty at the end."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from icefield.abc import Attempt, Work, WorkRunner
 from icefield.expressions import BooleanExpression, strict_metrics
 from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
-from icefield.scan.manifest_filter import SpecPlan, manifest_workers
+from icefield.scan.manifest_filter import SpecPlan
 from icefield.scan.manifest_reads import manifest_groups
 from icefield.scan.pruning import EntryGroup, Mask, filter_types, matching_rows
 from icefield.storage import FileIO
@@ -77,10 +77,10 @@ class MatchManifests(Work[Sequence[ManifestFile], list[Matched]]):
 
     def do(self, item: Sequence[ManifestFile], attempt: Attempt) -> list[Matched]:
         """What is left of each manifest, in their order."""
-        return [each for group in self.groups(item, attempt.threads or manifest_workers()) for each in group]
+        return [each for group in self.groups(item, attempt.threads) for each in group]
 
     def groups(
-        self, manifests: Sequence[ManifestFile], workers: int, reader: ManifestReader | None = None
+        self, manifests: Sequence[ManifestFile], workers: int | None, reader: ManifestReader | None = None
     ) -> Iterator[list[Matched]]:
         """What is left of each manifest, in their order; those of one spec that are at hand together."""
         types = filter_types(self.row_filter)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from icefield.abc import ScanPlanned, WorkRunner
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import (
     ALL_COLUMNS,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.expressions import (
     AlwaysFalse,
     AlwaysTrue,

@@ -6,9 +6,7 @@ The one way by which expiry finds what it may delete, and dropping a table what 
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeVar
@@ -19,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.abc import Attempt, Work, WorkRunner
+from icefield.base.concurrency import map_ahead
+from icefield.base.secrets import without_userinfo
 from icefield.errors import IcefieldError, printable
 from icefield.manifest import (
     DataFileContent,
@@ -33,10 +33,8 @@ from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import PATH
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.manifest_filter import manifest_workers
 from icefield.scan.manifest_reads import manifest_groups
 from icefield.scan.matching import run_in_lots
-from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
 from icefield.storage.deleting import is_remote
 from icefield.storage.places import Places, PlaceSet
@@ -106,15 +104,15 @@ def manifests_of(
 def _manifest_lists(
     io: FileIO, metadata: TableMetadata, snapshots: Iterable[Snapshot], lenient: bool
 ) -> Iterator[ManifestList]:
-    def read(snapshot: Snapshot) -> ManifestList | IcefieldError:
+    def read(snapshot: Snapshot) -> tuple[Snapshot, ManifestList | IcefieldError]:
         try:
-            return read_manifest_list(io, snapshot, metadata, summaries=False)
+            return snapshot, read_manifest_list(io, snapshot, metadata, summaries=False)
         except IcefieldError as error:
-            return error
+            return snapshot, error
 
     # Threads wait for a store; where nothing waits, they would hold up the one that decodes.
-    workers = manifest_workers() if is_remote(io, metadata.location) else 1
-    for snapshot, found in _ahead(snapshots, read, workers):
+    workers = io.workers(waiting=True) if is_remote(io, metadata.location) else 1
+    for snapshot, found in map_ahead(snapshots, read, workers):
         try:
             if isinstance(found, IcefieldError):
                 raise found
@@ -200,7 +198,7 @@ def _groups(
         done = 0
         try:
             # No partition is read, and so none has a type: a spec that the table does not know does no harm.
-            for group in manifest_groups(reader, [(one, _NO_PARTITION) for one in left], request, manifest_workers()):
+            for group in manifest_groups(reader, [(one, _NO_PARTITION) for one in left], request):
                 done += len(group)
                 yield group
         except IcefieldError as error:
@@ -223,20 +221,3 @@ def _kinds(part: ManifestEntries) -> Kinds:
         vectors = np.asarray(pc.equal(pc.utf8_lower(part.column(f.FILE_FORMAT)), "puffin"))
         kinds[vectors & (contents == DataFileContent.POSITION_DELETES)] = FileKind.DELETION_VECTORS
     return kinds
-
-
-def _ahead(items: Iterable[T], read: Callable[[T], U], workers: int) -> Iterator[tuple[T, U]]:
-    """What ``read`` gives for each item, in order, some items ahead of the consumer where there are workers."""
-    if workers == 1:
-        yield from ((item, read(item)) for item in items)
-        return
-    with ThreadPoolExecutor(workers, thread_name_prefix="icefield-lists") as pool:
-        waiting: deque[tuple[T, Future[U]]] = deque()
-        for item in items:
-            waiting.append((item, pool.submit(read, item)))
-            if len(waiting) > 2 * workers:
-                first, found = waiting.popleft()
-                yield first, found.result()
-        while waiting:
-            first, found = waiting.popleft()
-            yield first, found.result()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.abc import FormatAbility, FormatReader, ReadRequest, Split
+from icefield.base.concurrency import map_ahead, read_ahead
 from icefield.errors import InvalidFile
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, bind, evaluate, field_ids, relocate
 from icefield.manifest import DataFile
@@ -23,7 +23,6 @@ from icefield.scan.deletes.keys import Mask
 from icefield.scan.deletes.positions import NONE, Positions
 from icefield.scan.deletes.store import DeleteStore, OnlyRows, TaskDeletes, shared_store
 from icefield.scan.opening import counted, open_file
-from icefield.scan.parallel import default_workers, in_order
 from icefield.scan.tasks import FileScanTask, ScanContext
 from icefield.schema import Schema, schema_to_arrow
 from icefield.schema.fields import ids_in
@@ -64,7 +63,7 @@ def read_tasks(
     needed. ``workers`` is the number of threads. An error ends the reading where the task's rows would have begun.
     """
     reader = TaskReader(context)
-    batches = in_order(tasks, reader.read, workers)
+    batches = read_ahead(tasks, reader.read, context.io.workers(workers))
     return batches if limit is None else limited(batches, limit)
 
 
@@ -83,10 +82,7 @@ def read_deletes(tasks: Sequence[FileScanTask], context: ScanContext) -> list[Po
     ``read_task`` does.
     """
     reader = TaskReader(context)
-    if len(tasks) < 2:
-        return [reader.deleted(task) for task in tasks]
-    with ThreadPoolExecutor(default_workers()) as threads:
-        return list(threads.map(reader.deleted, tasks))
+    return list(map_ahead(tasks, reader.deleted, context.io.workers()))
 
 
 def limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from icefield.abc import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression
 from icefield.manifest import DataFile

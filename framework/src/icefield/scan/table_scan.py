@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from icefield.abc import WorkRunner
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.expressions import bind
 from icefield.metadata.refs import MAIN_BRANCH

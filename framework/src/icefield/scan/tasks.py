@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from icefield.base.secrets import without_userinfo
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import DataFile
 from icefield.partitioning import PartitionSpec
 from icefield.schema import NameMapping, Schema
-from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
 from icefield.types import NestedField
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.manifest.columns import struct_array
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.transforms import VoidTransform

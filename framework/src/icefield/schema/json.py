@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from icefield.base.limits import MAX_NAME_LENGTH
 from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
-from icefield.limits import MAX_NAME_LENGTH
 from icefield.schema.schema import Schema
 from icefield.types import (
     MAX_NESTING_DEPTH,

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from icefield.base.limits import MAX_NAME_LENGTH
 from icefield.errors import InvalidSchema
-from icefield.limits import MAX_NAME_LENGTH
 from icefield.schema.fields import children_of
 from icefield.schema.schema import Schema
 from icefield.types import MAX_NESTING_DEPTH, NestedField

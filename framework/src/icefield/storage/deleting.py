@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from icefield.abc import FileSystemAbility
+from icefield.base.concurrency import map_ahead
+from icefield.base.secrets import without_userinfo
 from icefield.errors import IcefieldError, printable
-from icefield.secrets import without_userinfo
 from icefield.storage.file_io import FileIO
 from icefield.toolkit.deletions import to_be_deleted
 
 _AT_ONCE: Final = 1000
 """Files in one call, which is what object stores take in one request."""
-
-_WORKERS: Final = 8
 
 _log = logging.getLogger(__name__)
 
@@ -44,21 +41,8 @@ def _deleted(io: FileIO, chunks: Iterator[list[str]]) -> Iterator[tuple[list[str
     first = next(chunks, None)
     if first is None:
         return
-    if not is_remote(io, first[0]):
-        yield first, _delete(io, first)
-        for chunk in chunks:
-            yield chunk, _delete(io, chunk)
-        return
-    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="icefield-delete") as pool:
-        waiting: deque[tuple[list[str], Future[int]]] = deque([(first, pool.submit(_delete, io, first))])
-        for chunk in chunks:
-            waiting.append((chunk, pool.submit(_delete, io, chunk)))
-            if len(waiting) > _WORKERS:
-                chunk, found = waiting.popleft()
-                yield chunk, found.result()
-        while waiting:
-            chunk, found = waiting.popleft()
-            yield chunk, found.result()
+    workers = io.workers(waiting=True) if is_remote(io, first[0]) else 1
+    yield from map_ahead(chain([first], chunks), lambda chunk: (chunk, _delete(io, chunk)), workers)
 
 
 def _delete(io: FileIO, locations: Sequence[str]) -> int:

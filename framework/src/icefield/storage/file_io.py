@@ -6,6 +6,7 @@ Properties (of a catalog):
   A target without a scheme is a path of this machine. A location is mapped once, when a file is opened, listed or
   deleted; everything above names files by the locations of the metadata, so two places may be swapped.
 - ``location.allowed-schemes``, ``location.allowed-roots``: comma-separated lists; what is of none of them is refused.
+- ``io.threads``: the number of threads that read and write the files of one operation, at most 256.
 - ``location.credentials-for``: as ``icefield.toolkit.authority`` says. ``location.owned-only``: see ``neighbours``.
 """
 
@@ -32,6 +33,9 @@ from icefield.abc import (
     OutputStream,
     PutMode,
 )
+from icefield.base.concurrency import IO_THREADS, MAX_THREADS, worker_count
+from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_METADATA_BYTES
+from icefield.base.secrets import has_password, without_userinfo
 from icefield.errors import (
     BrokenPlugin,
     FileMissing,
@@ -42,13 +46,12 @@ from icefield.errors import (
     LocationRefused,
     UnsafeCommit,
 )
-from icefield.limits import MAX_LOCATION_LENGTH, MAX_METADATA_BYTES
 from icefield.plugins import Plugins
-from icefield.secrets import has_password, without_userinfo
 from icefield.storage.maps import MAP, completed, joined, map_of
 from icefield.toolkit.authority import CREDENTIALS_FOR, scheme_of, shown, split_location
 from icefield.toolkit.bounded_reads import read_bounded
 from icefield.toolkit.input_files import as_input_file
+from icefield.toolkit.options import whole_number
 
 _ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed-roots"
 OWNED_ONLY: Final = "location.owned-only"
@@ -85,6 +88,7 @@ class FileIO:
             key=lambda pair: -len(pair[0]),
         )
         _check_limits(self.properties)
+        self._threads = _thread_count(self.properties)
         self._schemes = _listed(self.properties.get(_ALLOWED_SCHEMES))
         self._roots = [_canonical(root) for root in _listed(self.properties.get(_ALLOWED_ROOTS))]
         self._systems: dict[tuple[type[FileSystem], FileAccess | None], FileSystem] = {}
@@ -126,6 +130,13 @@ class FileIO:
             raise InvalidArgument(f"{_ALLOWED_ROOTS} cannot list {', '.join(map(repr, roots)) or 'nothing'}")
         self.properties[_ALLOWED_ROOTS] = listed
         self._roots = [_canonical(root) for root in opened]
+
+    def workers(self, threads: int | None = None, *, waiting: bool = False) -> int:
+        """The number of threads for one operation: ``threads``, else ``io.threads``, else by the number of processors.
+
+        ``waiting``: the threads wait for storage most of the time, so that the default is higher.
+        """
+        return worker_count(self._threads if threads is None else max(1, threads), waiting=waiting)
 
     def _at(self, base: str | None) -> FileIO:
         other = FileIO(self.plugins, self.properties, base, self.access, self.catalog)
@@ -443,6 +454,15 @@ def local_path(location: str) -> str:
     except UnicodeEncodeError:
         raise LocationRefused(f"{shown(location)} is refused: no file can have that name", location=location) from None
     return path
+
+
+def _thread_count(properties: Mapping[str, str]) -> int | None:
+    if IO_THREADS not in properties:
+        return None
+    threads = whole_number(properties, IO_THREADS, 1, 1)
+    if threads > MAX_THREADS:
+        raise InvalidArgument(f"{IO_THREADS} is at most {MAX_THREADS}, not {threads}")
+    return threads
 
 
 def _check_limits(properties: Mapping[str, str]) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.base.secrets import without_userinfo
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.metadata import TableMetadata, decode_metadata
-from icefield.secrets import without_userinfo
 from icefield.storage.file_io import FileIO
 from icefield.storage.locations import JOB_FOLDER
 from icefield.storage.neighbours import owned_only, tables_noted

@@ -1,14 +1,14 @@
 """Helpers for plugin authors: base classes of strategies and file systems, and what file formats share."""
 
-from icefield.base import lazy, reset_after_fork
-from icefield.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
+from icefield.base.concurrency import LruCache, lazy, map_ahead, reset_after_fork
+from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
+from icefield.base.secrets import HIDDEN, credentials_in, holds_credential, scrub, without_credentials, without_userinfo
+from icefield.base.structs import decodable
 from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
 from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.metadata.spelling import was_meant
 from icefield.partitioning.transforms import parse_transform
 from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
-from icefield.secrets import HIDDEN, credentials_in, scrub, without_credentials, without_userinfo
-from icefield.structs import decodable
 from icefield.toolkit.answers import BoundedBody, answer_limit, located, refusal_in
 from icefield.toolkit.arrow_forms import as_form, conform
 from icefield.toolkit.authority import (
@@ -90,6 +90,7 @@ __all__ = [
     "FsspecFileSystem",
     "Host",
     "LocationParts",
+    "LruCache",
     "MetastoreStrategy",
     "MetastoreViews",
     "Metrics",
@@ -129,12 +130,14 @@ __all__ = [
     "from_arrow_type",
     "from_rows",
     "has_all_ids",
+    "holds_credential",
     "is_tombstone",
     "is_true",
     "last_of_each_key",
     "lazy",
     "list_parts",
     "located",
+    "map_ahead",
     "metrics_from_json",
     "metrics_to_json",
     "parse_transform",

@@ -26,8 +26,8 @@ from collections.abc import Iterator, Mapping
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final, NamedTuple
 
+from icefield.base.secrets import has_password
 from icefield.errors import InvalidArgument, LocationRefused
-from icefield.secrets import has_password
 
 CREDENTIALS_FOR: Final = "location.credentials-for"
 """A comma-separated list of locations: where credentials may go, besides where the rest of the configuration leads."""

@@ -7,14 +7,14 @@ from itertools import islice
 from typing import Final
 
 from icefield.abc import NamespaceName, TableName
-from icefield.errors import InvalidMetadata
-from icefield.limits import (
+from icefield.base.limits import (
     MAX_LISTED_CHARACTERS,
     MAX_LISTED_NAMES,
     MAX_LOCATION_LENGTH,
     MAX_NAME_LENGTH,
     MAX_NAMESPACE_VALUE_LENGTH,
 )
+from icefield.errors import InvalidMetadata
 
 _AT_ONCE: Final = 100
 

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from icefield.abc.file_system import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
+from icefield.base.secrets import scrub
 from icefield.errors import FileExists, FileMissing, IcefieldError, LocationRefused, StorageError
-from icefield.secrets import scrub
 from icefield.toolkit.authority import (
     LocationParts,
     authorities_named,

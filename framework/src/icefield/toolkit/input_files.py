@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.abc import InputFile
-from icefield.base import reset_after_fork
+from icefield.base.concurrency import reset_after_fork
 
 
 class BytesInput(InputFile):

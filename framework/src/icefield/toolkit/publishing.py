@@ -6,6 +6,8 @@ import logging
 from dataclasses import replace
 
 from icefield.abc import FileSystem, InputFile, Pointer, PutMode
+from icefield.base.limits import MAX_METADATA_BYTES
+from icefield.base.secrets import without_userinfo
 from icefield.errors import (
     AccessDenied,
     CommitStateUnknown,
@@ -17,9 +19,7 @@ from icefield.errors import (
     NotDurable,
     StorageError,
 )
-from icefield.limits import MAX_METADATA_BYTES
 from icefield.metadata.file_names import version_of
-from icefield.secrets import without_userinfo
 from icefield.toolkit.bounded_reads import read_bounded
 
 _log = logging.getLogger(__name__)

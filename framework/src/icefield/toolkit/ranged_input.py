@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
 from icefield.abc import InputFile
+from icefield.base.concurrency import map_ahead
 from icefield.errors import StorageError
 
 _SMALL: Final = 64 * 1024
@@ -91,8 +91,7 @@ class RangedInput(InputFile):
         if len(missing) < 2:
             fetched = [(start, self.read_at(start, end - start)) for start, end in missing]
         else:
-            with ThreadPoolExecutor(min(_AT_ONCE, len(missing)), thread_name_prefix="icefield-ranges") as pool:
-                fetched = [*pool.map(lambda span: (span[0], self.__asked(*span).data), missing)]
+            fetched = [*map_ahead(missing, lambda span: (span[0], self.__asked(*span).data), _AT_ONCE)]
         return [
             _part(fetched, start, end) if data is None else data
             for (start, end), data in zip(spans, found, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from icefield.base import reset_after_fork
+from icefield.base.concurrency import reset_after_fork
 
 C = TypeVar("C")
 

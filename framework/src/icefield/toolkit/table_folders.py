@@ -13,11 +13,11 @@ from typing import Final
 import msgspec
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, PutMode
+from icefield.base.structs import decodable
 from icefield.errors import FileMissing, InvalidMetadata
 from icefield.metadata import TableMetadata, decode_metadata
 from icefield.metadata.file_names import METADATA_FOLDER, folder_below, is_metadata_file, metadata_folder
 from icefield.metadata.properties import FOLDER_STORAGE_PATH, OBJECT_STORAGE_PATH, WRITE_DATA_PATH
-from icefield.structs import decodable
 from icefield.toolkit.publishing import read_whole, whole_of
 
 _START: Final = 256

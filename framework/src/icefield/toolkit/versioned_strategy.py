@@ -35,6 +35,7 @@ from icefield.abc import (
     Proposal,
     PutMode,
 )
+from icefield.base.structs import decodable
 from icefield.errors import (
     CommitFailed,
     FileMissing,
@@ -54,7 +55,6 @@ from icefield.metadata.file_names import (
     version_of,
     writes_gzip,
 )
-from icefield.structs import decodable
 from icefield.toolkit.publishing import delete_quietly, read_whole
 from icefield.toolkit.table_folders import table_uuid_in
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from icefield.base import lazy
+from icefield.base.concurrency import lazy
 from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
@@ -17,7 +17,6 @@ from icefield.manifest.statistics import StatisticsRequest
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.partitioning import PartitionSpec
-from icefield.scan.manifest_filter import manifest_workers
 from icefield.scan.manifest_reads import manifest_groups
 from icefield.storage import FileIO
 from icefield.types import StructType
@@ -71,7 +70,7 @@ class Head:
         """The entries of several manifests, in their order, read ahead by threads."""
         typed = [(one, self.partition_type(one.partition_spec_id)) for one in manifests]
         request = ManifestRequest(frozenset(columns), statistics)
-        for group in manifest_groups(ManifestReader(self.io), typed, request, manifest_workers()):
+        for group in manifest_groups(ManifestReader(self.io), typed, request):
             yield from group
 
     def spec(self, spec_id: int) -> PartitionSpec:

@@ -8,7 +8,6 @@ the head of the branch are looked at. Spec: "Optimistic Concurrency", "Commit Co
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
@@ -20,11 +19,9 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestContent, ManifestEntries, ManifestFile
 from icefield.manifest import schemas as f
-from icefield.manifest.manifest_list import ManifestList, read_manifest_list
 from icefield.metadata.snapshots import Operation, Snapshot
-from icefield.scan.changed_manifests import entries_by
+from icefield.scan.changed_manifests import entries_by, manifest_lists
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
-from icefield.scan.manifest_filter import manifest_workers
 from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import FileSet, Mask, PartitionSet
 
@@ -323,14 +320,6 @@ def _refuse_added_and_rewritten(head: Head, since: Since, concern: Concern, refu
             _refuse_any(head, since, entries, mask & concern.may_match(entries), refusal)
 
 
-def _lists(head: Head, snapshots: Sequence[Snapshot]) -> list[ManifestList]:
-    """The manifest list of each snapshot, several read at once."""
-    if len(snapshots) < 2:
-        return [read_manifest_list(head.io, snapshot, head.metadata) for snapshot in snapshots]
-    with ThreadPoolExecutor(manifest_workers(), thread_name_prefix="icefield-plan") as pool:
-        return [*pool.map(lambda snapshot: read_manifest_list(head.io, snapshot, head.metadata), snapshots)]
-
-
 def _added_manifests(head: Head, later: list[Snapshot], content: ManifestContent) -> list[ManifestFile]:
     """The manifests of the head that were written since: what was added since is live in them, or gone again.
 
@@ -346,7 +335,7 @@ def _own_manifests(
     """The manifests that snapshots wrote: what one removed is in these only."""
     return [
         manifest
-        for snapshot, listed in zip(snapshots, _lists(head, snapshots), strict=True)
+        for snapshot, listed in manifest_lists(head.metadata, head.io, snapshots)
         for manifest in listed.manifests
         if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is content
     ]

@@ -27,7 +27,6 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.properties import MANIFEST_MIN_COUNT_TO_MERGE, MANIFEST_TARGET_SIZE, get_int
 from icefield.metadata.table_metadata import schema_of_spec
 from icefield.partitioning import PartitionSpec
-from icefield.scan.manifest_filter import manifest_workers
 from icefield.schema import Schema
 from icefield.storage import FileIO, LocationProvider
 from icefield.transaction.action import ActionContext
@@ -155,7 +154,7 @@ class ManifestAssembler:
         self._used.add(key)
         if key not in self._made:
             made: dict[Any, tuple[ManifestFile, ...]] = {}
-            with closing(_Publishing(made)) as publishing:
+            with closing(_Publishing(made, self._now.context.io)) as publishing:
                 for number, entries in enumerate(groups()):
                     writer = self._writer(spec_id, content)
                     try:
@@ -229,7 +228,7 @@ class ManifestAssembler:
             key: group for key, group in zip(keys, groups, strict=True) if key is not None and key not in self._made
         }
         entries = self._read([part.manifest for group in missing.values() for part in group])
-        with closing(_Publishing(self._made)) as publishing:
+        with closing(_Publishing(self._made, self._now.context.io)) as publishing:
             for key, group in missing.items():
                 first = group[0].manifest
                 writer = self._writer(first.partition_spec_id, first.content)
@@ -314,8 +313,9 @@ class ManifestAssembler:
 class _Publishing:
     """Manifests that are complete, published by threads while others are encoded."""
 
-    def __init__(self, made: dict[Any, tuple[ManifestFile, ...]]) -> None:
+    def __init__(self, made: dict[Any, tuple[ManifestFile, ...]], io: FileIO) -> None:
         self._made = made
+        self._workers = io.workers(waiting=True)
         self._pool: ThreadPoolExecutor | None = None
         self._pending: deque[tuple[Any, ManifestWriter, Future[ManifestFile]]] = deque()
 
@@ -325,9 +325,9 @@ class _Publishing:
             self._made[key] = (writer.close(),)
             return
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(manifest_workers(), thread_name_prefix="icefield-manifest")
+            self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-manifest")
         self._pending.append((key, writer, self._pool.submit(writer.close)))
-        if len(self._pending) > 2 * manifest_workers():
+        if len(self._pending) > 2 * self._workers:
             self._settle()
 
     def finish(self) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from icefield.base.secrets import has_password
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.metadata.updates import SetLocation
-from icefield.secrets import has_password
 from icefield.transaction.action import Action, ActionContext, Changes
 
 

@@ -28,8 +28,8 @@ class WriteContext:
     ``schema`` and ``spec`` are those of the table that new rows follow. ``file_format`` names an installed format.
     ``operation_id`` sets the files of one operation apart from all others; tasks and attempts have numbers of
     their own. ``sort_order_id`` is recorded in each file: set it only when the rows come in that order.
-    ``buffer_bytes`` bounds the rows held in memory, ``workers`` the threads that write files (None: two for each
-    processor).
+    ``buffer_bytes`` bounds the rows held in memory, ``workers`` the threads that write files (None: as
+    ``FileIO.workers`` says).
     """
 
     schema: Schema

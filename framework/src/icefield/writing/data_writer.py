@@ -16,7 +16,7 @@ from icefield.writing.context import WriteContext
 from icefield.writing.fan_out import FanOut
 from icefield.writing.files import FileSet
 from icefield.writing.partitioner import Partitioner
-from icefield.writing.threads import Threads, default_workers, processors
+from icefield.writing.threads import Threads
 
 _CHUNK_BYTES = 128 << 20
 _CHUNK_ROWS = 8 << 20
@@ -59,7 +59,7 @@ def write_conformed(
     """
     filled = (batch for batch in batches if batch.num_rows)
     files = FileSet(context, task_id, attempt, note) if files is None else files
-    threads = Threads(context.workers or default_workers())
+    threads = Threads(context.io.workers(context.workers, waiting=True))
     try:
         if context.spec.is_unpartitioned:
             _write_unpartitioned(context, filled, files, threads)
@@ -79,9 +79,9 @@ def _write_unpartitioned(
     context: WriteContext, batches: Iterator[pa.RecordBatch], files: FileSet, threads: Threads
 ) -> None:
     # Rows in the table's sort order must not be dealt out to several files.
-    parallel = (
-        min(_MOST_PARALLEL_FILES, context.workers or max(2, processors())) if context.sort_order_id is None else 1
-    )
+    parallel = 1
+    if context.sort_order_id is None:
+        parallel = min(_MOST_PARALLEL_FILES, context.workers or max(2, context.io.workers()))
     fan_out = FanOut(context, files, threads, parallel_files=parallel)
     values = (None,) * len(context.spec.fields)
     for batch in batches:
@@ -94,7 +94,7 @@ def _write_partitioned(
 ) -> None:
     partitioner = Partitioner(context.spec, context.schema)
     fan_out = FanOut(context, files, threads)
-    with ThreadPoolExecutor(context.workers or processors(), thread_name_prefix="icefield-take") as takers:
+    with ThreadPoolExecutor(context.io.workers(context.workers), thread_name_prefix="icefield-take") as takers:
         for chunk, is_last in _chunks(batches, context.buffer_bytes):
             parts = list(partitioner.split(chunk))
             taken = takers.map(partial(_take, chunk), parts)

@@ -14,7 +14,7 @@ from icefield.writing.context import WriteContext
 from icefield.writing.fan_out import FanOut
 from icefield.writing.files import FileSet
 from icefield.writing.partitioner import Partitioner
-from icefield.writing.threads import Threads, default_workers
+from icefield.writing.threads import Threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class OrderedWriter:
 
     def __init__(self, context: WriteContext, files: FileSet) -> None:
         self._files = files
-        self._threads = Threads(context.workers or default_workers())
+        self._threads = Threads(context.io.workers(context.workers, waiting=True))
         self._fan_out = FanOut(context, files, self._threads)
         self._partitioner = None if context.spec.is_unpartitioned else Partitioner(context.spec, context.schema)
         self._no_values = (None,) * len(context.spec.fields)

@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Condition
-
-_MOST_WORKERS = 16
-
-
-def processors() -> int:
-    """The processors that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-
-
-def default_workers() -> int:
-    """Threads that write files when nothing else is asked for: two a processor, since they wait for the store."""
-    return min(_MOST_WORKERS, max(4, 2 * processors()))
 
 
 class Threads:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, TypeVar
+from collections.abc import Iterable
+from typing import TypeVar
 
 from icefield.abc import Attempt, Done, Note, Work, WorkRunner
 from icefield.abc.work import unnoted
 from icefield.errors import IcefieldError
+from icefield.toolkit import map_ahead
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-_AHEAD: Final = 2
-"""Items begun beyond one a thread."""
 
 
 class LocalRunner(WorkRunner):
@@ -40,7 +36,8 @@ class LocalRunner(WorkRunner):
     ) -> list[R | Exception]:
         """See ``WorkRunner.attempts``."""
 
-        def attempt(number: int, item: T) -> R | Exception:
+        def attempt(numbered: tuple[int, T]) -> R | Exception:
+            number, item = numbered
             try:
                 return work.do(item, Attempt(number, note=note))
             except (IcefieldError, OSError) as error:
@@ -49,27 +46,8 @@ class LocalRunner(WorkRunner):
                 return error
 
         found = []
-        for result in self._each(attempt, enumerate(items, 1)):
+        for result in map_ahead(enumerate(items, 1), attempt, self._threads):
             found.append(result)
             if done is not None:
                 done()
         return found
-
-    def _each(
-        self, attempt: Callable[[int, T], R | Exception], items: Iterator[tuple[int, T]]
-    ) -> Iterator[R | Exception]:
-        if self._threads == 1:
-            yield from (attempt(*each) for each in items)
-            return
-        running: deque[Future[R | Exception]] = deque()
-        with ThreadPoolExecutor(self._threads, thread_name_prefix="icefield-upkeep") as pool:
-            try:
-                for each in items:
-                    running.append(pool.submit(attempt, *each))
-                    if len(running) >= self._threads + _AHEAD:
-                        yield running.popleft().result()
-                while running:
-                    yield running.popleft().result()
-            finally:
-                for left in running:
-                    left.cancel()

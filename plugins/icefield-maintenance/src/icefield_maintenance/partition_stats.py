@@ -13,7 +13,7 @@ from icefield.errors import IcefieldError
 from icefield.expressions import AlwaysTrue
 from icefield.manifest import ManifestFile, ManifestReader, ManifestRequest, read_manifest_list
 from icefield.metadata import PartitionStatisticsFile, Snapshot, TableMetadata
-from icefield.scan.manifest_filter import ManifestFilter, manifest_workers
+from icefield.scan.manifest_filter import ManifestFilter
 from icefield.scan.manifest_reads import manifest_groups
 from icefield.scan.matching import run_in_lots
 from icefield.scan.partition_stats_file import read_stats, sums_of
@@ -44,8 +44,8 @@ class SumManifests(Work[Sequence[ManifestFile], PartitionSums]):
         """What the partitions of a lot hold, each once."""
         total = SummingUp(self.times, self.united)
         typed = [(one, self.types[one.partition_spec_id]) for one in item]
-        reader, workers = ManifestReader(self.io), attempt.threads or manifest_workers()
-        for group in manifest_groups(reader, typed, ManifestRequest(COLUMNS), workers):
+        reader = ManifestReader(self.io)
+        for group in manifest_groups(reader, typed, ManifestRequest(COLUMNS), attempt.threads):
             if self.changes:
                 total.add_changes(group)
             else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -14,6 +12,7 @@ from icefield import Catalog, FileIO
 from icefield.abc import Current, Pointer
 from icefield.errors import FileMissing, InvalidArgument, NoSuchTable
 from icefield.metadata import TableMetadata, ViewMetadata, decode_metadata, encode_metadata, inflated
+from icefield.toolkit import LruCache
 
 from icefield_rest_server.answers import Refused
 from icefield_rest_server.calls import Call
@@ -51,42 +50,13 @@ class Loaded:
             object.__setattr__(self, "version", digest.hexdigest())
 
 
-class MetadataCache:
-    """Metadata files by location, bounded by bytes: a location of a metastore's table never names another file."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[str, Loaded] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def get(self, location: str) -> Loaded | None:
-        """What a location is known to hold."""
-        with self._lock:
-            found = self._held.get(location)
-            if found is not None:
-                self._held.move_to_end(location)
-            return found
-
-    def put(self, loaded: Loaded) -> None:
-        """Keep what a location holds, and drop what was not asked for longest."""
-        with self._lock:
-            if loaded.location in self._held or len(loaded.json) > self._most // 4:
-                return
-            self._held[loaded.location] = loaded
-            self._bytes += len(loaded.json)
-            while self._bytes > self._most:
-                _, dropped = self._held.popitem(last=False)
-                self._bytes -= len(dropped.json)
-
-
 class State:
     """A catalog and how it is served."""
 
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self.catalog = catalog
         self.settings = settings
-        self.cache = MetadataCache(settings.cached_bytes)
+        self._cache: LruCache[str, Loaded] = LruCache(settings.cached_bytes, lambda loaded: len(loaded.json))
         self.places = TablePlaces(catalog, settings, self._placed)
         self.policy = LocationPolicy(self.places)
 
@@ -102,7 +72,7 @@ class State:
                 json = encode_metadata(current.metadata)
                 return Loaded(current.pointer.location, current.metadata, json, dict(current.properties))
             location = current.pointer.location
-            if not strategy.reuses_locations and (known := self.cache.get(location)) is not None:
+            if not strategy.reuses_locations and (known := self._cache.get(location)) is not None:
                 return known
             try:
                 json = inflated(self.catalog.io.read_metadata(location), location)
@@ -112,9 +82,17 @@ class State:
                 continue
             loaded = Loaded(location, decode_metadata(json, location), json, dict(current.properties))
             if not strategy.reuses_locations:
-                self.cache.put(loaded)
+                self.keep(loaded)
             return loaded
         raise AssertionError("unreachable")
+
+    def keep(self, loaded: Loaded) -> None:
+        """Cache a metadata file of a metastore's table, whose location never names another file.
+
+        A file that takes more than a quarter of the cache would push out those of all other tables.
+        """
+        if len(loaded.json) <= self.settings.cached_bytes // 4:
+            self._cache.put(loaded.location, loaded)
 
     def _placed(self, table: Name) -> tuple[str, TableMetadata]:
         """Where the metadata file of a table is, and what it holds."""

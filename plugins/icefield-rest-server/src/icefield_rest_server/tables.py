@@ -160,7 +160,7 @@ def commit_table(state: State, call: Call) -> Answer:
         table = state.catalog.commit_table(name, updates, requirements, judge=judge)
     loaded = state.committed(table.metadata_location, table.metadata)
     if not state.catalog.backend.strategy(name).reuses_locations:
-        state.cache.put(loaded)
+        state.keep(loaded)
     return _answer_to_change(state, call, name, loaded)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final
 
 from icefield.errors import IcefieldError
-from icefield.toolkit import reset_after_fork
+from icefield.toolkit import LruCache, reset_after_fork
 
 _MOST_AHEAD: Final = 300.0
 """Seconds before the end at which others are asked for; a quarter of a short life."""
@@ -94,27 +93,11 @@ class Held:
         return self._ends is not None and now >= self._ends
 
 
-class AllHeld:
-    """What this process holds, by what it is for; a forked process has its own."""
-
-    def __init__(self) -> None:
-        self._begin()
-        reset_after_fork(self._begin)
-
-    def _begin(self) -> None:
-        self._lock = threading.Lock()
-        self._held: OrderedDict[Hashable, Held] = OrderedDict()
-
-    def of(self, key: Hashable, given: Given, began: float, ends: float | None) -> Held:
-        """What is held for ``key``: what is given, unless something that ends later is there."""
-        with self._lock:
-            held = self._held.get(key)
-            if held is None:
-                held = self._held[key] = Held(given, began, ends)
-                while len(self._held) > _MOST_KEPT:
-                    self._held.popitem(last=False)
-        held.offer(given, began, ends)
-        return held
+_HELD: Final[LruCache[Hashable, Held]] = LruCache(_MOST_KEPT)
 
 
-HELD: Final = AllHeld()
+def held_for(key: Hashable, given: Given, began: float, ends: float | None) -> Held:
+    """The credentials that this process holds for ``key``: the given ones, unless those at hand end later."""
+    held = _HELD.get_or_make(key, lambda: Held(given, began, ends))
+    held.offer(given, began, ends)
+    return held

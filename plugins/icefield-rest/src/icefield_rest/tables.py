@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -18,7 +16,7 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import TableMetadata, requirements_to_json, updates_to_json
-from icefield.toolkit import reset_after_fork
+from icefield.toolkit import LruCache
 
 from icefield_rest.answers import Loaded, committed, loaded
 from icefield_rest.connection import MAX_TABLE, outcome
@@ -39,17 +37,12 @@ class Tables:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._begin()
-        reset_after_fork(self._begin)
-
-    def _begin(self) -> None:
-        self._known: OrderedDict[TableName, Loaded] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known: LruCache[TableName, Loaded] = LruCache(max(1, service.settings.cached_tables))
 
     def load(self, table: TableName) -> Loaded | None:
         """The table, or None when there is none. Raises ``StorageError``."""
         service, what, headers = self.service, f"loading {_shown(table)}", {}
-        known = self._remembered(table)
+        known = self._known.get(table)
         if known is not None and known.etag is not None and is_header_value(known.etag) and known.lasts:
             headers["If-None-Match"] = known.etag
         path, mode = service.table_path(table), service.settings.snapshots
@@ -68,7 +61,7 @@ class Tables:
             return known
         whole = None if mode == ALL else lambda: self._whole(table)
         found = loaded(service, table, answer, known, whole)
-        self._remember(table, found)
+        self._known.put(table, found)
         return found
 
     def looked_for(self, table: TableName) -> Loaded | None:
@@ -135,13 +128,13 @@ class Tables:
                 f"{_shown(table)} was created, but the answer cannot be read ({error}): load it", table=table
             ) from error
         if not staged:
-            self._remember(table, made)
+            self._known.put(table, made)
         return made
 
     def commit(self, table: TableName, proposal: Any, *, create: bool) -> Loaded:
         """Commit a proposal. Raises ``Refused`` and ``Uncertain``."""
         service = self.service
-        before = None if create else self._remembered(table)
+        before = None if create else self._known.get(table)
         answer = service.connection.ask(
             "POST",
             service.table_path(table),
@@ -154,7 +147,7 @@ class Tables:
             made = committed(service, table, answer, before)
         except IcefieldError as error:
             raise Uncertain(str(error)) from error
-        self._remember(table, made)
+        self._known.put(table, made)
         return made
 
     def commit_all(self, changes: Sequence[TableChange]) -> None:
@@ -234,12 +227,11 @@ class Tables:
 
     def forget(self, table: TableName) -> None:
         """Take nothing of a table as known."""
-        with self._lock:
-            self._known.pop(table, None)
+        self._known.pop(table)
 
     def token_of(self, table: TableName) -> str | None:
         """The token that the service gave for the requests of one table."""
-        known = self._remembered(table)
+        known = self._known.get(table)
         return None if known is None else known.token
 
     def _whole(self, table: TableName) -> TableMetadata:
@@ -262,17 +254,6 @@ class Tables:
     def says_missing(self, refused: Refused, table: TableName) -> bool:
         """Whether an answer to a change says that a table is not there: in another form, where it cannot be loaded."""
         return is_missing(refused) and (refused.modelled or self.load(table) is None)
-
-    def _remembered(self, table: TableName) -> Loaded | None:
-        with self._lock:
-            return self._known.get(table)
-
-    def _remember(self, table: TableName, found: Loaded) -> None:
-        with self._lock:
-            self._known[table] = found
-            self._known.move_to_end(table)
-            while len(self._known) > max(1, self.service.settings.cached_tables):
-                self._known.popitem(last=False)
 
 
 def is_missing(refused: Refused) -> bool:

@@ -15,7 +15,7 @@ from icefield.toolkit import SharedClients, decodable, is_true
 
 from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import Refused, Uncertain, error_of
-from icefield_rest.held import HELD, Held
+from icefield_rest.held import Held, held_for
 from icefield_rest.places import Guarded, RefusedAccess, guarded, without_other_places
 from icefield_rest.service import Service, may_say
 from icefield_rest.settings import REFS
@@ -77,7 +77,7 @@ class VendedAccess(FileAccess):
     def _held(self) -> Held:
         key = (self.prefix, self.table, self.catalog, self.asked_by or self.given)
         ends = self.ends if self.asked_by else None
-        return HELD.of(key, dict(self.given), self.began, ends)
+        return held_for(key, dict(self.given), self.began, ends)
 
     def _asked(self) -> tuple[Mapping[str, str], float | None]:
         service = _SERVICES.get((self.catalog, self.asked_by), lambda: Service(self.catalog, dict(self.asked_by)))

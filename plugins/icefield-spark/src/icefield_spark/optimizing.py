@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -21,6 +21,7 @@ from icefield import Schema
 from icefield.errors import UnsupportedFeature
 from icefield.expressions import AlwaysTrue, BooleanExpression, Or, conjunction
 from icefield.scan import TableScan
+from icefield.toolkit import LruCache
 from icefield.types import METADATA_COLUMNS
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -57,7 +58,7 @@ class Origins:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._by_key: OrderedDict[str, Origin] = OrderedDict()
+        self._by_key: LruCache[str, Origin] = LruCache(_MOST_KEPT)
 
     def marked(self, frame: DataFrame, origin: Origin) -> DataFrame:
         """A frame of the same rows that is recognized in the plans of the frames that are made of it."""
@@ -67,9 +68,7 @@ class Origins:
         # A step of its own: Spark copies others for the two sides of a join, and leaves what is attached to them.
         found = frame.select("*")
         _analyzed(found).setTagValue(_tag(self._spark), key)
-        self._by_key[key] = origin
-        while len(self._by_key) > _MOST_KEPT:
-            self._by_key.popitem(last=False)
+        self._by_key.put(key, origin)
         return found
 
     def of(self, plan: Any) -> Origin | None:

@@ -29,6 +29,7 @@ from icefield.manifest.manifest_list import (
     SPEC_ID,
 )
 from icefield.metadata.snapshots import Snapshot
+from icefield.scan.changed_manifests import manifest_lists
 
 _PLAIN: Final = {
     "content": CONTENT,
@@ -70,7 +71,7 @@ class ManifestsTable(MetadataTable):
         self.schema = _ALL_SCHEMA if every else _SCHEMA
 
     def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
-        for snapshot, manifests in self._source.lists(self._referring(selection)):
+        for snapshot, manifests in manifest_lists(self._source.metadata, self._source.io, self._referring(selection)):
             for start in range(0, len(manifests), _BATCH_ROWS):
                 rows = np.arange(start, min(start + _BATCH_ROWS, len(manifests)))
                 columns = [self._column(snapshot, manifests, rows, field.name) for field in selection.read]

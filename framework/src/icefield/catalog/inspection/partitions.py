@@ -17,6 +17,7 @@ from icefield.catalog.inspection.source import Source
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import ManifestContent, ManifestList, ManifestRequest
 from icefield.metadata.snapshots import Snapshot
+from icefield.scan.changed_manifests import manifest_lists
 from icefield.scan.manifest_filter import ManifestFilter
 from icefield.scan.partition_sums import COLUMNS, SUMS, PartitionSums, SummingUp, snapshot_times
 from icefield.scan.pruning import needed_statistics
@@ -62,7 +63,7 @@ class PartitionsTable(MetadataTable):
         total = SummingUp(snapshot_times(source.metadata), source.united)
         chosen = ManifestFilter(source.metadata, source.io, source.metadata.schema(), self._data_filter)
         pruning = ManifestPruning(source, selection.row_filter)
-        for _, manifests in source.lists(self._snapshots):
+        for _, manifests in manifest_lists(source.metadata, source.io, self._snapshots):
             self._add(total, manifests, chosen, pruning)
         return total
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.abc import ReadRequest
+from icefield.base.concurrency import read_ahead
 from icefield.catalog.inspection.manifest_pruning import ManifestPruning, bounded, constants
 from icefield.catalog.inspection.metadata_table import MetadataTable
 from icefield.catalog.inspection.selection import Selection, narrow
@@ -32,7 +33,6 @@ from icefield.metadata.snapshots import Snapshot
 from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.deletes.positions import read_vector
 from icefield.scan.opening import deleted_rows, open_file
-from icefield.scan.parallel import in_order
 from icefield.scan.pruning import Mask
 from icefield.schema import Schema
 from icefield.types import NestedField, StructType
@@ -81,7 +81,8 @@ class PositionDeletesTable(MetadataTable):
         )
 
     def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
-        return in_order(self._files(selection), lambda one: self._read(one, selection))
+        workers = self._source.io.workers()
+        return read_ahead(self._files(selection), lambda one: self._read(one, selection), workers)
 
     # -- which files ----------------------------------------------------------------------------------------------
 

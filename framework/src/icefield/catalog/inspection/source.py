@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from typing import Any, Final
 
@@ -21,14 +19,13 @@ from icefield.manifest import (
     ManifestList,
     ManifestReader,
     ManifestRequest,
-    read_manifest_list,
 )
 from icefield.manifest.manifest_list import PATH
 from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
-from icefield.scan.manifest_filter import manifest_workers
+from icefield.scan.changed_manifests import manifest_lists
 from icefield.scan.manifest_reads import manifest_groups
 from icefield.scan.pruning import Mask
 from icefield.scan.united_partition import UnitedPartition
@@ -80,29 +77,6 @@ class Source:
                 raise NoSuchSnapshot(f"the table has no branch or tag '{ref}'; it has {known}", ref=ref)
         return () if found is None else (found,)
 
-    def lists(self, snapshots: Sequence[Snapshot]) -> Iterator[tuple[Snapshot, ManifestList]]:
-        """The manifests of each snapshot, in order, a few of them read ahead."""
-
-        def read(snapshot: Snapshot) -> ManifestList:
-            return read_manifest_list(self.io, snapshot, self.metadata)
-
-        if len(snapshots) < 2:
-            yield from ((snapshot, read(snapshot)) for snapshot in snapshots)
-            return
-        workers = min(manifest_workers(), len(snapshots))
-        pool = ThreadPoolExecutor(workers, thread_name_prefix="icefield-lists")
-        ahead: deque[tuple[Snapshot, Future[ManifestList]]] = deque()
-        try:
-            for snapshot in snapshots:
-                ahead.append((snapshot, pool.submit(read, snapshot)))
-                if len(ahead) > workers:
-                    first, future = ahead.popleft()
-                    yield first, future.result()
-            for first, future in ahead:
-                yield first, future.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
     def entries(
         self, snapshots: Sequence[Snapshot], choice: Choice, request: ManifestRequest
     ) -> Iterator[ManifestEntries]:
@@ -113,7 +87,7 @@ class Source:
         reader = ManifestReader(self.io)
         for manifests in self._manifests(snapshots, choice):
             typed = [(one, self.partition_type(one.partition_spec_id)) for one in manifests]
-            groups = manifest_groups(reader, typed, request, manifest_workers())
+            groups = manifest_groups(reader, typed, request)
             yield from pieces(chain.from_iterable(groups))
 
     def partition_type(self, spec_id: int) -> StructType:
@@ -144,12 +118,12 @@ class Source:
     ) -> Iterator[tuple[ManifestList, npt.NDArray[Any]]]:
         """The positions of the chosen manifests that no list before had."""
         if len(snapshots) == 1:
-            for _, manifests in self.lists(snapshots):
+            for _, manifests in manifest_lists(self.metadata, self.io, snapshots):
                 yield manifests, np.flatnonzero(choice(manifests))
             return
         seen: set[str] = set()
         before: pa.Array | None = None
-        for _, manifests in self.lists(snapshots):
+        for _, manifests in manifest_lists(self.metadata, self.io, snapshots):
             paths = manifests.columns[PATH]
             rows = np.arange(len(paths))
             if before is not None and len(before):

@@ -11,16 +11,16 @@ from typing import Final
 
 import msgspec
 
+from icefield.base.limits import LocationText, NameText, ValueText
+from icefield.base.secrets import without_userinfo
+from icefield.base.structs import decodable
 from icefield.errors import InvalidMetadata, UnsupportedFeature
-from icefield.limits import LocationText, NameText, ValueText
 from icefield.metadata.codecs import SCHEMAS
 from icefield.metadata.entries import Entry, Int, Long
 from icefield.metadata.inflation import inflated
 from icefield.metadata.json_array import DAMAGE, ItemCodec, JsonArray, register
 from icefield.metadata.properties import FrozenDict
 from icefield.schema import Schema
-from icefield.secrets import without_userinfo
-from icefield.structs import decodable
 
 VIEW_FORMAT_VERSION: Final = 1
 SQL: Final = "sql"

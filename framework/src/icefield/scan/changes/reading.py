@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from icefield.base.concurrency import read_ahead
 from icefield.manifest import DataFile
 from icefield.scan.changes.matching import CHANGE_TYPES, DELETE, INSERT, differing, settle
 from icefield.scan.changes.row_buffer import RowBuffer
@@ -18,7 +19,6 @@ from icefield.scan.deletes.key_columns import columns_of
 from icefield.scan.deletes.keys import Words, hash_keys, plain
 from icefield.scan.deletes.positions import NONE, Positions
 from icefield.scan.deletes.store import shared_store
-from icefield.scan.parallel import in_order
 from icefield.scan.reading import BATCH_ROWS, TaskReader
 from icefield.scan.tasks import FileScanTask
 from icefield.schema import Schema, schema_to_arrow
@@ -36,7 +36,8 @@ def read_changes(
     tasks: Iterable[ChangelogScanTask], context: ChangelogContext, *, workers: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The changes of many tasks, in the order of the tasks, several of them read at once by ``workers`` threads."""
-    return in_order(tasks, ChangelogReader(context).read, workers)
+    workers = context.scan.io.workers(workers)
+    return read_ahead(tasks, ChangelogReader(context).read, workers)
 
 
 class ChangelogReader:
@@ -83,7 +84,7 @@ class ChangelogReader:
                 yield pa.RecordBatch.from_arrays([*rows.columns, change], schema=schema)
 
         with RowBuffer(schema, self._compacted, self._hashes, context.held_bytes, expected) as buffer:
-            for batch in in_order(_interleaved(task.files), read, _WORKERS):
+            for batch in read_ahead(_interleaved(task.files), read, _WORKERS):
                 buffer.add(batch)
             for part in buffer.parts():
                 yield from self._settled(part, snapshots)

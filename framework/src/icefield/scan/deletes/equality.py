@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.abc import ReadRequest
-from icefield.base import reset_after_fork
+from icefield.base.concurrency import reset_after_fork
 from icefield.errors import InvalidFile, InvalidMetadata
 from icefield.manifest import DataFile
 from icefield.partitioning.spec import normalised_key

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from icefield.abc import FormatAbility, ReadRequest
+from icefield.base.limits import MAX_DELETED_POSITIONS, MAX_PUFFIN_BLOB_BYTES
 from icefield.errors import InvalidFile, InvalidMetadata
 from icefield.expressions import BooleanExpression, EqualTo, bind, relocate
-from icefield.limits import MAX_DELETED_POSITIONS, MAX_PUFFIN_BLOB_BYTES
 from icefield.manifest import DataFile
 from icefield.puffin import decode_vector
 from icefield.puffin.reader import read_range

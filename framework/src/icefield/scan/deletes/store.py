@@ -4,18 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from icefield.base import reset_after_fork
+from icefield.base.concurrency import LruCache, reset_after_fork
 from icefield.manifest import DataFile, DataFileContent
 from icefield.scan.deletes.equality import EqualityDeletes, KeyLookup, key_ids
-from icefield.scan.deletes.kept import Kept
 from icefield.scan.deletes.key_columns import with_dropped
 from icefield.scan.deletes.keys import Mask
 from icefield.scan.deletes.positions import NONE, Positions, read_position_deletes, read_vector
@@ -112,7 +111,7 @@ class DeleteStore:
     def __init__(self, context: ScanContext, most: int = HELD_BYTES) -> None:
         self._context = context
         self._most = most
-        self._positions: Kept[Any] = Kept(most)
+        self._positions: LruCache[Hashable, Mapping[str, Positions]] = LruCache(most, _size_of)
         self._begin()
         reset_after_fork(self._begin)
 
@@ -147,30 +146,16 @@ class DeleteStore:
         return with_dropped(self._context.schema, self._context.dropped, ids)
 
     def _of_file(self, delete: DataFile, file: DataFile) -> Positions:
-        io = self._context.io
-        if delete.is_deletion_vector:
-            key = (delete.file_path, delete.content_offset, file.file_path)
-            return self._made(key, lambda: read_vector(io, delete, file))
-        if delete.record_count > _WHOLE_ROWS:
-            return self._made(
-                (delete.file_path, file.file_path),
-                lambda: read_position_deletes(io, delete, file.file_path).get(file.file_path, NONE),
-            )
+        io, path = self._context.io, file.file_path
+        is_alone = delete.is_deletion_vector or delete.record_count > _WHOLE_ROWS
 
-        def make() -> tuple[Any, int]:
-            made = read_position_deletes(io, delete)
-            return made, sum(part.nbytes + len(path) + 128 for path, part in made.items())
+        def read() -> Mapping[str, Positions]:
+            if delete.is_deletion_vector:
+                return {path: read_vector(io, delete, file)}
+            return read_position_deletes(io, delete, path if is_alone else None)
 
-        found: Positions = self._positions.get(delete.file_path, make).get(file.file_path, NONE)
-        return found
-
-    def _made(self, key: tuple[Any, ...], read: Callable[[], Positions]) -> Positions:
-        def make() -> tuple[Positions, int]:
-            made = read()
-            return made, made.nbytes
-
-        positions: Positions = self._positions.get(key, make)
-        return positions
+        key = (delete.file_path, delete.content_offset, path) if is_alone else delete.file_path
+        return self._positions.get_or_make(key, read).get(path, NONE)
 
     def _by(self, ids: tuple[int, ...]) -> EqualityDeletes:
         with self._lock:
@@ -214,3 +199,7 @@ def deleted_positions(rows: Positions, deleted: Positions) -> Mask | None:
 
 def _passes(deletes: EqualityDeletes, files: Sequence[DataFile]) -> Passes:
     return lambda: deletes.passes(files)
+
+
+def _size_of(made: Mapping[str, Positions]) -> int:
+    return sum(part.nbytes + len(path) + 128 for path, part in made.items())

@@ -9,8 +9,7 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
@@ -19,13 +18,13 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from icefield.base.concurrency import map_ahead, read_ahead
 from icefield.errors import UnsupportedFeature
 from icefield.manifest.data_file import DataFile
 from icefield.manifest.entries import ManifestEntries
 from icefield.metadata.properties import COPY_ON_WRITE, Property, get_str
 from icefield.scan import FileScanTask
 from icefield.scan.deletes.positions import NONE, Positions
-from icefield.scan.parallel import in_order
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.row_level.edits import NO_ROWS, Edit, Ints
@@ -34,7 +33,6 @@ from icefield.transaction.row_level.head_deletes import HeadDeletes, file_key, k
 from icefield.types.values import distinct
 from icefield.writing.context import BUFFER_BYTES, WriteContext
 from icefield.writing.data_writer import write_batches
-from icefield.writing.threads import processors
 
 _MOST_AT_ONCE: Final = 4
 """Files that are changed at once: each takes the memory of the batches and files that are written for it."""
@@ -112,12 +110,10 @@ class ChangedFiles:
         tasks = {(file_key(self._head, task), self._marks): task for task in self.deletes.tasks(entries)}
         self._used.update(tasks)
         missing = [key for key in tasks if key not in self._made]
-        self._workers = min(len(missing), processors(), _MOST_AT_ONCE)
-        if self._workers < 2:
-            for key in missing:
-                self._made[key] = self._make(key, tasks[key], edit)
-        else:
-            self._make_all({key: tasks[key] for key in missing}, edit)
+        self._workers = min(len(missing), self._head.io.workers(), _MOST_AT_ONCE)
+        # What is begun is waited for, so that nothing is written after an error was raised.
+        made = map_ahead(missing, lambda key: self._make(key, tasks[key], edit), self._workers)
+        self._made.update(zip(missing, made, strict=True))
         return [self._made[key] for key in tasks]
 
     def successors(self, changed: Sequence[ChangedFile], edit: Edit) -> tuple[DataFile, ...]:
@@ -126,7 +122,7 @@ class ChangedFiles:
         self._succeeding = tuple(one.key for one in updated)
         if updated and self._succeeding not in self._together:
             lineage = any(keeps_lineage(one.task) for one in updated)
-            rows = in_order(updated, lambda one: self._successors(one, edit))
+            rows = read_ahead(updated, lambda one: self._successors(one, edit), self._head.io.workers())
             self._together[self._succeeding] = self._written(rows, lineage, 1)
         return self._together.get(self._succeeding, ())
 
@@ -134,16 +130,6 @@ class ChangedFiles:
         if changed.successors is not None:
             return iter(changed.successors)
         return FileRows(self._head, self.deletes, changed.task, edit).successors()
-
-    def _make_all(self, tasks: Mapping[Any, FileScanTask], edit: Edit) -> None:
-        pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-change")
-        try:
-            futures = {key: pool.submit(self._make, key, task, edit) for key, task in tasks.items()}
-            for key, future in futures.items():
-                self._made[key] = future.result()
-        finally:
-            # What is begun is waited for, so that nothing is written after an error was raised.
-            pool.shutdown(cancel_futures=True)
 
     def _make(self, key: Any, task: FileScanTask, edit: Edit) -> ChangedFile:
         """Most files that may be changed are not, and reading a column or two shows it."""

@@ -25,7 +25,7 @@ from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
 from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
 from icefield.writing.files import FileSet, OpenFile, Partition
 from icefield.writing.rolling import RollingWriter
-from icefield.writing.threads import Threads, default_workers
+from icefield.writing.threads import Threads
 
 COLUMNS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 
@@ -60,7 +60,7 @@ def write_position_deletes(
     if not groups:
         return []
     files = _PositionFiles(context.writing(COLUMNS, exact=True), task_id, attempt, note, suffix=SUFFIX)
-    threads = Threads(min(default_workers(), len(groups)))
+    threads = Threads(min(context.io.workers(waiting=True), len(groups)))
     try:
         for partition, members in groups:
             job = partial(_write, files, partition, members, context.target_file_bytes)

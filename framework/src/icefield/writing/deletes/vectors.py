@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from icefield.abc import Note, OutputStream
+from icefield.base.limits import MAX_PUFFIN_FOOTER_BYTES
 from icefield.errors import FileExists, IcefieldError, UnsupportedFeature
-from icefield.limits import MAX_PUFFIN_FOOTER_BYTES
 from icefield.manifest import DataFile, DataFileContent
 from icefield.puffin import REFERENCED_DATA_FILE, Blob, BlobType, PuffinWriter, encode_vectors, writer_name
 from icefield.types.reserved import POS

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 from uuid import uuid4
 
@@ -20,7 +18,7 @@ from icefield.manifest import DataFile
 from icefield.partitioning.spec import normalised_key
 from icefield.puffin import encode_vectors
 from icefield.puffin.roaring import Positions
-from icefield.scan.parallel import default_workers
+from icefield.toolkit import map_ahead
 from icefield.transaction import ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.writing import DeleteContext, DeletedRows, write_position_deletes
@@ -35,9 +33,6 @@ from icefield_maintenance.local_runner import LocalRunner
 
 _HELD_POSITIONS: Final = 8 << 20
 """Positions that are written together, of several partitions."""
-
-_READ_AHEAD: Final = 4
-"""Data files, for each thread, whose positions are found together."""
 
 Numbers = dict[tuple[str, int | None], int]
 Parcel = list[Affected]
@@ -98,7 +93,7 @@ class MarkParcels(Work[list[Parcel], list[Made]]):
 
     def do(self, item: list[Parcel], attempt: Attempt) -> list[Made]:
         """What each parcel became. On an error no file of them is left but those that are noted."""
-        read = partial(_found, read=self._read.reader(), threads=attempt.threads)
+        read = partial(_found, read=self._read.reader(), workers=self._writing.io.workers(attempt.threads))
         write = self._position_files if self._writing.format_version < 3 else self._vectors
         return write(item, attempt, read)
 
@@ -314,14 +309,7 @@ def _vector_key(vector: DataFile) -> tuple[str, int | None]:
 
 
 def _found(
-    affected: Sequence[Affected], read: Callable[[Affected], Positions | None], threads: int | None
+    affected: Sequence[Affected], read: Callable[[Affected], Positions | None], workers: int
 ) -> Iterator[tuple[Affected, Positions | None]]:
     """The positions of each data file, found by threads a few ahead."""
-    workers = min(threads or default_workers(), len(affected))
-    if workers < 2:
-        yield from ((each, read(each)) for each in affected)
-        return
-    with ThreadPoolExecutor(workers, thread_name_prefix="icefield-deletes") as pool:
-        left = iter(affected)
-        while some := list(islice(left, _READ_AHEAD * workers)):
-            yield from zip(some, pool.map(read, some), strict=True)
+    return map_ahead(affected, lambda each: (each, read(each)), workers)

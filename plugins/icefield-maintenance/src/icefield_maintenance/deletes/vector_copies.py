@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
@@ -13,10 +12,10 @@ from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFile
 from icefield.puffin import decode_vector
 from icefield.puffin.reader import read_range
-from icefield.scan.parallel import default_workers
 from icefield.storage import FileIO
+from icefield.toolkit import read_ahead
 
-_AT_ONCE_BYTES: Final = 64 << 20
+_AHEAD_BYTES: Final = 64 << 20
 
 
 class VectorCopies:
@@ -31,16 +30,15 @@ class VectorCopies:
         Raises ``InvalidFile`` for a blob that is damaged.
         """
         files = [list(members) for _, members in groupby(vectors, attrgetter("file_path"))]
-        with ThreadPoolExecutor(default_workers(), thread_name_prefix="icefield-deletes") as pool:
-            for some in _lots(files):
-                for members, blobs in zip(some, pool.map(self._blobs, some), strict=True):
-                    yield from zip(members, blobs, strict=True)
+        workers = self._io.workers()
+        return read_ahead(files, self._copies, workers, size_of=lambda copy: len(copy[1][0]), max_bytes=_AHEAD_BYTES)
 
-    def _blobs(self, vectors: Sequence[DataFile]) -> list[tuple[bytes, int]]:
+    def _copies(self, vectors: Sequence[DataFile]) -> Iterator[tuple[DataFile, tuple[bytes, int]]]:
         location = vectors[0].file_path
         source = self._io.open_input(location)
         try:
-            return [_blob(source, vector) for vector in vectors]
+            for vector in vectors:
+                yield vector, _blob(source, vector)
         finally:
             source.close()
 
@@ -53,18 +51,3 @@ def _blob(source: InputFile, vector: DataFile) -> tuple[bytes, int]:
     # What is damaged is not passed on.
     positions = decode_vector(blob, location, cardinality=vector.record_count if vector.record_count >= 0 else None)
     return blob, len(positions)
-
-
-def _lots(files: Sequence[list[DataFile]]) -> Iterator[list[list[DataFile]]]:
-    """Puffin files whose wanted vectors fit into memory together."""
-    held: list[list[DataFile]] = []
-    size = 0
-    for members in files:
-        own = sum(vector.content_size_in_bytes or 0 for vector in members)
-        if held and size + own > _AT_ONCE_BYTES:
-            yield held
-            held, size = [], 0
-        held.append(members)
-        size += own
-    if held:
-        yield held

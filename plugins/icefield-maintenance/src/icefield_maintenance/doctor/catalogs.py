@@ -14,9 +14,8 @@ from icefield.abc import CatalogBackend, CommitStrategy, FileSystem, FileSystemA
 from icefield.catalog.config import configuration_file, configured_catalogs
 from icefield.catalog.identifiers import namespace_name
 from icefield.errors import BrokenPlugin, IcefieldError, PluginConflict
-from icefield.secrets import holds_credential
 from icefield.storage import FileIO
-from icefield.toolkit import credentials_in
+from icefield.toolkit import credentials_in, holds_credential
 
 from icefield_maintenance.doctor.commits import CommitExamination
 from icefield_maintenance.doctor.findings import Broken, Finding, Result, Warned, skipped, tried

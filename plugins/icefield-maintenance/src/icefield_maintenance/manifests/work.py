@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from icefield.abc import Attempt, Traces, Work
 from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
-from icefield.scan.manifest_filter import manifest_workers
 from icefield.scan.manifest_reads import manifest_groups
 from icefield.transaction.manifests import ManifestForm
 from icefield.types import StructType
@@ -26,7 +25,7 @@ class WriteExisting(Work[Clustering, tuple[ManifestFile, ...]]):
 
     def do(self, item: Clustering, attempt: Attempt) -> tuple[ManifestFile, ...]:
         """The new manifests. On an error no file is left but those that are noted."""
-        reader = _Reader(self, attempt.threads or manifest_workers())
+        reader = _Reader(self, attempt.threads)
         made = []
         for number, entries in enumerate(item.entries(reader)):
             location = self.form.location(f"{attempt.item}-{attempt.number}-{number}")
@@ -49,7 +48,7 @@ class WriteExisting(Work[Clustering, tuple[ManifestFile, ...]]):
 @dataclass(frozen=True, slots=True)
 class _Reader:
     work: WriteExisting
-    workers: int
+    workers: int | None
 
     def read(self, manifests: Sequence[ManifestFile], columns: Iterable[int]) -> Iterator[ManifestEntries]:
         """The entries of several manifests, in their order."""

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -19,8 +18,8 @@ from icefield.manifest.list_writer import counted
 from icefield.metadata import Snapshot, TableMetadata, decode_metadata
 from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.file_names import metadata_folder
-from icefield.scan.parallel import default_workers
 from icefield.storage import FileIO
+from icefield.toolkit import map_ahead
 from pyarrow import csv
 
 from icefield_maintenance.paths.deletes import write_moved
@@ -110,19 +109,19 @@ class _Copy:
         # Of a manifest that several lists name the newest knows most: versions add fields.
         manifests = {one.manifest_path: one for listed in reversed(lists.values()) for one in listed}
         reader = Manifests(self.io, self.metadata, self.prefixes)
-        with ThreadPoolExecutor(default_workers(), thread_name_prefix="icefield-paths") as pool:
-            sizes = self._deletes(pool, reader, manifests.values())
+        sizes = self._deletes(reader, manifests.values())
 
-            def move(manifest: ManifestFile) -> tuple[ManifestFile, pa.Array, Growth]:
-                entries = reader.read(manifest)
-                moved = reader.write(entries, self._stage(manifest.manifest_path, "manifest"), sizes)
-                return moved, copied(entries, new), reader.growth(entries, sizes)
+        def move(manifest: ManifestFile) -> tuple[ManifestFile, pa.Array, Growth]:
+            entries = reader.read(manifest)
+            moved = reader.write(entries, self._stage(manifest.manifest_path, "manifest"), sizes)
+            return moved, copied(entries, new), reader.growth(entries, sizes)
 
-            moved: dict[str, ManifestFile] = {}
-            grown: dict[str, Growth] = {}
-            for path, (made, files, growth) in zip(manifests, pool.map(move, manifests.values()), strict=True):
-                moved[path], grown[path] = made, growth
-                self.plain.append(files)
+        moved: dict[str, ManifestFile] = {}
+        grown: dict[str, Growth] = {}
+        results = map_ahead(manifests.values(), move, self.io.workers())
+        for path, (made, files, growth) in zip(manifests, results, strict=True):
+            moved[path], grown[path] = made, growth
+            self.plain.append(files)
         for snapshot in snapshots:
             self._list(snapshot, [_as(each, moved[each.manifest_path]) for each in lists[snapshot.snapshot_id]])
         summaries = {
@@ -151,9 +150,7 @@ class _Copy:
         found = read_manifest_list(self.io, snapshot, self.metadata).manifests
         return [counted(self.io, each) for each in found]
 
-    def _deletes(
-        self, pool: ThreadPoolExecutor, reader: Manifests, manifests: Iterable[ManifestFile]
-    ) -> dict[str, int]:
+    def _deletes(self, reader: Manifests, manifests: Iterable[ManifestFile]) -> dict[str, int]:
         """Write the delete files that name data files: their sizes, by what they are called in the table."""
         files: dict[str, DataFile] = {}
         for manifest in manifests:
@@ -166,7 +163,7 @@ class _Copy:
             staged = self._stage(file.file_path, "delete file")
             return write_moved(self.io, file, staged, self.prefixes, properties)
 
-        return dict(zip(files, pool.map(move, files.values()), strict=True))
+        return dict(zip(files, map_ahead(files.values(), move, self.io.workers()), strict=True))
 
     def _list(self, snapshot: Snapshot, manifests: list[ManifestFile]) -> None:
         if snapshot.manifest_list is None:

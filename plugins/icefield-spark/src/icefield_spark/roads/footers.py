@@ -4,15 +4,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Lock
 
 import pyarrow as pa
 from icefield import FileIO
 from icefield.errors import IcefieldError
+from icefield.toolkit import LruCache, map_ahead
 
 _REMEMBERED = 100_000
 """Files of which the shape is kept."""
@@ -49,30 +47,26 @@ class Footers:
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, int], Footer | None] = OrderedDict()
+        self._known: LruCache[tuple[str, int], Footer] = LruCache(_REMEMBERED)
         self._shapes: dict[tuple[bytes, tuple[str, ...], bool], FileShape] = {}
-        self._lock = Lock()
 
     def read(self, io: FileIO, files: Iterable[tuple[str, int]]) -> Iterator[Footer | None]:
         """The footer of each file, given by location and size, in their order; None for one that cannot be read."""
         wanted = list(files)
         unknown = [file for file in wanted if file not in self._known]
         if len(unknown) > 1:
-            with ThreadPoolExecutor(_READERS) as threads:
-                list(threads.map(lambda file: self._footer(io, file), unknown))
+            list(map_ahead(unknown, lambda file: self._footer(io, file), _READERS))
         return (self._footer(io, file) for file in wanted)
 
     def forget(self) -> None:
         """Keep nothing of what is known."""
-        with self._lock:
-            self._known.clear()
-            self._shapes.clear()
+        self._known.clear()
+        self._shapes.clear()
 
     def _footer(self, io: FileIO, file: tuple[str, int]) -> Footer | None:
-        with self._lock:
-            if file in self._known:
-                self._known.move_to_end(file)
-                return self._known[file]
+        known = self._known.get(file)
+        if known is not None:
+            return known
         location, size = file
         try:
             with io.file_format("parquet").open_reader(io.open_input(location), location, size=size) as reader:
@@ -81,11 +75,9 @@ class Footers:
         except (IcefieldError, pa.ArrowException, OSError):
             return None  # whoever reads it says what is wrong with it
         key = (schema.serialize().to_pybytes(), physical, is_rebased)
-        with self._lock:
-            shape = self._shapes.setdefault(key, FileShape(schema, physical, is_rebased))
-            found = self._known[file] = Footer(shape, _UNKNOWN if rows is None else rows)
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+        shape = self._shapes.setdefault(key, FileShape(schema, physical, is_rebased))
+        found = Footer(shape, _UNKNOWN if rows is None else rows)
+        self._known.put(file, found)
         return found
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 
 from icefield.errors import IcefieldError
-from icefield.toolkit import split_location
+from icefield.toolkit import LruCache, split_location
 from pyspark.sql import SparkSession
 
 from icefield_spark.jvm import key_of
@@ -62,18 +61,12 @@ class Reach:
         raise Unfit(f"Spark's own readers do not reach {place[0]}://{place[1]} ({', '.join(dict.fromkeys(failures))})")
 
 
-_REACH: OrderedDict[str, Reach] = OrderedDict()
-_MOST_SESSIONS = 100
+_REACH: LruCache[str, Reach] = LruCache(100)
 
 
 def reach_of(spark: SparkSession) -> Reach:
     """What is known of a session's storage. The latest 100 sessions are remembered."""
-    key = key_of(spark)
-    found = _REACH.pop(key, None) or Reach()
-    _REACH[key] = found
-    while len(_REACH) > _MOST_SESSIONS:
-        _REACH.popitem(last=False)
-    return found
+    return _REACH.get_or_make(key_of(spark), Reach)
 
 
 def spelt_for_spark(location: str) -> str:

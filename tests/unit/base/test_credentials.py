@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from icefield.secrets import credentials_in, holds_credential, without_credentials
+from icefield.base.secrets import credentials_in, holds_credential, without_credentials
 
 SECRETS = [
     "s3.secret-access-key",

@@ -17,9 +17,9 @@ import pytest
 from bounded import bounded
 from icefield import Plugins, clear_caches, load_catalog, open_table
 from icefield.abc import PutMode
+from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_METADATA_BYTES, MAX_NAME_LENGTH
 from icefield.catalog.config import configuration_file, default_catalog_name
 from icefield.errors import InvalidArgument, InvalidFile, InvalidMetadata
-from icefield.limits import MAX_LOCATION_LENGTH, MAX_METADATA_BYTES, MAX_NAME_LENGTH
 from icefield.manifest import DataFile, ManifestWriter, write_manifest_list
 from icefield.metadata import TableMetadata, decode_metadata
 from icefield.partitioning import UNPARTITIONED

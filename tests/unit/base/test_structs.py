@@ -17,7 +17,7 @@ import time
 
 import msgspec
 
-from icefield.structs import decodable
+from icefield.base.structs import decodable
 
 
 def found_out_slowly():

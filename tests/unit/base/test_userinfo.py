@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from icefield import Plugins, load_catalog, open_table
+from icefield.base.secrets import has_password, scrub, without_credentials, without_userinfo
 from icefield.errors import FileMissing, IcefieldError, InvalidArgument, LocationRefused, StorageError
-from icefield.secrets import has_password, scrub, without_credentials, without_userinfo
 from icefield.storage import FileIO
 from icefield_cli.main import main
 from tables import memory_catalog

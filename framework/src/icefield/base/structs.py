@@ -1,4 +1,4 @@
-"""What makes a struct of msgspec ready to be decoded by threads."""
+"""A decorator of msgspec structs that threads decode."""
 
 # See docs/decisions/0223.
 

@@ -1,4 +1,4 @@
-"""Which properties hold credentials, and how a string is freed of them.
+"""The properties that hold credentials, and strings freed of them.
 
 Errors and logs of Icefield's own never hold a credential. This is for the strings of others (an SDK's exception, a
 driver's message) before they are shown.

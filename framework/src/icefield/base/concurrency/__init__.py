@@ -1,0 +1,19 @@
+"""Threads, caches and lazy values: the one mechanism for each, safe after ``fork``."""
+
+from icefield.base.concurrency.forks import reset_after_fork
+from icefield.base.concurrency.lazy import lazy
+from icefield.base.concurrency.lru_cache import LruCache
+from icefield.base.concurrency.read_ahead import map_ahead, read_ahead
+from icefield.base.concurrency.workers import IO_THREADS, MAX_THREADS, processors, worker_count
+
+__all__ = [
+    "IO_THREADS",
+    "MAX_THREADS",
+    "LruCache",
+    "lazy",
+    "map_ahead",
+    "processors",
+    "read_ahead",
+    "reset_after_fork",
+    "worker_count",
+]

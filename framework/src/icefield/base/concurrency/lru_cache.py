@@ -1,0 +1,129 @@
+"""The cache of values used last, bounded by their size."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Generic, TypeVar
+
+from icefield.base.concurrency.forks import reset_after_fork
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class LruCache(Generic[K, V]):
+    """A thread-safe cache. Beyond ``capacity``, the values go that were not used for the longest time.
+
+    ``size_of`` gives the size of a value, mostly in bytes; without it each value counts as one. A value beyond the
+    capacity is not kept. A forked process begins with an empty cache.
+    """
+
+    def __init__(self, capacity: int, size_of: Callable[[V], int] = lambda _: 1) -> None:
+        self._capacity = capacity
+        self._size_of = size_of
+        self._begin()
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
+        self._lock = Lock()
+        self._size = 0
+        self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._pending: dict[K, _Pending[V]] = {}
+
+    @property
+    def size(self) -> int:
+        """The size of all values together."""
+        return self._size
+
+    @property
+    def capacity(self) -> int:
+        """The bound of the size."""
+        return self._capacity
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._entries
+
+    def get(self, key: K) -> V | None:
+        """The value of a key, which then counts as used last."""
+        with self._lock:
+            found = self._entries.get(key)
+            if found is None:
+                return None
+            self._entries.move_to_end(key)
+            return found[0]
+
+    def put(self, key: K, value: V) -> None:
+        """Keep a value, or measure a value again that has grown."""
+        size = self._size_of(value)
+        with self._lock:
+            self._remove(key)
+            if size <= self._capacity:
+                self._entries[key] = (value, size)
+                self._size += size
+                self._shrink()
+
+    def get_or_make(self, key: K, make: Callable[[], V]) -> V:
+        """The value of a key, made where the cache has none. Other threads that want the same value wait for it.
+
+        Values of other keys are made meanwhile. Raises the error of ``make``, which is not kept.
+        """
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+                return found[0]
+            pending = self._pending.setdefault(key, _Pending())
+        with pending.lock:
+            if pending.made is None:
+                try:
+                    pending.made = (make(),)
+                    self.put(key, pending.made[0])
+                finally:
+                    with self._lock:
+                        if self._pending.get(key) is pending:
+                            del self._pending[key]
+            return pending.made[0]
+
+    def pop(self, key: K) -> V | None:
+        """Drop the value of a key, and return it."""
+        with self._lock:
+            return self._remove(key)
+
+    def resize(self, capacity: int) -> None:
+        """Set the bound."""
+        with self._lock:
+            self._capacity = capacity
+            self._shrink()
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            self._entries.clear()
+            self._size = 0
+
+    def _remove(self, key: K) -> V | None:
+        found = self._entries.pop(key, None)
+        if found is None:
+            return None
+        self._size -= found[1]
+        return found[0]
+
+    def _shrink(self) -> None:
+        while self._size > self._capacity:
+            _, (_, size) = self._entries.popitem(last=False)
+            self._size -= size
+
+
+class _Pending(Generic[V]):
+    """A value that one thread makes and others wait for."""
+
+    __slots__ = ("lock", "made")
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.made: tuple[V] | None = None

@@ -1,5 +1,0 @@
-"""Structs: what JSON is decoded into, ready for threads."""
-
-from icefield.structs.decodable import decodable
-
-__all__ = ["decodable"]
