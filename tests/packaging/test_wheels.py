@@ -78,6 +78,50 @@ def test_the_kernel_installs_alone_and_pulls_nothing_heavy(wheels: Path, tmp_pat
     assert refused.strip() == "no file format for 'parquet'; pip install \"icefield[parquet]\""
 
 
+MAINTAIN = """
+import sys, icefield
+catalog = icefield.load_catalog("x", type="directory", warehouse=f"file://{sys.argv[1]}/{sys.argv[2]}")
+catalog.create_namespace("a")
+table = catalog.create_table("a.t", icefield.Schema())
+try: print(table.maintenance.expire_snapshots().dry_run)
+except icefield.IcefieldError as error: print(error)
+"""
+
+
+def test_maintenance_is_missed_with_advice_by_the_kernel_alone_and_found_beside_it(
+    wheels: Path, tmp_path: Path
+) -> None:
+    python = python_of(tmp_path / "env")
+    install(python, wheel_of("icefield", wheels))
+    refused = run(python, "-c", MAINTAIN, tmp_path, "alone")
+    assert refused.strip() == "no service of tables for 'maintenance'; pip install \"icefield[maintenance]\""
+    install(python, wheel_of("icefield-maintenance", wheels), wheels=wheels)
+    assert run(python, "-c", MAINTAIN, tmp_path, "beside").strip() == "False"
+
+
+def test_a_type_checker_sees_maintenance_through_the_wheels(wheels: Path, tmp_path: Path) -> None:
+    python = python_of(tmp_path / "env")
+    install(python, wheel_of("icefield", wheels), wheel_of("icefield-maintenance", wheels), wheels=wheels)
+    script = tmp_path / "job.py"
+    script.write_text(
+        "from icefield import Table\n"
+        "def job(table: Table) -> str:\n"
+        "    return table.maintenance.expire_snapshots().undeleted\n"
+        "def slip(table: Table) -> None:\n"
+        "    table.maintenence\n"
+    )
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert 'job.py:3: error: Incompatible return value type (got "int", expected "str")' in checked.stdout
+    assert 'job.py:5: error: "Table" has no attribute "maintenence"; maybe "maintenance"?' in checked.stdout
+    assert "Found 2 errors in 1 file" in checked.stdout
+
+
 @pytest.mark.parametrize("folder", DISTRIBUTIONS[1:], ids=lambda folder: folder.name)
 def test_each_plugin_installs_alone_and_lists_its_entry_points(folder: Path, wheels: Path, tmp_path: Path) -> None:
     python = python_of(tmp_path / "env")
