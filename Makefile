@@ -14,11 +14,10 @@ WORKERS_ALL ?= 4
 # Without compiled bytecode each worker and each process that a test starts would compile all that it imports anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-# See docs/decisions/0043.
 # What `make test` leaves to `make test-all`; together they run each test once.
 LONG := server or peer or slow
 # What `make soak` runs again: what has another count there; less than three hours on two cores. See
-# docs/decisions/0074.
+# docs/internals/testing.md.
 SOAK := counted or soak
 PYTEST := $(RUN) -m pytest --dist worksteal --durations=20
 

@@ -1,7 +1,5 @@
 """What every test shares: counts of the property tests, and the switches for slow runs."""
 
-# See docs/decisions/0058.
-
 from __future__ import annotations
 
 import ctypes

@@ -3,8 +3,6 @@
 Run ``make reference``, or this file; a test compares what is committed with what it would write.
 """
 
-# See docs/decisions/0047.
-
 from __future__ import annotations
 
 import ast
