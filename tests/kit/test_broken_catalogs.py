@@ -320,7 +320,8 @@ def test_a_right_catalog_passes_every_check() -> None:
 
 
 def test_there_is_a_broken_catalog_for_every_check() -> None:
-    assert {name for name, _ in checks(CatalogSuite)} == set(BROKEN.values())
+    about_the_plugin = {"test_the_plugin_states_its_contract_number"}  # test_contract_numbers.py
+    assert {name for name, _ in checks(CatalogSuite)} - about_the_plugin == set(BROKEN.values())
 
 
 def test_every_check_states_what_to_look_at_when_it_fails() -> None:

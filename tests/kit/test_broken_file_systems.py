@@ -211,4 +211,5 @@ def test_a_right_file_system_passes_every_check(kind: type[FileSystem], tmp_path
 
 
 def test_there_is_a_broken_file_system_for_every_check() -> None:
-    assert {name for name, _ in checks(FileSystemSuite)} == {check for check, _ in BROKEN.values()}
+    about_the_plugin = {"test_the_plugin_states_its_contract_number"}  # test_contract_numbers.py
+    assert {name for name, _ in checks(FileSystemSuite)} - about_the_plugin == {check for check, _ in BROKEN.values()}

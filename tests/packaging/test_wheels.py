@@ -162,6 +162,15 @@ def test_the_template_passes_its_kit_with_nothing_but_what_its_author_installs(w
     assert re.search(r"^\d{3,} passed", said, re.MULTILINE), said[-2_000:]
 
 
+def test_plugins_of_other_authors_pass_their_suites_on_installed_wheels(wheels: Path, tmp_path: Path) -> None:
+    python = python_of(tmp_path / "env")
+    install(python, f"icefield[parquet,testing] @ {wheel_of('icefield', wheels).as_uri()}", "obstore", wheels=wheels)
+    shutil.copytree(ROOT / "tests" / "kit" / "authors", tmp_path / "authors")
+    options = ("-p", "no:cacheprovider", "--import-mode=importlib", "-o", "pythonpath=.")
+    said = run(python, "-m", "pytest", "-q", *options, "authors", cwd=tmp_path)
+    assert re.search(r"^\d{3,} passed", said, re.MULTILINE), said[-2_000:]
+
+
 def test_plain_pip_installs_the_checkout(tmp_path: Path) -> None:
     venv.create(tmp_path / "env", with_pip=True)
     pip = [tmp_path / "env" / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

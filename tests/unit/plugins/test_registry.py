@@ -15,13 +15,10 @@ from typing import Any, get_args, get_type_hints
 import icefield
 import pytest
 from icefield import InstallHint, Plugins, Provider, TableService, hookimpl
-from icefield.abc import CommitMade, Event
-from icefield.builtin.create import CreateStrategy
-from icefield.builtin.directory import DirectoryBackend
+from icefield.abc import CommitMade, Event, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
 from icefield.plugins import registry
-from icefield_avro.avro_format import AvroFormat
 
 LOCAL = "icefield.builtin.local:LocalFileSystem"
 MADE = CommitMade(("db", "t"), "memory://t/v1.metadata.json", None, None, 1, 0.0)
@@ -291,32 +288,6 @@ def test_a_provider_takes_one_name_as_a_string_and_its_type_says_so():
     assert pickle.loads(pickle.dumps(Provider("x", "module:X"))) == Provider("x", "module:X")
 
 
-class NewerFileSystem(LocalFileSystem):
-    contract = 99
-
-
-class OlderStrategy(CreateStrategy):
-    contract = 0
-
-
-class NewerBackend(DirectoryBackend):
-    contract = 99
-
-
-class NewerFormat(AvroFormat):
-    contract = 99
-
-
-class FormatOfText(AvroFormat):
-    contract = "1"  # type: ignore[assignment]
-
-
-def test_a_version_of_a_contract_that_is_no_number_is_refused() -> None:
-    hook = schemes("x", target=f"{__name__}:FormatOfText")
-    with pytest.raises(BrokenPlugin, match="'1' of its contract"):
-        Plugins([plugin("other", icefield_file_formats=hook)]).file_format("x")
-
-
 def test_a_plugin_whose_module_ends_the_program_is_named_and_the_rest_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,32 +300,76 @@ def test_a_plugin_whose_module_ends_the_program_is_named_and_the_rest_work(
         plugins.file_format("x")
 
 
+ABSENT = "a_module_that_is_not_there:Class"
+
+
 @pytest.mark.parametrize(
-    ("hook", "load", "kind", "older"),
+    ("hook", "load", "contract", "versions", "older"),
     [
-        ("icefield_file_formats", "file_format", NewerFormat, "icefield"),
-        ("icefield_file_systems", "file_system", NewerFileSystem, "icefield"),
-        ("icefield_commit_strategies", "commit_strategy", OlderStrategy, "the plugin"),
-        ("icefield_catalogs", "catalog", NewerBackend, "icefield"),
+        ("icefield_file_formats", "file_format", (98, 99), "versions 98 to 99", "icefield"),
+        ("icefield_file_systems", "file_system", (99, 99), "version 99", "icefield"),
+        ("icefield_commit_strategies", "commit_strategy", (0, 1), "versions 0 to 1", "the plugin"),
+        ("icefield_catalogs", "catalog", (99, 99), "version 99", "icefield"),
     ],
 )
-def test_a_plugin_for_another_version_of_its_contract_is_refused_when_it_is_loaded(
-    hook: str, load: str, kind: type, older: str
+def test_a_plugin_for_other_versions_of_its_contract_is_refused_before_it_is_imported(
+    hook: str, load: str, contract: tuple[int, int], versions: str, older: str
 ) -> None:
-    plugins = Plugins([plugin("other", **{hook: schemes("x", target=f"{__name__}:{kind.__name__}")})])
+    plugins = Plugins([plugin("other", **{hook: [Provider("x", ABSENT, contract=contract)]})])
     with pytest.raises(BrokenPlugin) as caught:
         getattr(plugins, load)("x")
     said = str(caught.value)
     assert "'other'" in said
-    assert f"version {kind.contract} of the contract" in said  # type: ignore[attr-defined]
+    assert f" for {versions} of the contract icefield.abc." in said
     assert f": {older} is older" in said
     assert "\n" not in said
 
 
-def test_a_provider_has_names_and_a_target_and_nothing_else() -> None:
-    assert [field.name for field in fields(Provider)] == ["names", "target"]
+@pytest.mark.parametrize("contract", [(1, 1), (0, 1), (1, 99), None])
+def test_a_plugin_for_a_range_with_the_version_of_the_kernel_is_loaded(contract: tuple[int, int] | None) -> None:
+    assert FileSystem.contract == 1
+    provider = Provider("x", LOCAL, contract=contract)
+    assert Plugins([plugin("mine", icefield_file_systems=[provider])]).file_system("x") is LocalFileSystem
+
+
+@pytest.mark.parametrize("contract", [1, "1", (1,), (2, 1), (1, "2"), (True, 2), [1, 2], (1, 2, 3)])
+def test_a_contract_that_is_no_range_breaks_the_plugin_and_says_so(contract: Any) -> None:
+    plugins = Plugins([plugin("wrong", icefield_file_systems=[Provider("x", LOCAL, contract=contract)])])
+    assert "whose contract is no pair (lowest, highest)" in (plugins.listing()[0].error or "")
+    assert plugins.names("file-systems") == []
+
+
+def test_the_providers_of_a_kind_are_listed_once_each() -> None:
+    both, other = Provider(("x", "y"), LOCAL, contract=(1, 1)), Provider("z", LOCAL)
+    plugins = Plugins([plugin("mine", icefield_file_systems=[other, both])])
+    assert plugins.providers("file-systems") == [both, other]
+    assert plugins.providers("catalogs") == []
+
+
+def test_every_installed_plugin_states_the_versions_of_its_contracts() -> None:
+    installed = Plugins.installed()
+    found = [provider for kind in registry.KINDS for provider in installed.providers(kind)]
+    assert len(found) > 10
+    assert [provider for provider in found if provider.contract is None] == []
+
+
+def test_a_hook_marked_as_optional_may_be_unknown_here() -> None:
+    @hookimpl(optionalhook=True)
+    def icefield_hook_of_another_plugin() -> None:
+        """Of a plugin that is not installed."""
+
+    given = plugin("mine", icefield_file_systems=schemes("x"))
+    given.icefield_hook_of_another_plugin = icefield_hook_of_another_plugin  # type: ignore[attr-defined]
+    plugins = Plugins([given])
+    assert plugins.listing()[0].error is None
+    assert plugins.file_system("x") is LocalFileSystem
+
+
+def test_a_provider_has_names_a_target_and_a_contract_and_nothing_else() -> None:
+    assert [field.name for field in fields(Provider)] == ["names", "target", "contract"]
     with pytest.raises(TypeError):
         Provider("x", LOCAL, {})  # type: ignore[call-arg]
+    assert pickle.loads(pickle.dumps(Provider("x", LOCAL, contract=(1, 2)))).contract == (1, 2)
 
 
 def test_a_class_is_imported_once_and_a_failure_is_met_again(monkeypatch):

@@ -7,4 +7,4 @@ from icefield import Provider, hookimpl
 
 @hookimpl
 def icefield_file_formats() -> list[Provider]:
-    return [Provider(("arrow-ipc",), "icefield_arrow_ipc.arrow_ipc_format:ArrowIpcFormat")]
+    return [Provider(("arrow-ipc",), "icefield_arrow_ipc.arrow_ipc_format:ArrowIpcFormat", contract=(2, 2))]

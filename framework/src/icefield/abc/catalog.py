@@ -77,7 +77,7 @@ class CatalogBackend(ABC):
     """
 
     contract: ClassVar[int] = 2
-    """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
+    """The version of this contract. A plugin states the versions that it fulfils in its ``Provider``."""
 
     serves_metadata: ClassVar[bool] = False
     """Whether a service behind the catalog reads and writes the metadata of its tables.

@@ -111,7 +111,7 @@ class CommitStrategy(ABC):
     """
 
     contract: ClassVar[int] = 2
-    """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
+    """The version of this contract. A plugin states the versions that it fulfils in its ``Provider``."""
 
     needs: ClassVar[tuple[FileSystemAbility, ...]] = ()
     """The file system must declare at least one of these; empty: it needs nothing of the store."""

@@ -199,7 +199,7 @@ class FileFormat(ABC):
     """A file format. Stateless; built without arguments; picklable."""
 
     contract: ClassVar[int] = 2
-    """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
+    """The version of this contract. A plugin states the versions that it fulfils in its ``Provider``."""
 
     name: ClassVar[str]
     """The spelling in a manifest, lower case."""

@@ -283,7 +283,7 @@ class FileSystem(ABC):
     """
 
     contract: ClassVar[int] = 1
-    """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
+    """The version of this contract. A plugin states the versions that it fulfils in its ``Provider``."""
 
     @property
     def abilities(self) -> frozenset[FileSystemAbility]:

@@ -8,19 +8,19 @@ from icefield.plugins import Provider, hookimpl
 @hookimpl
 def icefield_file_systems() -> list[Provider]:
     return [
-        Provider(("file",), "icefield.builtin.local:LocalFileSystem"),
-        Provider(("memory",), "icefield.builtin.memory:MemoryFileSystem"),
+        Provider(("file",), "icefield.builtin.local:LocalFileSystem", contract=(1, 1)),
+        Provider(("memory",), "icefield.builtin.memory:MemoryFileSystem", contract=(1, 1)),
     ]
 
 
 @hookimpl
 def icefield_commit_strategies() -> list[Provider]:
     return [
-        Provider(("rename",), "icefield.builtin.rename:RenameStrategy"),
-        Provider(("create",), "icefield.builtin.create:CreateStrategy"),
+        Provider(("rename",), "icefield.builtin.rename:RenameStrategy", contract=(2, 2)),
+        Provider(("create",), "icefield.builtin.create:CreateStrategy", contract=(2, 2)),
     ]
 
 
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
-    return [Provider(("directory",), "icefield.builtin.directory:DirectoryBackend")]
+    return [Provider(("directory",), "icefield.builtin.directory:DirectoryBackend", contract=(2, 2))]

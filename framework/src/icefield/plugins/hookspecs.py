@@ -28,15 +28,19 @@ class Provider:
     """One thing that a plugin provides: the names it answers to, and where its class is.
 
     ``names`` may be given as one string. ``target`` is ``"module:attribute"``; it is imported when one of ``names``
-    is first asked for. What the class can do and needs is read from the class.
+    is first asked for. What the class can do and needs is read from the class. ``contract`` gives the lowest and the
+    highest version of the contract that the class fulfils: ``(2, 3)``. The kernel checks them before it imports the
+    class. A provider that gives none is not checked, and fails the conformance kit.
     """
 
     names: tuple[str, ...]
     target: str
+    contract: tuple[int, int] | None
 
-    def __init__(self, names: str | Iterable[str], target: str) -> None:
+    def __init__(self, names: str | Iterable[str], target: str, *, contract: tuple[int, int] | None = None) -> None:
         object.__setattr__(self, "names", (names,) if isinstance(names, str) else tuple(names))
         object.__setattr__(self, "target", target)
+        object.__setattr__(self, "contract", contract)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,13 @@ class Plugins:
         """The names that are provided of a kind (``file-formats``, ``file-systems``, ...), sorted."""
         return sorted(name for found, name in self._assembled.offers if found == kind)
 
+    def providers(self, kind: str) -> list[Provider]:
+        """What the plugins provide of a kind, in the order of their names."""
+        offers = [
+            each for (found, _), given in sorted(self._assembled.offers.items()) if found == kind for each in given
+        ]
+        return list(dict.fromkeys(offer.provider for offer in offers))
+
     def file_format(self, name: str) -> FileFormat:
         """The file format of that name in a manifest, in any case."""
         made: FileFormat = self._load("file-formats", name.lower())()
@@ -189,6 +196,7 @@ class Plugins:
 
     def _checked(self, kind: str, name: str) -> Any:
         offer = self._choose(kind, name)
+        _check_contract(offer, kind, name)
         module, _, attribute = offer.provider.target.partition(":")
         try:
             found = getattr(import_module(module), attribute)
@@ -205,22 +213,6 @@ class Plugins:
             raise BrokenPlugin(
                 f"plugin {offer.plugin} provides {offer.provider.target} as {KINDS[kind].noun} '{name}', "
                 f"but it is no subclass of icefield.abc.{contract.__name__}",
-                plugin=offer.plugin.name,
-            )
-        if type(found.contract) is not int:
-            raise BrokenPlugin(
-                f"plugin {offer.plugin} provides {KINDS[kind].noun} '{name}' for the version {found.contract!r} of its "
-                "contract, which is no whole number",
-                plugin=offer.plugin.name,
-            )
-        if found.contract != contract.contract:
-            older, newer = (
-                ("the plugin", "icefield") if found.contract < contract.contract else ("icefield", "the plugin")
-            )
-            raise BrokenPlugin(
-                f"plugin {offer.plugin} provides {KINDS[kind].noun} '{name}' for version {found.contract} of the "
-                f"contract icefield.abc.{contract.__name__}, and this version of icefield has version "
-                f"{contract.contract}: {older} is older than {newer}; upgrade it",
                 plugin=offer.plugin.name,
             )
         return found
@@ -268,6 +260,22 @@ class Plugins:
                 yield PluginInfo(plugin), _import(plugin)
             else:
                 yield PluginInfo(getattr(plugin, "__name__", type(plugin).__name__)), plugin
+
+
+def _check_contract(offer: _Offer, kind: str, name: str) -> None:
+    """Refuse a provider whose range of contract versions leaves out the kernel's version."""
+    contract, stated = KINDS[kind].contract, offer.provider.contract
+    if stated is None or stated[0] <= contract.contract <= stated[1]:
+        return
+    low, high = stated
+    versions = f"version {low}" if low == high else f"versions {low} to {high}"
+    older, newer = ("the plugin", "icefield") if high < contract.contract else ("icefield", "the plugin")
+    raise BrokenPlugin(
+        f"plugin {offer.plugin} provides {KINDS[kind].noun} '{name}' for {versions} of the contract "
+        f"icefield.abc.{contract.__name__}, and this version of icefield has version {contract.contract}: "
+        f"{older} is older than {newer}; upgrade it",
+        plugin=offer.plugin.name,
+    )
 
 
 def _no_preference(key: str, why: str, given: str, known: Iterable[str]) -> InvalidArgument:
@@ -348,10 +356,14 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
 
 
 def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
-    """Refuse what pluggy would silently never call: a hook that does not exist, or one that is not marked."""
+    """Refuse what pluggy would silently never call: a hook that does not exist, or one that is not marked.
+
+    A hook marked with ``optionalhook=True`` may be absent here: another plugin or a later version specifies it.
+    """
     for name in dir(plugin):
-        marked = manager.parse_hookimpl_opts(plugin, name) is not None
-        if marked and name not in _HOOKS:
+        options = manager.parse_hookimpl_opts(plugin, name)
+        marked = options is not None
+        if options is not None and name not in _HOOKS and not options.get("optionalhook"):
             raise BrokenPlugin(f"'{name}' is no hook of Icefield; the hooks are {', '.join(sorted(_HOOKS))}")
         if not marked and name in _HOOKS:
             raise BrokenPlugin(f"'{name}' is not marked with @hookimpl, so it would never be called")
@@ -368,6 +380,8 @@ def _providers(plugin: Any, kind: Kind) -> Iterator[Provider]:
     for provider in _returned(plugin, kind.hook, Provider):
         if not isinstance(provider, Provider) or not provider.names or ":" not in provider.target:
             raise InvalidArgument(f"{kind.hook} returned {provider!r}, which is no Provider(names, 'module:attribute')")
+        if not _is_range(provider.contract):
+            raise InvalidArgument(f"{kind.hook} returned {provider!r}, whose contract is no pair (lowest, highest)")
         yield provider
 
 
@@ -378,6 +392,14 @@ def _services(plugin: Any, hook: str) -> Iterator[TableService]:
         if not each.name.isidentifier() or each.name.startswith("_"):
             raise InvalidArgument(f"{hook} returned {each!r}, whose name is that of no public attribute")
         yield each
+
+
+def _is_range(contract: Any) -> bool:
+    """Whether a provider gives two versions of a contract in their order, or none."""
+    if contract is None:
+        return True
+    is_pair = isinstance(contract, tuple) and len(contract) == 2 and all(type(each) is int for each in contract)
+    return is_pair and contract[0] <= contract[1]
 
 
 def _install_hints(plugin: Any) -> list[InstallHint]:

@@ -8,4 +8,4 @@ from icefield import Provider, hookimpl
 @hookimpl
 def icefield_file_systems() -> list[Provider]:
     schemes = ("abfs", "abfss", "az", "wasb", "wasbs")
-    return [Provider(schemes, "icefield_adls.adls_file_system:AdlsFileSystem")]
+    return [Provider(schemes, "icefield_adls.adls_file_system:AdlsFileSystem", contract=(1, 1))]

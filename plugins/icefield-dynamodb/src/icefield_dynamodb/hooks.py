@@ -8,4 +8,4 @@ from icefield import Provider, hookimpl
 @hookimpl
 def icefield_commit_strategies() -> Sequence[Provider]:
     """Provide the strategy ``dynamodb-lock``."""
-    return [Provider(("dynamodb-lock",), "icefield_dynamodb.strategy:DynamoDbLockStrategy")]
+    return [Provider(("dynamodb-lock",), "icefield_dynamodb.strategy:DynamoDbLockStrategy", contract=(2, 2))]

@@ -7,4 +7,4 @@ from icefield import Provider, hookimpl
 
 @hookimpl
 def icefield_file_systems() -> list[Provider]:
-    return [Provider(("gs", "gcs"), "icefield_gcs.gcs_file_system:GcsFileSystem")]
+    return [Provider(("gs", "gcs"), "icefield_gcs.gcs_file_system:GcsFileSystem", contract=(1, 1))]

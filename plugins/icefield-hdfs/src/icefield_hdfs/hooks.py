@@ -8,6 +8,6 @@ from icefield import Provider, hookimpl
 @hookimpl
 def icefield_file_systems() -> list[Provider]:
     return [
-        Provider(("hdfs", "viewfs"), "icefield_hdfs.hdfs_file_system:HdfsFileSystem"),
-        Provider(("webhdfs", "swebhdfs"), "icefield_hdfs.web_file_system:WebHdfsFileSystem"),
+        Provider(("hdfs", "viewfs"), "icefield_hdfs.hdfs_file_system:HdfsFileSystem", contract=(1, 1)),
+        Provider(("webhdfs", "swebhdfs"), "icefield_hdfs.web_file_system:WebHdfsFileSystem", contract=(1, 1)),
     ]

@@ -7,4 +7,4 @@ from icefield import Provider, hookimpl
 
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
-    return [Provider(("hive",), "icefield_hive.backend:HiveBackend")]
+    return [Provider(("hive",), "icefield_hive.backend:HiveBackend", contract=(2, 2))]

@@ -8,4 +8,4 @@ from icefield import Provider, hookimpl
 @hookimpl
 def icefield_file_formats() -> Sequence[Provider]:
     """Provide the format ``orc``."""
-    return [Provider(("orc",), "icefield_orc.orc_format:OrcFormat")]
+    return [Provider(("orc",), "icefield_orc.orc_format:OrcFormat", contract=(2, 2))]

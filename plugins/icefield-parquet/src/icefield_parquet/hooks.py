@@ -8,4 +8,4 @@ from icefield import Provider, hookimpl
 @hookimpl
 def icefield_file_formats() -> Sequence[Provider]:
     """Provide the format ``parquet``."""
-    return [Provider(("parquet",), "icefield_parquet.parquet_format:ParquetFormat")]
+    return [Provider(("parquet",), "icefield_parquet.parquet_format:ParquetFormat", contract=(2, 2))]

@@ -10,7 +10,7 @@ from icefield_rest.hearing import HEARERS
 
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
-    return [Provider(("rest",), "icefield_rest.backend:RestBackend")]
+    return [Provider(("rest",), "icefield_rest.backend:RestBackend", contract=(2, 2))]
 
 
 @hookimpl

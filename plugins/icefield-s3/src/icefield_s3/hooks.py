@@ -7,4 +7,4 @@ from icefield import Provider, hookimpl
 
 @hookimpl
 def icefield_file_systems() -> list[Provider]:
-    return [Provider(("s3", "s3a", "s3n"), "icefield_s3.s3_file_system:S3FileSystem")]
+    return [Provider(("s3", "s3a", "s3n"), "icefield_s3.s3_file_system:S3FileSystem", contract=(1, 1))]

@@ -7,4 +7,4 @@ from icefield import Provider, hookimpl
 
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
-    return [Provider(("sql",), "icefield_sql.backend:SqlBackend")]
+    return [Provider(("sql",), "icefield_sql.backend:SqlBackend", contract=(2, 2))]

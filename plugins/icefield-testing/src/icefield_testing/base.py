@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, ClassVar, Final
 
 import pytest
+from icefield import Plugins
 
 from icefield_testing.watchdog import watched
 
@@ -23,6 +24,10 @@ class Suite:
 
     check_seconds: ClassVar[float] = 240.0
     """How long a check may take before it is taken to hang."""
+
+    def plugins(self) -> Plugins:
+        """The plugins among which the one under test is; by default those that are installed."""
+        return Plugins.installed()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -29,6 +29,7 @@ from icefield.errors import (
 )
 
 from icefield_testing.catalogs import SeveralTablesChecks, ViewChecks
+from icefield_testing.contract_numbers import check_contract_number
 from icefield_testing.service_faults import RequestFaults
 
 RACERS = 8
@@ -56,6 +57,10 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
     def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
         """The same catalog, whose requests go through ``service``. By default all do."""
         return self.another(backend)
+
+    def test_the_plugin_states_its_contract_number(self, backend: CatalogBackend) -> None:
+        """If this fails, the ``Provider`` of the plugin states no ``contract``: any kernel loads it, fit or not."""
+        check_contract_number(self.plugins(), "catalogs", type(backend))
 
     # -- namespaces
 

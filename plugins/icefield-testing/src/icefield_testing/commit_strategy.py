@@ -17,8 +17,15 @@ Every call of ``strategy`` stands for another process that works on the same tab
 
 from __future__ import annotations
 
+from icefield.abc import FileSystem
+
+from icefield_testing.contract_numbers import check_contract_number
 from icefield_testing.strategies import FaultChecks, RacingChecks, SingleWriterChecks
 
 
 class CommitStrategySuite(SingleWriterChecks, RacingChecks, FaultChecks):
     """Checks of ``icefield.abc.CommitStrategy``."""
+
+    def test_the_plugin_states_its_contract_number(self, file_system: FileSystem, location: str) -> None:
+        """If this fails, the ``Provider`` of the plugin states no ``contract``: any kernel loads it, fit or not."""
+        check_contract_number(self.plugins(), "commit-strategies", type(self.strategy(file_system, location)))

@@ -17,6 +17,9 @@ With the environment variable ``ICEFIELD_SOAK`` the checks with random data run 
 
 from __future__ import annotations
 
+from icefield.abc import FileFormat
+
+from icefield_testing.contract_numbers import check_contract_number
 from icefield_testing.formats import (
     DamageChecks,
     EvolutionChecks,
@@ -41,6 +44,10 @@ class FileFormatSuite(
     DamageChecks,
 ):
     """Checks of ``icefield.abc.FileFormat``."""
+
+    def test_the_plugin_states_its_contract_number(self, file_format: FileFormat) -> None:
+        """If this fails, the ``Provider`` of the plugin states no ``contract``: any kernel loads it, fit or not."""
+        check_contract_number(self.plugins(), "file-formats", type(file_format))
 
 
 class ManifestFormatSuite(ManifestChecks, FileFormatSuite):

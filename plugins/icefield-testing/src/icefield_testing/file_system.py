@@ -18,6 +18,9 @@ a bug::
 
 from __future__ import annotations
 
+from icefield.abc import FileSystem
+
+from icefield_testing.contract_numbers import check_contract_number
 from icefield_testing.file_systems import (
     AtomicChecks,
     FailureChecks,
@@ -34,3 +37,7 @@ class FileSystemSuite(
     ReadingChecks, InputFileChecks, StreamChecks, AtomicChecks, ListingChecks, FailureChecks, PlaceChecks, ValueChecks
 ):
     """Checks of ``icefield.abc.FileSystem``."""
+
+    def test_the_plugin_states_its_contract_number(self, file_system: FileSystem) -> None:
+        """If this fails, the ``Provider`` of the plugin states no ``contract``: any kernel loads it, fit or not."""
+        check_contract_number(self.plugins(), "file-systems", type(file_system))
