@@ -21,7 +21,7 @@ from icefield.errors import CommitFailed, InvalidArgument, StorageError
 from icefield.metadata import Operation
 from icefield.partitioning.parse import sort_order_of
 from icefield.partitioning.sort_order import sort_indices
-from icefield.types.reserved import DELETE_FILE_PATH
+from icefield.types import DELETE_FILE_PATH
 from icefield_maintenance import MaintenanceTable
 from icefield_maintenance.compaction import RewriteDataFilesResult, running
 from icefield_maintenance.compaction.planning import pack

@@ -2,20 +2,23 @@
 
 from icefield.manifest.cache import clear_caches
 from icefield.manifest.caches import resize_caches
-from icefield.manifest.columns import ALL_COLUMNS, PLAN_COLUMNS
+from icefield.manifest.columns import ALL_COLUMNS, COLUMN_TYPES, PLAN_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus, files_of_columns
+from icefield.manifest.encoding import data_file_columns
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.fetching import FetchedManifest
-from icefield.manifest.list_writer import assign_row_ids, write_manifest_list
+from icefield.manifest.list_writer import assign_row_ids, counted, write_manifest_list
 from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
 from icefield.manifest.partition_types import stored_partition_type
 from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
 from icefield.manifest.schemas import entry_schema, manifest_list_schema
+from icefield.manifest.statistics import map_parts
 from icefield.manifest.writer import ManifestWriter
 
 __all__ = [
     "ALL_COLUMNS",
+    "COLUMN_TYPES",
     "PLAN_COLUMNS",
     "UNASSIGNED",
     "DataFile",
@@ -35,6 +38,9 @@ __all__ = [
     "entry_schema",
     "files_of_columns",
     "manifest_list_schema",
+    "counted",
+    "data_file_columns",
+    "map_parts",
     "read_manifest",
     "read_manifest_list",
     "resize_caches",

@@ -4,6 +4,7 @@ from icefield.base.limits import MAX_METADATA_BYTES
 from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS, decode_metadata
 from icefield.metadata.deferred_snapshots import with_deferred_snapshots
 from icefield.metadata.encode import encode_metadata
+from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.entries import (
     BlobMetadata,
     EncryptedKey,
@@ -12,11 +13,21 @@ from icefield.metadata.entries import (
     SnapshotLogEntry,
     StatisticsFile,
 )
+from icefield.metadata.file_names import METADATA_FOLDER, VERSION_HINT, metadata_folder
 from icefield.metadata.inflation import inflated
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.metadata_log import with_metadata_log
 from icefield.metadata.new import new_table_metadata
 from icefield.metadata.properties import (
+    DELETE_GRANULARITY,
+    DELETE_TARGET_FILE_SIZE,
+    GC_ENABLED,
+    LONG_MAX,
+    MANIFEST_TARGET_SIZE,
+    MAX_REF_AGE_MS,
+    MAX_SNAPSHOT_AGE_MS,
+    METADATA_DELETE_AFTER_COMMIT,
+    MIN_SNAPSHOTS_TO_KEEP,
     ORC_BLOCK_SIZE,
     ORC_BLOOM_FILTER_COLUMNS,
     ORC_BLOOM_FILTER_FPP,
@@ -38,6 +49,7 @@ from icefield.metadata.properties import (
     PARQUET_SHRED_VARIANTS,
     PARQUET_STATS_ENABLED,
     PARQUET_VARIANT_INFERENCE_BUFFER_SIZE,
+    WRITE_FORMAT_DEFAULT,
     WRITE_TARGET_FILE_SIZE,
     Property,
     columns_with,
@@ -47,15 +59,26 @@ from icefield.metadata.properties import (
     get_int,
     get_str,
 )
-from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef
 from icefield.metadata.remembered import STREAM_EPOCH_ID, STREAM_QUERY_ID, is_memory, last_epoch
-from icefield.metadata.requirements import AssertCurrentSchemaId, AssertLastAssignedFieldId, TableRequirement
-from icefield.metadata.snapshots import Operation, Snapshot
+from icefield.metadata.requirements import (
+    AssertCurrentSchemaId,
+    AssertLastAssignedFieldId,
+    AssertRefSnapshotID,
+    TableRequirement,
+)
+from icefield.metadata.snapshots import TOTALS, Operation, Snapshot
 from icefield.metadata.table_metadata import TableMetadata
+from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.metadata.updates import (
     AddSchema,
+    AddSnapshot,
+    RemoveProperties,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
     SetCurrentSchema,
     SetProperties,
+    SetSnapshotRef,
     TableUpdate,
     apply_updates,
     not_shown,
@@ -86,8 +109,18 @@ from icefield.metadata.wire import (
 )
 
 __all__ = [
+    "DELETE_GRANULARITY",
+    "DELETE_TARGET_FILE_SIZE",
+    "GC_ENABLED",
+    "LONG_MAX",
     "MAIN_BRANCH",
+    "MANIFEST_TARGET_SIZE",
     "MAX_METADATA_BYTES",
+    "MAX_REF_AGE_MS",
+    "MAX_SNAPSHOT_AGE_MS",
+    "METADATA_DELETE_AFTER_COMMIT",
+    "METADATA_FOLDER",
+    "MIN_SNAPSHOTS_TO_KEEP",
     "ORC_BLOCK_SIZE",
     "ORC_BLOOM_FILTER_COLUMNS",
     "ORC_BLOOM_FILTER_FPP",
@@ -112,10 +145,15 @@ __all__ = [
     "STREAM_EPOCH_ID",
     "STREAM_QUERY_ID",
     "SUPPORTED_FORMAT_VERSIONS",
+    "TOTALS",
+    "VERSION_HINT",
+    "WRITE_FORMAT_DEFAULT",
     "WRITE_TARGET_FILE_SIZE",
     "AddSchema",
     "AssertCurrentSchemaId",
     "AssertLastAssignedFieldId",
+    "AddSnapshot",
+    "AssertRefSnapshotID",
     "BlobMetadata",
     "EncryptedKey",
     "JsonArray",
@@ -126,12 +164,19 @@ __all__ = [
     "SetCurrentSchema",
     "SetProperties",
     "SetViewProperties",
+    "RefType",
+    "RemoveProperties",
+    "RemoveSnapshotRef",
+    "RemoveSnapshots",
+    "SetSnapshotRef",
     "Snapshot",
     "SnapshotLogEntry",
+    "SnapshotRef",
     "StatisticsFile",
     "TableMetadata",
     "TableRequirement",
     "TableUpdate",
+    "Timestamp",
     "ViewHistoryEntry",
     "ViewMetadata",
     "ViewRepresentation",
@@ -140,6 +185,7 @@ __all__ = [
     "ViewVersion",
     "apply_updates",
     "apply_view_updates",
+    "as_milliseconds",
     "columns_with",
     "decode_metadata",
     "decode_view_metadata",
@@ -153,9 +199,11 @@ __all__ = [
     "inflated",
     "is_memory",
     "last_epoch",
+    "metadata_folder",
     "new_table_metadata",
     "new_view_metadata",
     "not_shown",
+    "refuse_plain_files",
     "requirements_from_json",
     "requirements_to_json",
     "updates_from_json",

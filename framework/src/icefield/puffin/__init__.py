@@ -3,7 +3,8 @@
 from icefield.puffin.blobs import REFERENCED_DATA_FILE, Blob, BlobType
 from icefield.puffin.codecs import BlobCodec
 from icefield.puffin.deletion_vector import decode_vector, encode_vector, encode_vectors
-from icefield.puffin.reader import PuffinReader
+from icefield.puffin.reader import PuffinReader, read_range
+from icefield.puffin.roaring import Positions
 from icefield.puffin.theta import distinct_values, theta_estimate
 from icefield.puffin.theta_sketch import ThetaSketch
 from icefield.puffin.writer import PuffinWriter, writer_name
@@ -13,6 +14,7 @@ __all__ = [
     "Blob",
     "BlobCodec",
     "BlobType",
+    "Positions",
     "PuffinReader",
     "PuffinWriter",
     "ThetaSketch",
@@ -20,6 +22,7 @@ __all__ = [
     "distinct_values",
     "encode_vector",
     "encode_vectors",
+    "read_range",
     "theta_estimate",
     "writer_name",
 ]

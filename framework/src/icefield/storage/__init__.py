@@ -3,23 +3,32 @@
 from icefield.storage.canonical import CanonicalLocations
 from icefield.storage.deleting import delete_files
 from icefield.storage.file_io import FileIO, local_path
-from icefield.storage.locations import LocationProvider, given_location
+from icefield.storage.locations import JOB_FOLDER, LocationProvider, given_location
+from icefield.storage.neighbours import refuse_twins, tables_noted
 from icefield.storage.owned import OwnedFiles, folders_of
-from icefield.storage.places import Places, PlaceSet
-from icefield.storage.table_files import TableFiles
+from icefield.storage.path_hashes import Hashes, path_hashes
+from icefield.storage.places import Mask, Places, PlaceSet
+from icefield.storage.table_files import TableFiles, folders_in
 from icefield.toolkit.authority import scheme_of
 
 __all__ = [
+    "JOB_FOLDER",
     "CanonicalLocations",
     "FileIO",
+    "Hashes",
     "LocationProvider",
+    "Mask",
     "OwnedFiles",
     "PlaceSet",
     "Places",
     "TableFiles",
     "delete_files",
+    "folders_in",
     "folders_of",
     "given_location",
     "local_path",
+    "path_hashes",
+    "refuse_twins",
     "scheme_of",
+    "tables_noted",
 ]

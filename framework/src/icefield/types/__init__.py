@@ -32,15 +32,18 @@ from icefield.types.primitive import (
     promotion_allowed,
     shown,
 )
-from icefield.types.reserved import METADATA_COLUMNS
+from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS, METADATA_COLUMNS, POS
 
 __all__ = [
     "DEFAULT_CRS",
+    "DELETE_FILE_PATH",
+    "DELETE_FILE_POS",
     "EDGE_ALGORITHMS",
     "MAX_FIXED_LENGTH",
     "MAX_NESTING_DEPTH",
     "MAX_TYPE_STRING",
     "METADATA_COLUMNS",
+    "POS",
     "BinaryType",
     "BooleanType",
     "DateType",

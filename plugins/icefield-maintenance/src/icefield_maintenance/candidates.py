@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from icefield.scan.reachable import FileKind, Kinds
-from icefield.storage import Places, PlaceSet
-from icefield.storage.places import Hashes, Mask
+from icefield.storage import Hashes, Mask, Places, PlaceSet
 
 _PLAIN_BYTES: Final = 32 << 20
 """Locations that are kept as they are."""

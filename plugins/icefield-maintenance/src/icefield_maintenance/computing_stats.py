@@ -7,9 +7,15 @@ from typing import TypeVar
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument, NoSuchSnapshot
-from icefield.metadata import PartitionStatisticsFile, Snapshot, StatisticsFile, TableMetadata, get_str
-from icefield.metadata.encryption import refuse_plain_files
-from icefield.metadata.properties import WRITE_FORMAT_DEFAULT
+from icefield.metadata import (
+    WRITE_FORMAT_DEFAULT,
+    PartitionStatisticsFile,
+    Snapshot,
+    StatisticsFile,
+    TableMetadata,
+    get_str,
+    refuse_plain_files,
+)
 from icefield.scan import partition_stats_file as stats_file
 from icefield.scan.united_partition import UnitedPartition
 from icefield.transaction import TableAccess, UpdateStatistics

@@ -12,8 +12,7 @@ from icefield import Table
 from icefield.abc import WorkRunner
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.manifest import ManifestFile
-from icefield.metadata import MAIN_BRANCH, PartitionStatisticsFile, StatisticsFile
-from icefield.metadata.timestamps import Timestamp
+from icefield.metadata import MAIN_BRANCH, PartitionStatisticsFile, StatisticsFile, Timestamp
 from icefield.partitioning import SortOrder
 from icefield.transaction import TableAccess
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from icefield.metadata import TableMetadata
-from icefield.metadata.encryption import refuse_plain_files
+from icefield.metadata import TableMetadata, refuse_plain_files
 from icefield.transaction import Action, TableAccess
 from icefield.transaction.branch_head import Head
 from icefield.transaction.history import head_of

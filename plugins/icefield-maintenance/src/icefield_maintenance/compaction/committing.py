@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from icefield.errors import ValidationFailed
 from icefield.metadata import Operation, Snapshot
+from icefield.storage import Mask
 from icefield.transaction import Action, ActionContext, RewriteFiles
 from icefield.transaction.branch_head import Head
-from icefield.transaction.matching import Mask
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 from icefield_maintenance.compaction.running import WrittenGroup

@@ -18,7 +18,7 @@ from icefield.partitioning.tuples import tuple_groups
 from icefield.scan import FileScanTask, TableScan
 from icefield.scan.assigned_deletes import AssignedDeletes
 from icefield.scan.planned_files import PlannedFiles
-from icefield.transaction.matching import Mask
+from icefield.storage import Mask
 
 from icefield_maintenance.compaction.policy import RewriteDataPolicy, Sizes
 

@@ -8,8 +8,7 @@ from typing import Any, Final, Literal
 
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
-from icefield.metadata import WRITE_TARGET_FILE_SIZE, TableMetadata, get_int
-from icefield.metadata.properties import LONG_MAX
+from icefield.metadata import LONG_MAX, WRITE_TARGET_FILE_SIZE, TableMetadata, get_int
 from icefield.partitioning import PartitionSpec
 
 Strategy = Literal["binpack", "sort", "zorder"]

@@ -12,8 +12,7 @@ from typing import Final
 import pyarrow as pa
 from icefield.abc import Note, UpkeepProgress
 from icefield.errors import CommitFailed, CommitStateUnknown, FileMissing
-from icefield.metadata import Snapshot, TableMetadata
-from icefield.metadata.encryption import refuse_plain_files
+from icefield.metadata import Snapshot, TableMetadata, refuse_plain_files
 from icefield.scan import TableScan
 from icefield.transaction import TableAccess
 from icefield.transaction.history import head_of

@@ -14,17 +14,17 @@ from icefield.expressions import BooleanExpression
 from icefield.manifest import DataFile, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.metadata import MAIN_BRANCH
-from icefield.puffin.roaring import Positions
+from icefield.puffin import Positions
 from icefield.scan import FileScanTask, ScanContext
 from icefield.scan.deletes.store import DeleteStore
 from icefield.scan.reading import TaskReader
 from icefield.schema import Schema
+from icefield.storage import Mask
 from icefield.transaction import Action, ActionContext
 from icefield.transaction.branch_head import Head
-from icefield.transaction.matching import Mask
 from icefield.transaction.row_level.head_deletes import HeadDeletes
 from icefield.transaction.snapshot_producer import FileChanges
-from icefield.types.reserved import POS
+from icefield.types import POS
 
 from icefield_maintenance.deletes.action import DeleteUpkeep
 from icefield_maintenance.deletes.affected import Affected, pieces

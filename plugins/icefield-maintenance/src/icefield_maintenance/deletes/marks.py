@@ -16,8 +16,7 @@ import numpy as np
 from icefield.abc import Attempt, Traces, Work, WorkRunner
 from icefield.manifest import DataFile
 from icefield.partitioning.spec import normalised_key
-from icefield.puffin import encode_vectors
-from icefield.puffin.roaring import Positions
+from icefield.puffin import Positions, encode_vectors
 from icefield.toolkit import map_ahead
 from icefield.transaction import ActionContext
 from icefield.transaction.branch_head import Head

@@ -12,9 +12,8 @@ import numpy as np
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
 from icefield.manifest import schemas as f
-from icefield.metadata import get_int, get_str
-from icefield.metadata.properties import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE, LONG_MAX
-from icefield.transaction.matching import Mask
+from icefield.metadata import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE, LONG_MAX, get_int, get_str
+from icefield.storage import Mask
 from icefield.writing.deletes.vectors import puffin_files
 
 from icefield_maintenance.deletes.affected import MOST_IN_A_PIECE

@@ -12,12 +12,12 @@ from icefield.abc import WorkRunner
 from icefield.manifest import DataFile, DataFileContent
 from icefield.manifest import schemas as f
 from icefield.metadata import MAIN_BRANCH
-from icefield.puffin.roaring import Positions
+from icefield.puffin import Positions
 from icefield.scan import ScanContext
 from icefield.scan.deletes.store import DeleteStore
+from icefield.storage import Mask
 from icefield.transaction import Action, ActionContext
 from icefield.transaction.branch_head import Head
-from icefield.transaction.matching import Mask
 from icefield.transaction.row_level.head_deletes import HeadDeletes
 from icefield.transaction.snapshot_producer import FileChanges
 

@@ -15,12 +15,12 @@ from icefield.partitioning.tuples import tuple_groups
 from icefield.scan.assigned_deletes import AssignedDeletes
 from icefield.scan.delete_index import DELETE_STATISTICS
 from icefield.scan.partition_keys import partition_keys
+from icefield.storage import Mask
 from icefield.toolkit import lazy
 from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import delete_index
 from icefield.transaction.filtering import RowFilter
-from icefield.transaction.matching import Mask
-from icefield.types.reserved import DELETE_FILE_PATH
+from icefield.types import DELETE_FILE_PATH
 
 Ints = npt.NDArray[np.int64]
 

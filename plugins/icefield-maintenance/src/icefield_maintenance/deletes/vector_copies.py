@@ -10,8 +10,7 @@ from typing import Final
 from icefield.abc import InputFile
 from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFile
-from icefield.puffin import decode_vector
-from icefield.puffin.reader import read_range
+from icefield.puffin import decode_vector, read_range
 from icefield.storage import FileIO
 from icefield.toolkit import read_ahead
 

@@ -8,8 +8,7 @@ from contextlib import suppress
 from icefield.abc import CommitStrategy, Committed, FileSystem, FileSystemAbility, Pointer, Proposal
 from icefield.commit import change_of, creation_of, current_of
 from icefield.errors import CommitFailed, FileMissing, IcefieldError
-from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
-from icefield.metadata.updates import SetProperties
+from icefield.metadata import SetProperties, TableMetadata, decode_metadata, new_table_metadata
 from icefield.schema import Schema
 from icefield.toolkit import delete_quietly, read_whole
 from icefield.types import LongType, NestedField

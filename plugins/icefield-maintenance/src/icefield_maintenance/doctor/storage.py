@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from icefield.abc import FileSystem, FileSystemAbility, PutMode
 from icefield.errors import FileMissing, IcefieldError
-from icefield.metadata.file_names import VERSION_HINT
+from icefield.metadata import VERSION_HINT
 from icefield.toolkit import read_whole
 
 from icefield_maintenance.doctor.findings import Broken, Finding, Warned, skipped, tried

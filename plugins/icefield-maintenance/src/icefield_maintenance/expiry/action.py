@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from icefield.errors import NoSuchSnapshot
-from icefield.metadata import MAIN_BRANCH, TableMetadata, TableRequirement, TableUpdate
+from icefield.metadata import (
+    MAIN_BRANCH,
+    AssertRefSnapshotID,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    TableMetadata,
+    TableRequirement,
+    TableUpdate,
+)
 from icefield.metadata.remembered import following, remembering_expired
-from icefield.metadata.requirements import AssertRefSnapshotID
-from icefield.metadata.updates import RemoveSnapshotRef, RemoveSnapshots
 from icefield.storage import FileIO
 from icefield.transaction import Action, ActionContext, Changes
 

@@ -9,11 +9,9 @@ import numpy as np
 import pyarrow as pa
 from icefield.abc import UpkeepProgress, WorkRunner
 from icefield.errors import IcefieldError
-from icefield.metadata import TableMetadata, apply_updates, with_metadata_log
-from icefield.metadata.encryption import refuse_plain_files
+from icefield.metadata import TableMetadata, apply_updates, refuse_plain_files, with_metadata_log
 from icefield.scan.reachable import CONTENT_KINDS, FileKind
-from icefield.storage import FileIO, TableFiles, delete_files
-from icefield.storage.neighbours import refuse_twins
+from icefield.storage import FileIO, TableFiles, delete_files, refuse_twins
 from icefield.transaction import TableAccess
 
 from icefield_maintenance.expiry.action import ExpireSnapshots, changes_of

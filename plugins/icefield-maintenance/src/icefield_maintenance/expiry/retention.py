@@ -11,16 +11,20 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from icefield.errors import InvalidArgument
-from icefield.metadata import MAIN_BRANCH, TableMetadata, get_bool, get_int
-from icefield.metadata.properties import (
+from icefield.metadata import (
     GC_ENABLED,
     LONG_MAX,
+    MAIN_BRANCH,
     MAX_REF_AGE_MS,
     MAX_SNAPSHOT_AGE_MS,
     MIN_SNAPSHOTS_TO_KEEP,
+    SnapshotRef,
+    TableMetadata,
+    Timestamp,
+    as_milliseconds,
+    get_bool,
+    get_int,
 )
-from icefield.metadata.refs import SnapshotRef
-from icefield.metadata.timestamps import Timestamp, as_milliseconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from icefield.abc import WorkRunner
 from icefield.manifest import ManifestFile
-from icefield.metadata import Snapshot, TableMetadata, get_bool
-from icefield.metadata.properties import METADATA_DELETE_AFTER_COMMIT
+from icefield.metadata import METADATA_DELETE_AFTER_COMMIT, Snapshot, TableMetadata, get_bool
 from icefield.scan.reachable import FileKind, Kinds, files, live_paths, manifests_of
-from icefield.storage import FileIO, Places, PlaceSet, TableFiles
-from icefield.storage.table_files import folders_in
+from icefield.storage import FileIO, Places, PlaceSet, TableFiles, folders_in
 
 from icefield_maintenance.candidates import Candidates
 

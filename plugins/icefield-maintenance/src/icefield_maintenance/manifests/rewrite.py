@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from icefield.abc import Note, WorkRunner
 from icefield.manifest import ManifestFile
-from icefield.metadata import MAIN_BRANCH, Operation, get_int
-from icefield.metadata.properties import MANIFEST_TARGET_SIZE
+from icefield.metadata import MAIN_BRANCH, MANIFEST_TARGET_SIZE, Operation, get_int
 from icefield.transaction import Action, ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.manifests import ManifestForm

@@ -11,9 +11,7 @@ from icefield.abc import WorkRunner
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.scan.reachable import files, manifests_of
-from icefield.storage import FileIO, Places, PlaceSet
-from icefield.storage.path_hashes import path_hashes
-from icefield.storage.places import Mask
+from icefield.storage import FileIO, Mask, Places, PlaceSet, path_hashes
 from icefield.toolkit import without_userinfo
 
 from icefield_maintenance.orphans.prefixes import Prefixes, path_of

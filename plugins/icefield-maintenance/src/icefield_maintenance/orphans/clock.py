@@ -9,7 +9,7 @@ from typing import Final
 from uuid import uuid4
 
 from icefield.errors import InvalidArgument, StorageError
-from icefield.metadata.timestamps import Timestamp, as_milliseconds
+from icefield.metadata import Timestamp, as_milliseconds
 from icefield.storage import FileIO
 from icefield.toolkit import delete_quietly
 

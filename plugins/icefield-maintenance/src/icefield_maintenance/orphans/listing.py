@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.abc import FileInfo
-from icefield.metadata.file_names import METADATA_FOLDER, VERSION_HINT
-from icefield.storage.locations import JOB_FOLDER
-from icefield.storage.places import Mask
+from icefield.metadata import METADATA_FOLDER, VERSION_HINT
+from icefield.storage import JOB_FOLDER, Mask
 from icefield.toolkit.table_folders import NOTE
 
 from icefield_maintenance.orphans.result import SCHEMA

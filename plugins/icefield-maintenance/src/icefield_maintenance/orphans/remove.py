@@ -10,12 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.abc import UpkeepProgress
 from icefield.errors import InvalidArgument
-from icefield.metadata import TableMetadata, get_bool
-from icefield.metadata.file_names import METADATA_FOLDER
-from icefield.metadata.properties import GC_ENABLED
-from icefield.metadata.timestamps import Timestamp
-from icefield.storage import FileIO, LocationProvider, Places, delete_files
-from icefield.storage.neighbours import refuse_twins, tables_noted
+from icefield.metadata import GC_ENABLED, METADATA_FOLDER, TableMetadata, Timestamp, get_bool
+from icefield.storage import FileIO, LocationProvider, Places, delete_files, refuse_twins, tables_noted
 from icefield.toolkit import without_userinfo
 from icefield.toolkit.table_folders import folders_around, metadata_of_another
 from icefield.transaction import TableAccess

@@ -12,7 +12,7 @@ from icefield.puffin import REFERENCED_DATA_FILE, Blob, PuffinReader, PuffinWrit
 from icefield.scan.deletes.positions import position_delete_batches
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO
-from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
+from icefield.types import DELETE_FILE_PATH, DELETE_FILE_POS
 
 from icefield_maintenance.paths.prefixes import Prefixes
 

@@ -23,7 +23,7 @@ from icefield.manifest import (
 from icefield.manifest import schemas as f
 from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
-from icefield.types.reserved import DELETE_FILE_PATH
+from icefield.types import DELETE_FILE_PATH
 
 from icefield_maintenance.paths.prefixes import Prefixes
 

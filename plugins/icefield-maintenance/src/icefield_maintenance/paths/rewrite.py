@@ -13,11 +13,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.errors import IcefieldError, InvalidArgument
-from icefield.manifest import DataFile, ManifestContent, ManifestFile, read_manifest_list, write_manifest_list
-from icefield.manifest.list_writer import counted
-from icefield.metadata import Snapshot, TableMetadata, decode_metadata
-from icefield.metadata.encryption import refuse_plain_files
-from icefield.metadata.file_names import metadata_folder
+from icefield.manifest import DataFile, ManifestContent, ManifestFile, counted, read_manifest_list, write_manifest_list
+from icefield.metadata import Snapshot, TableMetadata, decode_metadata, metadata_folder, refuse_plain_files
 from icefield.storage import FileIO
 from icefield.toolkit import map_ahead
 from pyarrow import csv

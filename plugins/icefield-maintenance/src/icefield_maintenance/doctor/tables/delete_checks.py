@@ -17,8 +17,7 @@ from icefield.scan.deletes.key_columns import with_dropped
 from icefield.scan.deletes.positions import Positions, named_positions, read_vector, stored_position_deletes
 from icefield.schema import Schema, schema_to_arrow
 from icefield.toolkit import MetricsCollector
-from icefield.types import NestedField
-from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
+from icefield.types import DELETE_FILE_PATH, DELETE_FILE_POS, NestedField
 
 from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.ledger import Ledger

@@ -17,7 +17,7 @@ from icefield.manifest import DataFileContent, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.scan.delete_index import DeleteIndex
 from icefield.scan.partition_keys import partition_keys
-from icefield.types.reserved import DELETE_FILE_PATH
+from icefield.types import DELETE_FILE_PATH
 
 from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.ledger import Ledger

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.errors import IcefieldError
-from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, ManifestEntries
+from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, ManifestEntries, map_parts
 from icefield.manifest import schemas as f
-from icefield.manifest.statistics import map_parts
 from icefield.types.values import from_bytes_array
 
 from icefield_maintenance.doctor.tables import live_checks, rules

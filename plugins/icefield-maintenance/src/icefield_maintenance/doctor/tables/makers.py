@@ -13,8 +13,7 @@ from icefield import Table
 from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
 from icefield.manifest import schemas as f
-from icefield.metadata import MAIN_BRANCH
-from icefield.metadata.updates import RemoveProperties, SetProperties
+from icefield.metadata import MAIN_BRANCH, RemoveProperties, SetProperties
 from icefield.transaction import Action, ActionContext, Changes, DeleteFiles, TableAccess
 
 from icefield_maintenance.compaction import RewriteDataFilesResult, RewriteDataPolicy, rewrite_data_files

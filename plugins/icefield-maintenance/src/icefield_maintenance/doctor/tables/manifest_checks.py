@@ -17,8 +17,7 @@ from icefield.manifest import (
     ManifestFile,
 )
 from icefield.manifest import schemas as f
-from icefield.metadata import Snapshot
-from icefield.metadata.snapshots import TOTALS
+from icefield.metadata import TOTALS, Snapshot
 from icefield.toolkit import from_arrow_scalar
 from icefield.transaction.summary import totals_of
 from icefield.types import IcebergType, UnknownType

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.manifest import ALL_COLUMNS, EntryStatus, ManifestEntries, ManifestFile
+from icefield.manifest import ALL_COLUMNS, EntryStatus, ManifestEntries, ManifestFile, data_file_columns
 from icefield.manifest import schemas as f
-from icefield.manifest.encoding import data_file_columns
 from icefield.metadata import MAIN_BRANCH, Operation
 from icefield.toolkit import to_arrow_type
 from icefield.transaction import Action, ActionContext

@@ -11,8 +11,7 @@ import pyarrow as pa
 from icefield.errors import IcefieldError
 from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
 from icefield.manifest import schemas as f
-from icefield.metadata import WRITE_TARGET_FILE_SIZE, Snapshot, get_bool, get_int
-from icefield.metadata.properties import GC_ENABLED, MANIFEST_TARGET_SIZE
+from icefield.metadata import GC_ENABLED, MANIFEST_TARGET_SIZE, WRITE_TARGET_FILE_SIZE, Snapshot, get_bool, get_int
 from icefield.partitioning.tuples import tuple_groups
 
 from icefield_maintenance.doctor.tables import rules

@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
-from icefield.metadata import Snapshot, TableMetadata, apply_updates
-from icefield.metadata.refs import RefType, SnapshotRef
-from icefield.metadata.updates import AddSnapshot, SetProperties, SetSnapshotRef
+from icefield.metadata import (
+    AddSnapshot,
+    RefType,
+    SetProperties,
+    SetSnapshotRef,
+    Snapshot,
+    SnapshotRef,
+    TableMetadata,
+    apply_updates,
+)
 from icefield_maintenance.expiry.retention import Expired, Retention, expired
 from naive_reachability import kept_snapshots
 from tables import new_table
