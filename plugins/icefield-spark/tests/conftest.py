@@ -98,6 +98,20 @@ def ice(spark: Any, catalog: icefield.Catalog) -> Any:
 
 
 @pytest.fixture
+def by_names(spark: Any, catalog: icefield.Catalog, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The session on the test's catalog, as it is where Spark cannot be given the catalog: see ``by_names.py``."""
+    from icefield.errors import UnsupportedFeature
+    from icefield_spark import attach
+    from icefield_spark.sql import analyzed
+
+    def refused(*_: Any) -> Any:
+        raise UnsupportedFeature("no jar may be added")
+
+    monkeypatch.setattr(analyzed, "offered", refused)
+    return attach(spark, catalog)
+
+
+@pytest.fixture
 def prod(spark: Any, catalog: icefield.Catalog) -> Iterator[Any]:
     """The session, in which the test's catalog is ``prod``."""
     from icefield_spark import attach

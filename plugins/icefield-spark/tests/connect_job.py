@@ -173,8 +173,29 @@ def session() -> Any:
     ice.sql("UPDATE db.t SET name = 'u' WHERE id % 2 = 1")
     ice.sql("DELETE FROM db.t WHERE id % 5 = 4")
     ice.sql("MERGE INTO db.t t USING (SELECT 1 AS id, 'm' AS name) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *")
-    found = ice.sql("SELECT id, name, system.bucket(4, name) AS b FROM db.t WHERE system.bucket(2, id) = 0 AND id < 3")
-    return [sorted(map(list, found.collect())), ice.count("db.t")]
+    found = ice.sql("SELECT id, name, '{}' AS b FROM db.t WHERE name IS NOT NULL AND id < 3 ORDER BY id")
+    joined = ice.sql(
+        "WITH q AS (SELECT id FROM db.t) SELECT count(*) FROM q JOIN db.t.snapshot_id_{} s ON q.id = s.id".format(
+            catalog.load_table("db.t").history()[0].snapshot_id
+        )
+    )
+    return [list(map(list, found.collect())), ice.count("db.t"), joined.collect()[0][0]]
+
+
+@step
+def insert() -> Any:
+    return ice.sql("INSERT INTO db.t SELECT 1, 'x'").collect()
+
+
+@step
+def function() -> Any:
+    return ice.sql("SELECT system.bucket(4, id) FROM db.t").collect()
+
+
+@step
+def view() -> Any:
+    catalog.create_view("db.seen", catalog.load_table("db.t").schema(), {"spark": "SELECT * FROM db.t"})
+    return ice.sql("SELECT * FROM db.seen").collect()
 
 
 @step

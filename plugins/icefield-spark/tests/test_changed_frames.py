@@ -7,7 +7,8 @@ from typing import Any
 import icefield
 import pytest
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield_spark.conditions import Said, Side, _said_by_text, said_of
+from icefield_spark.comparisons import Side
+from icefield_spark.conditions import Said, _said_by_text, said_of
 from icefield_spark.row_level import Target
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f

@@ -8,10 +8,9 @@ from typing import Any
 
 import icefield
 import pytest
-from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.errors import InvalidArgument
 from icefield_spark import attach
 from icefield_spark.catalog import tables
-from icefield_spark.sql import analyzed
 
 pytestmark = pytest.mark.spark
 
@@ -136,21 +135,3 @@ def test_a_merge_of_sparks_sql_reads_the_files_that_keys_of_its_source_may_be_in
     with pytest.raises(Exception, match=r"several rows of the source|MERGE_CARDINALITY_VIOLATION"):
         prod.sql(f"MERGE INTO prod.db.t USING {twice} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET part = 5")
     assert ice.count("db.t", "part = 5") == 0
-
-
-def test_where_no_jar_may_be_added_tables_are_found_by_their_names(
-    spark: Any,
-    catalog: icefield.Catalog,
-    numbers: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def refused(*_: Any) -> Any:
-        raise UnsupportedFeature("no jar may be added")
-
-    monkeypatch.setattr(analyzed, "offered", refused)
-    ice = attach(spark, catalog)
-    assert ice.sql("SELECT count(*) FROM db.t WHERE id > 5").collect() == [(34,)]
-    ice.sql("DELETE FROM db.t WHERE id > 5")
-    assert ice.count("db.t") == 6
-    assert "by their names alone" in caplog.text

@@ -16,7 +16,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
 from icefield_spark.assigning import Path, by_column, check_stored, fold_of, paths, values_of
-from icefield_spark.conditions import Expression, Side, expression, said_of
+from icefield_spark.comparisons import Side
+from icefield_spark.conditions import Expression, expression, said_of
 from icefield_spark.keys import KeyFilter
 from icefield_spark.numbered import numbered_frame
 from icefield_spark.places import POSITION, ROW

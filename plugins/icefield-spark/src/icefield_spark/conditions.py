@@ -7,10 +7,8 @@ pushes the parts down. Spark Connect keeps plans at the server: there the text s
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any, Final
 
 from icefield.expressions import BooleanExpression
@@ -19,6 +17,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
 from icefield_spark.catalog.predicates import Described, Filters
+from icefield_spark.comparisons import Side, compared, conjuncts_in, equal
 from icefield_spark.jvm import is_connected, items, jvm_class
 from icefield_spark.plans import column_in, conjuncts
 from icefield_spark.row_level import Target
@@ -47,22 +46,6 @@ _FUNCTIONS: Final = {
 """The names of predicates by those of Spark's classes."""
 
 _SEPARATOR: Final = "\0"
-
-_NAME = r"(?:(?P<{0}alias>\w+)\.)?(?P<{0}name>[A-Za-z_]\w*)"
-_LITERAL = r"(?P<number>-?\d{1,18})|(?P<date>DATE\s*)?'(?P<text>[\w \-.:/]*)'"
-_COMPARISON = re.compile(
-    rf"\s*{_NAME.format('')}\s*(?P<sign>=|<=|>=|<|>)\s*(?:{_LITERAL})\s*", re.IGNORECASE | re.ASCII
-)
-_EQUALITY = re.compile(rf"\s*{_NAME.format('left')}\s*=\s*{_NAME.format('right')}\s*", re.ASCII)
-_AND = re.compile(r"\bAND\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Side:
-    """A table or source under its alias, with its columns."""
-
-    alias: str
-    columns: spark.StructType
 
 
 @dataclass
@@ -235,49 +218,18 @@ def _values(found: Any) -> list[Any]:
 
 
 def _said_by_text(condition: Expression, table: Side, source: Side | None) -> Said:
-    """What a text says that is nothing but ``column op literal``, or columns of both sides that are equal, and AND."""
-    pieces = _AND.split(condition) if isinstance(condition, str) else [""]
+    """What a text says: ``column op literal``, columns of both sides that are equal, and AND."""
+    parts = conjuncts_in(condition) if isinstance(condition, str) else None
+    if parts is None:
+        return Said(is_whole=False)
     found = Said()
-    for piece in pieces:
-        described = _compared(piece, table, is_alone=source is None)
-        pair = None if described is not None or source is None else _equal(piece, table, source)
+    for part in parts:
+        described = compared(part, table, is_alone=source is None)
         if described is not None:
             found.predicates.append(described)
-        elif pair is not None:
+            continue
+        found.is_whole = False
+        pair = None if source is None else equal(part, table, source)
+        if pair is not None:
             found.pairs.append(pair)
-            found.is_whole = False
-        else:
-            return Said(is_whole=False)
     return found
-
-
-def _compared(text: str, table: Side, *, is_alone: bool) -> Described | None:
-    match = _COMPARISON.fullmatch(text)
-    if match is None or match["alias"] not in ((None, table.alias) if is_alone else (table.alias,)):
-        return None
-    kind = next((each.dataType for each in table.columns.fields if each.name == match["name"]), None)
-    literal: Described | None = None
-    if match["number"] is not None and isinstance(kind, spark.IntegerType | spark.LongType):
-        bits = 31 if isinstance(kind, spark.IntegerType) else 63
-        if abs(int(match["number"])) < 1 << bits:
-            literal = {"type": "long", "value": match["number"]}
-    elif match["date"] is not None and isinstance(kind, spark.DateType):
-        try:
-            days = (date.fromisoformat(match["text"]) - date(1970, 1, 1)).days
-            literal = {"type": "date", "value": str(days)}
-        except ValueError:
-            return None
-    elif match["text"] is not None and match["date"] is None and kind == spark.StringType():
-        literal = {"type": "string", "value": match["text"]}
-    if literal is None:
-        return None
-    return {"function": match["sign"], "arguments": [{"column": [match["name"]]}, literal]}
-
-
-def _equal(text: str, table: Side, source: Side) -> tuple[str, str] | None:
-    match = _EQUALITY.fullmatch(text)
-    if match is None:
-        return None
-    named = {match["leftalias"]: match["leftname"], match["rightalias"]: match["rightname"]}
-    mine, other = named.get(table.alias), named.get(source.alias)
-    return (mine, other) if mine in table.columns.names and other in source.columns.names else None

@@ -16,7 +16,8 @@ from pyspark.sql import types as spark
 
 from icefield_spark.assigning import Fold, Path, by_column, check_stored, default_values, fold_of, paths, values_of
 from icefield_spark.changing import Subject
-from icefield_spark.conditions import Expression, Said, Side, expression, said_of
+from icefield_spark.comparisons import Side
+from icefield_spark.conditions import Expression, Said, expression, said_of
 from icefield_spark.keys import KeyFilter
 from icefield_spark.merge_keys import key_columns
 from icefield_spark.merging import add_columns

@@ -104,7 +104,7 @@ class IcefieldSession:
         self._name = name
         self.catalog = catalog
         self._origins = Origins(spark)
-        self._statements = Statements(catalog, self._write, name, self._again)
+        self._statements = Statements(catalog, name, self._again)
 
     def _again(self, spark: SparkSession) -> IcefieldSession:
         return IcefieldSession(spark, self.catalog, self._name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from icefield import Table
@@ -11,9 +12,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.sql.alter import CLAUSE, alter_by_own_clause
-from icefield_spark.sql.alter_columns import lost_sources, warn_of_lost
 from icefield_spark.sql.defaults import value_of
 from icefield_spark.types import from_spark_schema, to_spark_type
+from icefield_spark.writing import CASE_SENSITIVE
 
 Change = Mapping[str, Any]
 
@@ -24,12 +25,12 @@ def alter(spark: SparkSession, table: Table, changes: Sequence[Change]) -> None:
         bytes.fromhex(each["value"]).decode() for each in changes if each.get("property") == CLAUSE and "value" in each
     ]
     if own:
-        return alter_by_own_clause(spark, table, own[0])
+        return alter_by_own_clause(table, own[0], case_sensitive=spark.conf.get(CASE_SENSITIVE, "false") == "true")
     for change in changes:
         if (kind := change["kind"]) not in _COLUMN_CHANGES and kind not in _PROPERTY_CHANGES:
             hint = "; ALTER TABLE ... WRITE ORDERED BY sorts new files" if kind == "ClusterBy" else ""
             raise UnsupportedFeature(f"an Iceberg table cannot be altered with {kind}{hint}")
-    lost = lost_sources(table, (tuple(each["column"]) for each in changes if each["kind"] == "DeleteColumn"))
+    lost = _lost_sources(table, (tuple(each["column"]) for each in changes if each["kind"] == "DeleteColumn"))
     with table.transaction() as transaction:
         columns = [each for each in changes if "column" in each]
         if columns:
@@ -48,7 +49,7 @@ def alter(spark: SparkSession, table: Table, changes: Sequence[Change]) -> None:
             transaction.set_properties(given)
         if removed:
             transaction.remove_properties(*removed)
-    warn_of_lost(lost)
+    _warn_of_lost(lost)
 
 
 def _default(spark: SparkSession, table: Table, change: Change) -> Any:
@@ -108,6 +109,26 @@ def _spark_type(change: Change) -> spark_types.DataType:
 def _type_of(change: Change) -> Any:
     schema = spark_types.StructType([spark_types.StructField("c", _spark_type(change))])
     return from_spark_schema(schema).fields[0].field_type
+
+
+def _warn_of_lost(lost: set[str]) -> None:
+    """Say what Iceberg's Java runtime cannot do when partition fields have lost their columns."""
+    if lost:
+        warnings.warn(
+            f"{', '.join(sorted(lost))} of an earlier partition spec lost the column that it is made from: Iceberg's "
+            "Java runtime fails to merge on read into such a table ('Cannot find field'); where it shall, set "
+            "write.delete.mode, write.update.mode and write.merge.mode to copy-on-write",
+            stacklevel=2,
+        )
+
+
+def _lost_sources(table: Table, paths: Iterable[tuple[str, ...]], case_sensitive: bool = True) -> set[str]:
+    """The fields of earlier partition specs whose columns are among those that are to go."""
+    schema = table.schema()
+    there = [path for path in paths if schema.has_field(path, case_sensitive)]
+    gone = {schema.find_field(path, case_sensitive).field_id for path in there}
+    fields = [field for spec in table.specs().values() for field in spec.fields]
+    return {field.name for field in fields if gone & set(field.source_ids)}
 
 
 _PROPERTY_CHANGES = frozenset({"SetProperty", "RemoveProperty"})

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from icefield import Table
+from icefield import Catalog, Table
+from icefield.abc import CatalogAbility
 from icefield.errors import (
     InvalidArgument,
     NoSuchNamespace,
@@ -36,7 +37,6 @@ from icefield_spark.catalog.views import Draft, StoredView, Views
 from icefield_spark.jvm import settings_of
 from icefield_spark.missing import no_table
 from icefield_spark.running import activate
-from icefield_spark.sql.ddl import SHORT, drop_all
 from icefield_spark.sql.properties import MADE_PROPERTIES
 from icefield_spark.sql.sources import Source, selected
 from icefield_spark.sql.terms import PLAIN
@@ -49,6 +49,8 @@ Opened = Callable[[SparkSession], "IcefieldSession"]
 _OF_SPARK = frozenset({"provider", "owner", "external", "is_managed_location", "table_type"})
 _OURS = frozenset({"iceberg", "icefield"})
 _FORMATS = frozenset({"parquet", "orc", "avro"})
+_SHORT = {"bucket": "bucket", "truncate": "trunc"}
+"""What Java names a field after where a table is created: its column and this, without the number."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TAKEN = frozenset({"spark_catalog", "system", "global_temp", "session", "builtin"})
 
@@ -318,8 +320,20 @@ class SessionCatalog(Remote):
         given = json.loads(asked)
         name = tuple(given["name"])
         if given["cascade"]:
-            drop_all(self._catalog, name)
+            _drop_all(self._catalog, name)
         self._catalog.drop_namespace(name)
+
+
+def _drop_all(catalog: Catalog, namespace: tuple[str, ...]) -> None:
+    """Drop what is in a namespace. Files of tables stay, as with DROP TABLE."""
+    abilities = catalog.backend.abilities
+    for inner in catalog.list_namespaces(namespace) if CatalogAbility.NESTED_NAMESPACES in abilities else ():
+        _drop_all(catalog, inner)
+        catalog.drop_namespace(inner)
+    for name in catalog.list_tables(namespace):
+        catalog.drop_table(name)
+    for name in catalog.list_views(namespace) if CatalogAbility.VIEWS in abilities else ():
+        catalog.drop_view(name)
 
 
 def _slashed(location: str | None) -> str | None:
@@ -338,6 +352,6 @@ def _partition_field(described: Any) -> Any:
     column = ".".join(columns[0])
     if name == "identity":
         return column
-    if name in SHORT:
-        return (column, f"{name}[{numbers[0]}]", f"{column}_{SHORT[name]}")
+    if name in _SHORT:
+        return (column, f"{name}[{numbers[0]}]", f"{column}_{_SHORT[name]}")
     return (column, PLAIN.get(name.upper(), name))

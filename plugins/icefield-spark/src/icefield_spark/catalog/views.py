@@ -19,9 +19,15 @@ from icefield_spark.jvm import jvm_class, settings_of
 from icefield_spark.running import PARSER
 from icefield_spark.sql.calls import SYSTEM
 from icefield_spark.sql.view_plans import check_stored, check_text
-from icefield_spark.sql.view_rows import DIALECT, QUERY_COLUMNS
-from icefield_spark.sql.views import CHANGED_BY, COMMENT, KEPT, MADE_BY
 from icefield_spark.types import from_spark_schema, to_spark_schema
+
+DIALECT: Final = "spark"
+# What Iceberg's Java runtime keeps among the properties of a view, under its names.
+QUERY_COLUMNS: Final = "spark.query-column-names"
+MADE_BY: Final = "create_engine_version"
+COMMENT: Final = "comment"
+_CHANGED_BY: Final = "engine_version"
+_KEPT: Final = frozenset({QUERY_COLUMNS, MADE_BY, _CHANGED_BY, COMMENT})
 
 _CURRENT_SETTINGS: Final = "spark.sql.legacy.useCurrentConfigsForView"
 _FIXED: Final = {"spark.sql.variable.substitute": "false", "spark.sql.runSQLOnFiles": "false"}
@@ -98,7 +104,7 @@ class Draft(StoredView):
         if view is None:
             raise NoSuchView(f"no view {'.'.join(self._path)} in the catalog '{self._views.name}'", view=self._path)
         properties = self._properties()
-        gone = [key for key in view.properties if key not in properties and key not in KEPT]
+        gone = [key for key in view.properties if key not in properties and key not in _KEPT]
         made = view.replace(*self._query(), properties=properties, **self._place())
         if gone:
             made.set_properties({}, gone)
@@ -115,7 +121,11 @@ class Draft(StoredView):
 
     def _properties(self) -> dict[str, str]:
         columns = self._given["query_columns"]
-        stated = {QUERY_COLUMNS: ",".join(columns), CHANGED_BY: self._engine(), **_own(self._given["properties"])}
+        stated = {
+            QUERY_COLUMNS: ",".join(columns),
+            _CHANGED_BY: self._engine(),
+            **own_properties(self._given["properties"]),
+        }
         if any("," in each for each in columns):
             stated[_APART] = json.dumps(columns)
         return stated
@@ -146,7 +156,7 @@ class Views:
             "query_columns": columns if len(columns) == len(schema.fields) and all(columns) else [],
             "catalog": self._place(view),
             "namespace": list(view.default_namespace),
-            "properties": _own(view.properties),
+            "properties": own_properties(view.properties),
         }
         return StoredView(self, name, view.sql_for(DIALECT), described)
 
@@ -241,10 +251,10 @@ def _query_columns(view: View) -> list[str]:
     return stated.split(",")
 
 
-def _own(properties: Mapping[str, str]) -> dict[str, str]:
+def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties that somebody gave a view. Spark takes some names for its own, which are no view's to state."""
     return {
         key: value
         for key, value in properties.items()
-        if not key.startswith("view.") and (key == COMMENT or key not in _OF_SPARK | KEPT | {_APART})
+        if not key.startswith("view.") and (key == COMMENT or key not in _OF_SPARK | _KEPT | {_APART})
     }

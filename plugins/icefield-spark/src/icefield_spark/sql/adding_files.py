@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
 from icefield_spark.quoting import quoted
-from icefield_spark.sql.columns import is_case_sensitive
 from icefield_spark.sql.context import Context, Rows
 from icefield_spark.sql.defaults import values_of
 from icefield_spark.sql.parsing import Cursor, Statement
@@ -46,7 +45,7 @@ class _Files:
 
     def stated(self, context: Context, schema: Schema) -> dict[str, dict[str, Any]]:
         """What their folders say of columns of a table, as values of these."""
-        sensitive = is_case_sensitive(context)
+        sensitive = context.case_sensitive
         columns = {name if sensitive else name.lower(): name for name in (field.name for field in schema.fields)}
         strings = {
             each: {

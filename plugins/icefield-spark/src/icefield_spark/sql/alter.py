@@ -1,24 +1,17 @@
-"""``ALTER TABLE``: Spark's clauses and those of Iceberg's extensions."""
+"""``ALTER TABLE``: the clauses of Iceberg's extensions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from icefield import Table
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import MAIN_BRANCH
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from icefield_spark.sql import terms, views
-from icefield_spark.sql.alter_columns import (
-    Alteration,
-    add_columns,
-    alter_columns,
-    drop_columns,
-    rename_column,
-    replace_columns,
-)
+from icefield_spark.sql import terms
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, Statement
 
@@ -26,52 +19,35 @@ CLAUSE = "icefield.own-clause"
 """The property that hands a clause of Iceberg's own to a catalog, as the hex digits of its UTF-8."""
 
 _DISTRIBUTION = "write.distribution-mode"
-_PARTITIONS = "partitions come and go with their rows, by INSERT and DELETE; ADD PARTITION FIELD says what makes them"
-_LAYOUT = "WRITE ORDERED BY and ADD PARTITION FIELD say how rows are laid out"
-_REFUSED = {
-    ("ADD", "PARTITION"): _PARTITIONS,
-    ("ADD", "IF", "NOT", "EXISTS", "PARTITION"): _PARTITIONS,
-    ("DROP", "PARTITION"): _PARTITIONS,
-    ("DROP", "IF", "EXISTS", "PARTITION"): _PARTITIONS,
-    ("RENAME", "PARTITION"): _PARTITIONS,
-    ("PARTITION",): _PARTITIONS,
-    ("RECOVER", "PARTITIONS"): "it knows its files; CALL system.add_files takes others into it",
-    ("CLUSTER", "BY"): _LAYOUT,
-    ("ADD", "CONSTRAINT"): "NOT NULL is its one constraint; SET IDENTIFIER FIELDS names a key, which nothing checks",
-    ("DROP", "CONSTRAINT"): "NOT NULL is its one constraint",
-    ("SET", "SERDE"): "its files are in the formats of Iceberg, by the property write.format.default",
-    ("SET", "SERDEPROPERTIES"): "its files are in the formats of Iceberg, by the property write.format.default",
-    ("SET", "FILEFORMAT"): "set the property write.format.default",
-}
 _UNITS = {"DAYS": 86_400_000, "DAY": 86_400_000, "HOURS": 3_600_000, "HOUR": 3_600_000, "MINUTES": 60_000}
 
 
-def alter(context: Context, cursor: Cursor) -> DataFrame:
-    """``ALTER TABLE``, ``ALTER NAMESPACE`` and ``ALTER VIEW``; the cursor stands after ALTER."""
-    if cursor.takes_one_of("NAMESPACE", "DATABASE", "SCHEMA"):
-        return _alter_namespace(context, cursor)
-    if cursor.takes("VIEW"):
-        return views.alter(context, cursor)
-    if not cursor.takes("TABLE"):
-        return context.passed(cursor)
-    parts = cursor.names("the name of a table")
-    table = context.table(parts)
-    if table is None:
-        return context.passed(cursor)
-    if cursor.takes("RENAME", "TO"):
-        target = cursor.names("the new name")
+@dataclass(frozen=True)
+class Alteration:
+    """One statement's change of one table."""
+
+    table: Table
+    case_sensitive: bool
+
+    def schema(self, cursor: Cursor, change: Callable[[Any], None]) -> None:
+        """Change the columns in one commit, when the whole statement is read."""
         cursor.expect_end()
-        local = context.names.local(target) if len(target) > 1 else (*table.name()[:-1], *target)
-        context.catalog.rename_table(table.name(), local)
-        return context.nothing()
-    for words, change in (*_OWN_CLAUSES, *_SPARKS_CLAUSES):
+        with self.table.update_schema(case_sensitive=self.case_sensitive) as update:
+            change(update)
+
+
+def alter(context: Context, cursor: Cursor) -> DataFrame | None:
+    """``ALTER TABLE`` with a clause of Iceberg's own, or ``RENAME COLUMN``; None for other statements."""
+    if not cursor.takes("ALTER", "TABLE"):
+        return None
+    parts = cursor.names("the name of a table")
+    if context.names.find(parts) is None and not context.names.is_known(parts):
+        return None
+    for words, change in (*_OWN_CLAUSES, (("RENAME", "COLUMN"), _rename_column)):
         if cursor.takes(*words):
-            change(Alteration(context.spark, table), cursor)
+            change(Alteration(context.names.table(parts), context.case_sensitive), cursor)
             return context.nothing()
-    for words, why in _REFUSED.items():
-        if cursor.sees(*words):
-            raise UnsupportedFeature(f"{' '.join(words)} is nothing that an Iceberg table has: {why}")
-    raise cursor.unexpected("what is to be altered (ADD, DROP, RENAME, ALTER, SET, UNSET, WRITE, REPLACE, CREATE)")
+    return None
 
 
 def is_own_clause(cursor: Cursor) -> bool:
@@ -79,12 +55,12 @@ def is_own_clause(cursor: Cursor) -> bool:
     return any(cursor.sees(*words) for words, _ in _OWN_CLAUSES)
 
 
-def alter_by_own_clause(spark: SparkSession, table: Table, clause: str) -> None:
+def alter_by_own_clause(table: Table, clause: str, *, case_sensitive: bool) -> None:
     """Change a table as a clause of Iceberg's own says."""
     cursor = Cursor(Statement(clause))
     for words, change in _OWN_CLAUSES:
         if cursor.takes(*words):
-            return change(Alteration(spark, table), cursor)
+            return change(Alteration(table, case_sensitive), cursor)
     raise cursor.unexpected("a clause of Iceberg's own")
 
 
@@ -173,33 +149,12 @@ def _drop_identifier_fields(alteration: Alteration, cursor: Cursor) -> None:
     alteration.schema(cursor, lambda update: update.set_identifier_fields(*sorted(known - dropped)))
 
 
-def _set_properties(alteration: Alteration, cursor: Cursor) -> None:
-    given = terms.properties(cursor)
-    cursor.expect_end()
-    version = given.pop("format-version", None)
-    with alteration.table.transaction() as transaction:
-        if version is not None and int(version) != alteration.table.format_version:
-            transaction.upgrade_table_version(int(version))
-        if given:
-            transaction.set_properties(given)
-
-
-def _unset_properties(alteration: Alteration, cursor: Cursor) -> None:
-    if_exists = cursor.takes("IF", "EXISTS")
-    names = terms.keys(cursor)
-    cursor.expect_end()
-    known = alteration.table.properties
-    absent = [name for name in names if name not in known]
-    if absent and not if_exists:
-        raise InvalidArgument(f"the table has no property {', '.join(absent)}; UNSET TBLPROPERTIES IF EXISTS tolerates")
-    alteration.table.remove_properties(*(name for name in names if name in known))
-
-
-def _set_location(alteration: Alteration, cursor: Cursor) -> None:
-    location = cursor.string("a location")
-    cursor.expect_end()
-    with alteration.table.transaction() as transaction:
-        transaction.update_location(location)
+def _rename_column(alteration: Alteration, cursor: Cursor) -> None:
+    """``RENAME COLUMN a TO b``."""
+    path = cursor.names("a column")
+    cursor.expect("TO")
+    new = cursor.name("the new name")
+    alteration.schema(cursor, lambda update: update.rename_column(path, new))
 
 
 def _create_ref(kind: str, replaces: bool) -> Callable[[Alteration, Cursor], None]:
@@ -278,23 +233,6 @@ def _drop_ref(kind: str) -> Callable[[Alteration, Cursor], None]:
     return change
 
 
-def _alter_namespace(context: Context, cursor: Cursor) -> DataFrame:
-    parts = cursor.names("a namespace")
-    local = context.namespace(parts)
-    if local is None:
-        return context.passed(cursor)
-    cursor.expect("SET")
-    if cursor.takes("LOCATION"):
-        given = {"location": cursor.string("a location")}
-    else:
-        if not (cursor.takes("DBPROPERTIES") or cursor.takes("PROPERTIES")):
-            raise cursor.unexpected("DBPROPERTIES, PROPERTIES or LOCATION")
-        given = terms.properties(cursor)
-    cursor.expect_end()
-    context.catalog.update_namespace_properties(local, updates=given)
-    return context.nothing()
-
-
 _OWN_CLAUSES: list[tuple[tuple[str, ...], Callable[[Alteration, Cursor], None]]] = [
     (("ADD", "PARTITION", "FIELD"), _add_partition_field),
     (("DROP", "PARTITION", "FIELD"), _drop_partition_field),
@@ -310,19 +248,4 @@ _OWN_CLAUSES: list[tuple[tuple[str, ...], Callable[[Alteration, Cursor], None]]]
     (("REPLACE", "TAG"), _create_ref("tag", True)),
     (("DROP", "BRANCH"), _drop_ref("branch")),
     (("DROP", "TAG"), _drop_ref("tag")),
-]
-_SPARKS_CLAUSES: list[tuple[tuple[str, ...], Callable[[Alteration, Cursor], None]]] = [
-    (("ADD", "COLUMNS"), add_columns),
-    (("ADD", "COLUMN"), add_columns),
-    (("DROP", "COLUMNS"), drop_columns),
-    (("DROP", "COLUMN"), drop_columns),
-    (("RENAME", "COLUMN"), rename_column),
-    (("REPLACE", "COLUMNS"), replace_columns),
-    (("ALTER", "COLUMN"), alter_columns),
-    (("CHANGE", "COLUMN"), alter_columns),
-    (("ALTER",), alter_columns),
-    (("CHANGE",), alter_columns),
-    (("SET", "TBLPROPERTIES"), _set_properties),
-    (("UNSET", "TBLPROPERTIES"), _unset_properties),
-    (("SET", "LOCATION"), _set_location),
 ]

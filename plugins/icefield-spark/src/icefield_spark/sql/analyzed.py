@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from icefield import Catalog
 from icefield.errors import UnsupportedFeature
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import StorageLevel
@@ -24,6 +25,8 @@ from icefield_spark.pinning import pinned
 from icefield_spark.quoting import quoted
 from icefield_spark.running import frame_of_plan
 from icefield_spark.sql.context import no_rows
+from icefield_spark.sql.older_views import OlderViews
+from icefield_spark.sql.sources import Names
 
 if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession
@@ -51,10 +54,6 @@ _PLANS: Final = "org.apache.spark.sql.catalyst.plans.logical."
 _WORD: Final = re.compile(r"\w+|`[^`]+`")
 
 
-class NotSparks(Exception):
-    """A statement that Spark parses, and gives to no catalog."""
-
-
 class Analyzed:
     """Runs statements of one catalog in sessions of Spark.
 
@@ -63,16 +62,20 @@ class Analyzed:
     clone. The current namespace is the same in every session.
     """
 
-    def __init__(self, names: Sequence[str], opened: Callable[[SparkSession], IcefieldSession]) -> None:
-        """``names``: those of the catalog in the clones, the one that is current first.
+    def __init__(
+        self, catalog: Catalog, attached: str | None, opened: Callable[[SparkSession], IcefieldSession]
+    ) -> None:
+        """``attached``: the name that the session has for the catalog, besides the catalog's own.
 
         ``opened`` gives a session of the catalog for one of Spark's.
         """
-        self._names = names
+        self._catalog = catalog
+        self._names = list(dict.fromkeys([attached or catalog.name, catalog.name]))
         self._opened = opened
         self._settings: dict[str, str] = {}
         self._context: Any = None
-        self._current: tuple[str, ...] = (names[0],)
+        self._current: tuple[str, ...] = (self._names[0],)
+        self._has_warned = False
 
     @property
     def namespace(self) -> tuple[str, ...]:
@@ -87,6 +90,7 @@ class Analyzed:
     def serves(self, spark: SparkSession) -> bool:
         """Whether a session can have the catalog: not through Spark Connect, nor where no jar may be added."""
         if is_connected(spark):
+            self._warn("Spark Connect keeps its plans at the server")
             return False
         if self._context is not spark.sparkContext:
             settings: dict[str, str] = {}
@@ -96,18 +100,25 @@ class Analyzed:
                     settings |= offered(spark, name, self._opened)
             except UnsupportedFeature as refused:
                 settings = {}
-                _log.warning(
-                    "ice.sql finds tables by their names alone, and pushes little into their plans: %s", refused
-                )
+                self._warn(refused)
             # The context last: another thread that sees it finds the settings.
             self._settings = settings
             self._context = spark.sparkContext
         return bool(self._settings)
 
+    def _warn(self, reason: object) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "ice.sql finds tables by their names alone. Comparisons of a column with a literal leave out files, in "
+                "a query of one table and in DELETE, UPDATE and MERGE; nothing else does: %s",
+                reason,
+            )
+
     def run(self, spark: SparkSession, text: str) -> DataFrame:
         """Run one statement in a session that ``serves``: the frame of what it gives.
 
-        Raises ``ParseException`` for a text that Spark cannot parse, ``NotSparks``, and whatever the statement raises.
+        Raises ``ParseException`` for a text that Spark cannot parse, and whatever the statement raises.
         """
         clone = self._clone(spark)
         with as_icefields():
@@ -120,7 +131,9 @@ class Analyzed:
                 is_made_here = kind in ("CreateViewCommand", "CacheTableAsSelect")
                 of_the_session = kind in _OF_THE_SESSION or (kind in _OF_VIEWS and _is_temporary(spark, plan))
                 if not of_the_session and _may_be_of_a_view(plan) and catalog_class(spark) != MORE[0]:
-                    raise NotSparks
+                    found = self._older_views(spark).answer(plan, lambda each: _analyzed(spark, clone, each))
+                    if found is not None:
+                        return found
                 if kind == "MergeIntoTable":
                     return _merged(spark, clone, plan)
                 if not is_made_here and not of_the_session and _is_command(spark, plan):
@@ -136,6 +149,10 @@ class Analyzed:
             if kind == "CacheTableAsSelect":
                 return _cached(spark, plan)
             return frame_of_plan(spark, plan)
+
+    def _older_views(self, spark: SparkSession) -> OlderViews:
+        names = Names(spark, self._catalog, self.namespace, attached=self._names[0])
+        return OlderViews(spark, self._catalog, names, self._names[0], is_current=self.is_current)
 
     def _clone(self, spark: SparkSession) -> Any:
         self._show(spark)

@@ -46,9 +46,3 @@ def call_of(node: exp.Expression, catalog: str) -> Call | None:
     if folded not in ([SYSTEM], [catalog, SYSTEM]) and names != [catalog]:
         return None
     return Call(node, name)
-
-
-def calls_in(tree: exp.Expr, catalog: str) -> list[Call]:
-    """The calls of Iceberg's functions in a tree, those inside of others first."""
-    found = [call for node in tree.find_all(exp.Dot) if (call := call_of(node, catalog)) is not None]
-    return sorted(found, key=lambda call: call.start, reverse=True)

@@ -19,7 +19,7 @@ from icefield_spark.row_changes import DELETE, INSERT, UPDATE
 from icefield_spark.row_level import Target
 from icefield_spark.running import REFERENCE, substitutes
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import Cursor, Statement
+from icefield_spark.sql.parsing import Cursor, Statement, chains
 from icefield_spark.wap import staged_strings
 
 _UNNAMED = "icefield_unnamed"
@@ -92,7 +92,6 @@ def _subject(context: Context, cursor: Cursor, kind: str, end: str) -> tuple[Tar
     target = _target(context, parts, kind)
     if target is None:
         return None
-    _refuse_common_tables(context)
     return target, _alias(cursor, parts, end)
 
 
@@ -130,7 +129,7 @@ def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, str]:
             cursor.enclosed()  # a function that gives a table
         query = cursor.statement.between(start, cursor.at)
         alias = _alias(cursor, parts, "ON")
-    return context.queries.frame(f"{context.before}SELECT * FROM {query}"), alias
+    return context.queries.frame(f"SELECT * FROM {query}"), alias
 
 
 def _clause(context: Context, cursor: Cursor) -> Clause:
@@ -209,8 +208,7 @@ def _checked(context: Context, text: str) -> str:
     statement = Statement(text)
     places = range(len(statement.tokens))
     if any(statement.is_word(at, "(", word) for at in places for word in _QUERIES):
-        _refuse_common_tables(context)
-        for parts in _names(statement):
+        for _, parts in chains(statement):
             names = context.names
             is_sparks = names.attached is not None and parts[0] == names.attached
             if not is_sparks and (names.find(parts) is not None or names.view(parts) is not None):
@@ -218,22 +216,6 @@ def _checked(context: Context, text: str) -> str:
                     f"a subquery of DELETE, UPDATE or MERGE cannot read {'.'.join(parts)} of the catalog: {_INSTEAD}"
                 )
     return text
-
-
-def _names(statement: Statement) -> list[tuple[str, ...]]:
-    """All chains of names of a text."""
-    found, cursor = [], Cursor(statement)
-    while not cursor.is_over:
-        try:
-            found.append(cursor.names())
-        except InvalidArgument:
-            cursor.at += 1
-    return found
-
-
-def _refuse_common_tables(context: Context) -> None:
-    if context.before:
-        raise UnsupportedFeature(f"a WITH clause before DELETE, UPDATE or a subquery of MERGE is not read: {_INSTEAD}")
 
 
 def _refuse_columns(cursor: Cursor) -> None:

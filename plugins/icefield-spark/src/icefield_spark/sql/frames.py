@@ -4,36 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
-from icefield.expressions import BooleanExpression
 from icefield.schema import schema_from_arrow
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.arrow import SparkBatches
-from icefield_spark.planned import Only, planned_frame
 from icefield_spark.sql.sources import Source
 from icefield_spark.types import to_spark_schema
-
-
-def frame_of(
-    spark: SparkSession,
-    source: Source,
-    where: BooleanExpression | None,
-    columns: Sequence[str] | None,
-    only: Only | None = None,
-) -> DataFrame:
-    """The rows of a table that may match a filter, with some of its columns. ``only``: which of its files are read."""
-    return planned_frame(spark, source.scan(where, columns), columns or (), only=only, road=None)
-
-
-def empty_frame(spark: SparkSession, source: Source, columns: Sequence[str] | None) -> DataFrame:
-    """No row, with the columns that the rows of a table have."""
-    if source.about is not None:
-        return frame_about(spark, source).limit(0)
-    schema = to_spark_schema(source.scan(None, columns).projection)
-    return spark.createDataFrame([], schema)
 
 
 def frame_about(spark: SparkSession, source: Source) -> DataFrame:

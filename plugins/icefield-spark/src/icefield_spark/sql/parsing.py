@@ -223,6 +223,23 @@ class Cursor:
         return found
 
 
+def chains(statement: Statement) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """All names of a statement with their parts, as ``a.b.c``, and at which token each begins."""
+    tokens, at = statement.tokens, 0
+    while at < len(tokens):
+        start, parts = at, []
+        while at < len(tokens) and _is_name(tokens[at]):
+            parts.append(tokens[at].text)
+            at += 1
+            if at + 1 >= len(tokens) or not statement.is_word(at, ".") or not _is_name(tokens[at + 1]):
+                break
+            at += 1
+        if parts:
+            yield start, tuple(parts)
+        else:
+            at += 1
+
+
 def _pieces(token: Read, string: str) -> Iterator[Token]:
     """A token of sqlglot's, which takes some pairs of words for one."""
     whole = string[token.start : token.end + 1]

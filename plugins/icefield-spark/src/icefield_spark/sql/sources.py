@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +16,6 @@ from pyspark.sql import SparkSession
 from icefield_spark.missing import METADATA_TABLES, no_table, no_table_about
 from icefield_spark.quoting import quoted
 from icefield_spark.wap import branch_read, branch_written
-
-METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number")
 
 
 @dataclass(frozen=True)
@@ -40,11 +35,9 @@ class Source:
         """Whether it is a table at no version that was named."""
         return self.snapshot_id is None and self.ref is None and self.about is None
 
-    def scan(self, where: BooleanExpression | None = None, columns: Sequence[str] | None = None) -> TableScan:
+    def scan(self, where: BooleanExpression | None = None) -> TableScan:
         """The scan of the table at this version."""
         narrowed: dict[str, Any] = {} if where is None else {"row_filter": where}
-        if columns is not None:
-            narrowed["selected_fields"] = tuple(columns)
         return self.table.scan(snapshot_id=self.snapshot_id, ref=self.ref, **narrowed)
 
     def schema(self) -> Schema:
@@ -74,18 +67,6 @@ class Source:
         return replace(self, snapshot_id=int(str(version)))
 
 
-@dataclass(frozen=True)
-class NamedView:
-    """What a name stands for: a view that the catalog keeps."""
-
-    name: tuple[str, ...]
-    view: View
-
-
-_DEEPEST = 100
-_MOST_VIEWS = 200
-
-
 class Names:
     """Finds the tables that a statement names; each is loaded once, so that all of a statement reads one version."""
 
@@ -104,28 +85,6 @@ class Names:
         self._loaded: dict[tuple[str, ...], Table | None] = {}
         self._views: dict[tuple[str, ...], View | None] = {}
         self._temporary: dict[str, bool] = {}
-        self._read = count(1)
-        self.inside: tuple[tuple[str, ...], ...] = ()
-        """The views whose query it is that the names stand in, the outermost first."""
-        self.elsewhere: str | None = None
-        """The catalog that names are of which name none, where it is not this one."""
-
-    def within(self, view: tuple[str, ...], namespace: tuple[str, ...], catalog: str | None = None) -> Names:
-        """The names in the query of a view, which says where those are looked up that name no namespace or catalog.
-
-        What is loaded is loaded for both. Raises ``InvalidArgument`` for a view that is made from itself.
-        """
-        shown = ".".join(view)
-        if view in self.inside:
-            raise InvalidArgument(f"view {shown} is made from itself: {' <- '.join(map('.'.join, self.inside))}")
-        if len(self.inside) == _DEEPEST or next(self._read) > _MOST_VIEWS:
-            raise InvalidArgument(
-                f"view {shown} is not read: views are made from at most {_MOST_VIEWS} others, {_DEEPEST} deep"
-            )
-        made = copy(self)
-        made.namespace, made.inside = namespace, (*self.inside, view)
-        made.elsewhere = None if catalog is None or self.is_catalog(catalog) else catalog
-        return made
 
     @property
     def catalog_name(self) -> str:
@@ -168,7 +127,7 @@ class Names:
 
     def view(self, parts: tuple[str, ...]) -> View | None:
         """The view of a name; None when it is none of the catalog's."""
-        name = () if self.is_temporary(parts) else self._local_here(parts)
+        name = () if self.is_temporary(parts) else self.local(parts)
         if len(name) < 2 or CatalogAbility.VIEWS not in self._catalog.backend.abilities:
             return None
         if name not in self._views:
@@ -179,24 +138,16 @@ class Names:
         return self._views[name]
 
     def is_temporary(self, parts: tuple[str, ...]) -> bool:
-        """Whether a name of one part is that of a temporary view, which comes before the current namespace.
-
-        The queries of views that stay know no temporary ones.
-        """
-        if len(parts) > 1 or not self.namespace or self.inside:
+        """Whether a name of one part is that of a temporary view, which comes before the current namespace."""
+        if len(parts) > 1 or not self.namespace:
             return False
         if parts[0] not in self._temporary:
             name, spark = quoted(*parts), self._session.catalog
             self._temporary[parts[0]] = spark.tableExists(name) and spark.getTable(name).isTemporary
         return self._temporary[parts[0]]
 
-    def _local_here(self, parts: tuple[str, ...]) -> tuple[str, ...]:
-        """A name as the catalog has it; nothing where it is another catalog's."""
-        here = self.elsewhere is None or (len(parts) > 2 and self.is_catalog(parts[0]))
-        return self.local(parts) if here else ()
-
     def _find(self, parts: tuple[str, ...]) -> Source | None:
-        name = self._local_here(parts)
+        name = self.local(parts)
         if len(name) < 2:
             return None
         table = self._load(name)
@@ -207,7 +158,7 @@ class Names:
 
     def check_about(self, parts: tuple[str, ...]) -> None:
         """Raise ``NoSuchTable`` for a name that begins as a table's and goes on as none of the tables about it."""
-        name = self._local_here(parts)
+        name = self.local(parts)
         if len(name) > 2 and self._load(name[:-1]) is not None:
             raise no_table_about(parts)
 
@@ -227,10 +178,6 @@ class Names:
             except (NoSuchTable, NoSuchNamespace, NotSupportedByCatalog, InvalidArgument):
                 self._loaded[name] = None
         return self._loaded[name]
-
-    def is_ours(self, parts: tuple[str, ...]) -> bool:
-        """Whether a name in the query of a view can be of this catalog alone."""
-        return self.is_catalog(parts[0]) or (self.elsewhere is None and len(parts) < 3)
 
     def is_namespace(self, name: tuple[str, ...]) -> bool:
         """Whether the catalog has a namespace of that name."""

@@ -1,16 +1,14 @@
-"""Which kind of statement a string is, and who carries it out."""
+"""Which statements of ``ice.sql`` Spark carries out, and which are carried out here."""
 
 # See docs/decisions/0088.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from icefield import Catalog
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.writing import WriteContext
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,51 +16,47 @@ from pyspark.sql import DataFrame, SparkSession
 from icefield_spark.missing import missing_in
 from icefield_spark.quoting import quoted
 from icefield_spark.running import run_sql, substituted
-from icefield_spark.sql import alter, changes, ddl, inserts, procedures, show
-from icefield_spark.sql.analyzed import Analyzed, NotSparks
-from icefield_spark.sql.comments import comment
+from icefield_spark.sql import alter, changes, procedures
+from icefield_spark.sql.analyzed import Analyzed
+from icefield_spark.sql.by_names import ATTACH, ByNames, check_certain
 from icefield_spark.sql.context import Context, Rows, no_rows
-from icefield_spark.sql.identifiers import with_names
 from icefield_spark.sql.parsing import Cursor, Statement
-from icefield_spark.sql.queries import Queries
-from icefield_spark.sql.session_text import read_as
 from icefield_spark.sql.sources import Names
-from icefield_spark.writing import Outcome
 
 Opened = Callable[[SparkSession], Any]
-Write = Callable[[DataFrame, WriteContext, Any], Outcome]
 
-_VERBS: dict[str, Callable[[Context, Cursor], DataFrame]] = {
-    "CREATE": ddl.create,
-    "REPLACE": ddl.replace,
-    "DROP": ddl.drop,
-    "TRUNCATE": ddl.truncate,
-    "INSERT": inserts.insert,
+_VERBS: Final[dict[str, Callable[[Context, Cursor], DataFrame]]] = {
     "DELETE": changes.delete,
     "UPDATE": changes.update,
     "MERGE": changes.merge,
     "CALL": procedures.call,
-    "ALTER": alter.alter,
-    "SHOW": show.show,
-    "DESCRIBE": show.describe,
-    "DESC": show.describe,
-    "COMMENT": comment,
-    "REFRESH": show.refresh,
 }
-_OWN = (["ALTER"], ["CALL"])
+_INSTEAD: Final = {
+    "ALTER": "update_schema, set_properties and their like of ice.catalog.load_table(name)",
+    "CACHE": "cache of a frame",
+    "COMMENT": "update_schema and set_properties of ice.catalog.load_table(name)",
+    "CREATE": "ice.create_table, ice.create_table_as, ice.catalog.create_namespace, createTempView of a frame",
+    "DESC": "ice.table(name).schema or ice.catalog.load_table(name)",
+    "DESCRIBE": "ice.table(name).schema or ice.catalog.load_table(name)",
+    "DROP": "ice.catalog.drop_table, drop_namespace and drop_view",
+    "INSERT": "ice.append, ice.overwrite or ice.overwrite_partitions with a frame of the rows",
+    "REPLACE": "ice.catalog.replace_table_transaction",
+    "SHOW": "ice.catalog.list_tables, list_namespaces and load_table(name)",
+    "TRUNCATE": "DELETE FROM",
+}
+"""Statements that are not done by names, each with what does the same."""
+_OWN: Final = (["ALTER"], ["CALL"])
 """The first words of statements of Iceberg's own, which Spark's parser refuses: ``CALL`` that of Spark 3.5."""
-_CHANGES = ("INSERT", "DELETE", "UPDATE", "MERGE")
-_EXPLAINS = ("EXTENDED", "FORMATTED", "COST", "CODEGEN")
+_EXPLAINS: Final = ("EXTENDED", "FORMATTED", "COST", "CODEGEN")
 
 
 class Statements:
     """Runs statements on the tables of one catalog. The current namespace is the same in every session."""
 
-    def __init__(self, catalog: Catalog, write: Write, attached: str | None, opened: Opened) -> None:
-        """``write`` runs the job that writes a frame for a transaction; ``attached`` is as in ``Names``."""
-        self._analyzed = Analyzed([*dict.fromkeys([attached or catalog.name, catalog.name])], opened)
+    def __init__(self, catalog: Catalog, attached: str | None, opened: Opened) -> None:
+        """``attached`` is as in ``Names``; ``opened`` as in ``Analyzed``."""
+        self._analyzed = Analyzed(catalog, attached, opened)
         self._catalog = catalog
-        self._write = write
         self._attached = attached
         self._namespace: tuple[str, ...] = ()
 
@@ -70,14 +64,15 @@ class Statements:
         """Run one statement in a session, whose views and variables it may name: the frame of what it gives."""
         is_analyzed = self._analyzed.serves(spark)
         try:
-            if is_analyzed:
-                try:
-                    return self._analyzed.run(spark, string)
-                except (AnalysisException, NotSparks) as refused:
-                    if not isinstance(refused, NotSparks) and not _is_own(string, refused):
-                        raise
-                    self._namespace = self._analyzed.namespace
-            return self._run(spark, substituted(spark, string))
+            if not is_analyzed:
+                return self._by_names(spark, substituted(spark, string))
+            try:
+                return self._analyzed.run(spark, string)
+            except AnalysisException as refused:
+                found = self._own(spark, string) if _is_own(string, refused) else None
+                if found is None:
+                    raise
+                return found
         except RecursionError:
             raise _too_deep(string) from None
         except AnalysisException as failure:
@@ -97,54 +92,50 @@ class Statements:
         self, spark: SparkSession, procedure: Sequence[str], given: Mapping[str, Any], namespace: tuple[str, ...]
     ) -> Rows:
         """The rows of a procedure for values of its parameters, where a namespace is the current one."""
-        names = Names(spark, self._catalog, namespace, attached=self._attached)
-        context = Context(spark, self._catalog, names, Queries(spark, names), self._write)
-        return procedures.called(context, procedure, given)
+        return procedures.called(self._context(spark, namespace), procedure, given)
 
-    def _run(self, spark: SparkSession, string: str) -> DataFrame:
-        statement = Statement(with_names(read_as(spark, string)))
-        cursor = Cursor(statement)
-        names = Names(spark, self._catalog, self._namespace, attached=self._attached)
-        queries = Queries(spark, names)
+    def _context(self, spark: SparkSession, namespace: tuple[str, ...]) -> Context:
+        names = Names(spark, self._catalog, namespace, attached=self._attached)
+        return Context(spark, self._catalog, names, ByNames(spark, names))
+
+    def _own(self, spark: SparkSession, string: str) -> DataFrame | None:
+        """Run a statement of Iceberg's own that Spark has refused; None where it is none."""
+        cursor = Cursor(Statement(substituted(spark, string)))
+        context = self._context(spark, self._analyzed.namespace)
+        return procedures.call(context, cursor) if cursor.takes("CALL") else alter.alter(context, cursor)
+
+    def _by_names(self, spark: SparkSession, string: str) -> DataFrame:
+        statement = Statement(string)
+        cursor, context = Cursor(statement), self._context(spark, self._namespace)
+        check_certain(spark, context.names, statement)
         if cursor.takes("EXPLAIN"):
             kind = cursor.takes_one_of(*_EXPLAINS)
-            return queries.frame(cursor.rest(), f"EXPLAIN {kind or ''} ")
+            return context.queries.frame(cursor.rest(), f"EXPLAIN {kind or ''} ")
         if cursor.takes("USE"):
-            return self._use(names, spark, cursor)
-        context = Context(spark, self._catalog, names, queries, self._write)
-        if cursor.sees("CREATE"):
-            view = _view(cursor, names, queries)
-            if view is not None:
-                return context.nothing() if view else run_sql(spark, statement.string)
-        if cursor.sees("WITH"):
-            ahead = Cursor(statement)
-            before = _common_tables(ahead)
-            word = ahead.takes_one_of(*_CHANGES)
-            if before and word is not None:
-                return _VERBS[word](replace(context, before=f"{before} "), ahead)
-        if cursor.takes("CACHE"):
-            return _cache(context, cursor)
+            return self._use(context, cursor)
         word = cursor.takes_one_of(*_VERBS)
         if word is not None:
             return _VERBS[word](context, cursor)
-        counted = queries.count(statement.string)
-        return queries.frame(statement.string) if counted is None else counted
+        altered = alter.alter(context, Cursor(statement))
+        if altered is not None:
+            return altered
+        refused = cursor.takes_one_of(*_INSTEAD)
+        if refused is not None:
+            raise UnsupportedFeature(f"ice.sql does not {refused} by names: use {_INSTEAD[refused]}, or {ATTACH}")
+        return context.queries.frame(string)
 
-    def _use(self, names: Names, spark: SparkSession, cursor: Cursor) -> DataFrame:
+    def _use(self, context: Context, cursor: Cursor) -> DataFrame:
         """Make a namespace current, of this catalog or of Spark."""
         if not (cursor.takes("NAMESPACE") or cursor.takes("DATABASE")):
             cursor.takes("SCHEMA")
-        parts = cursor.names("a namespace")
+        parts, names = cursor.names("a namespace"), context.names
         cursor.expect_end()
-        if len(parts) == 1 and names.is_catalog(parts[0]):
-            self._namespace = ()
-            return no_rows(spark)
         local = parts[1:] if names.is_catalog(parts[0]) else parts
-        if self._catalog.namespace_exists(local):
+        if not local or self._catalog.namespace_exists(local):
             self._namespace = local
-            return no_rows(spark)
+            return no_rows(context.spark)
         self._namespace = ()
-        return run_sql(spark, f"USE {quoted(*parts)}")
+        return run_sql(context.spark, f"USE {quoted(*parts)}")
 
 
 def _is_own(string: str, refused: AnalysisException) -> bool:
@@ -157,72 +148,3 @@ def _is_own(string: str, refused: AnalysisException) -> bool:
 
 def _too_deep(string: str) -> InvalidArgument:
     return InvalidArgument(f"the statement, or a view in it, is nested too deeply: {string:.100}")
-
-
-def _common_tables(cursor: Cursor) -> str:
-    """Take the WITH clause in front of a statement; nothing where it cannot be read, which is Spark's to say."""
-    start = cursor.at
-    cursor.expect("WITH")
-    cursor.takes("RECURSIVE")
-    try:
-        while True:
-            cursor.name()
-            if cursor.sees("("):
-                cursor.enclosed()
-            cursor.until(("AS",), ("(",))
-            cursor.takes("AS")
-            cursor.enclosed()
-            if not cursor.takes(","):
-                return cursor.statement.between(start, cursor.at)
-    except InvalidArgument:
-        return ""
-
-
-def _cache(context: Context, cursor: Cursor) -> DataFrame:
-    """``CACHE TABLE name AS …`` of rows of the catalog's; the cursor stands after CACHE. All else is Spark's."""
-    lazily = "LAZY" if cursor.takes("LAZY") else ""
-    cursor.expect("TABLE")
-    name = cursor.names("a name")
-    options = cursor.until(("AS",), ("SELECT",), ("WITH",))
-    if cursor.takes("AS") or not cursor.is_over:
-        query = context.queries.bind(cursor.rest())
-        if query.frames:
-            query.run(context.spark).createTempView(quoted(name[-1]))
-            return run_sql(context.spark, f"CACHE {lazily} TABLE {quoted(name[-1])} {options}")
-    return context.queries.frame(cursor.statement.string)
-
-
-def _view(cursor: Cursor, names: Names, queries: Queries) -> bool | None:
-    """Create a temporary view. None where the statement creates none, False where the view is Spark's alone."""
-    ahead = Cursor(cursor.statement, cursor.at)
-    ahead.expect("CREATE")
-    replace = ahead.takes("OR", "REPLACE")
-    shared = ahead.takes("GLOBAL")
-    temporary = bool(ahead.takes_one_of("TEMPORARY", "TEMP"))
-    if not ahead.takes("VIEW"):
-        return None
-    if_not_exists = ahead.takes("IF", "NOT", "EXISTS")
-    name = ahead.names("the name of a view")
-    if not temporary:
-        return None if names.is_place(name) else _permanent(ahead, queries)
-    if if_not_exists or not ahead.takes("AS"):
-        return False
-    query = queries.bind(ahead.rest())
-    if not query.frames:
-        return False
-    frame = query.run(queries.spark)
-    if shared:
-        (frame.createOrReplaceGlobalTempView if replace else frame.createGlobalTempView)(name[-1])
-    else:
-        (frame.createOrReplaceTempView if replace else frame.createTempView)(quoted(name[-1]))
-    return True
-
-
-def _permanent(ahead: Cursor, queries: Queries) -> bool:
-    ahead.until(("AS",))
-    if ahead.takes("AS") and queries.bind(ahead.rest()).frames:
-        raise UnsupportedFeature(
-            "a view of Spark's that stays would hold the name of a table that Spark does not know: name a namespace of "
-            "the catalog, as in CREATE VIEW db.name, or CREATE TEMPORARY VIEW"
-        )
-    return False

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from icefield.errors import InvalidArgument, UnsupportedFeature
-from pyspark.errors import PySparkException
-from pyspark.sql import types as spark
-from pyspark.sql.types import StructType
+from icefield.errors import InvalidArgument
 from sqlglot.tokenizer_core import TokenType
 
 from icefield_spark.sql.parsing import Cursor
@@ -19,29 +14,7 @@ PLAIN = {
 }  # fmt: skip
 """Transforms of a column alone, by the names that statements have for them."""
 
-# Spark 3.5 has what is public from 4.0 on under another name.
-_parsed = getattr(StructType, "fromDDL", None) or spark._parse_datatype_string
 _WITH_WIDTH = {"BUCKET": "bucket", "TRUNCATE": "truncate"}
-
-
-def properties(cursor: Cursor) -> dict[str, str]:
-    """Take ``('a' = 'b', c.d = 1)``."""
-    found = {}
-    for item in cursor.enclosed().items():
-        key = _key(item)
-        item.takes("=")
-        found[key] = _value(item)
-        item.expect_end()
-    return found
-
-
-def keys(cursor: Cursor) -> list[str]:
-    """Take ``('a', b.c)``."""
-    found = []
-    for item in cursor.enclosed().items():
-        found.append(_key(item))
-        item.expect_end()
-    return found
 
 
 def term(cursor: Cursor) -> tuple[str, str]:
@@ -75,70 +48,7 @@ def ordering(cursor: Cursor) -> tuple[str, str, str, str | None]:
     return column, transform, direction, None if nulls is None else f"nulls-{nulls.lower()}"
 
 
-def column_list(cursor: Cursor) -> tuple[StructType, dict[str, str]]:
-    """Take ``(id bigint NOT NULL, n int DEFAULT 1 COMMENT 'x')``: the columns, and the defaults by column.
-
-    What stands in the parentheses may be taken alone.
-    """
-    pieces, defaults = [], {}
-    for item in definitions(cursor):
-        name = Cursor(item.statement, item.at, item.end).name("a column")
-        piece = item.until(("DEFAULT",))
-        if item.takes("DEFAULT"):
-            defaults[name] = item.until(("COMMENT",), ("NOT", "NULL"))
-            piece = f"{piece} {item.rest()}"
-        pieces.append(piece)
-    return columns_of(", ".join(pieces)), defaults
-
-
-def definitions(cursor: Cursor) -> list[Cursor]:
-    """Take definitions of columns, with parentheses around them or without: a cursor over each."""
-    items = (cursor.enclosed() if cursor.sees("(") else cursor).items()
-    found: list[Cursor] = []
-    for item in items:
-        if found and _is_open(found[-1]):  # the comma is one of struct<a: int, b: int>
-            found[-1].end = item.end
-        else:
-            found.append(item)
-    return found
-
-
-def _is_open(cursor: Cursor) -> bool:
-    """Whether a piece of a type has more of '<' than of '>'."""
-    tokens = [t for t in cursor.statement.tokens[cursor.at : cursor.end] if t.token_type is not TokenType.STRING]
-    signs = "".join(token.text for token in tokens if set(token.text) <= {"<", ">"})
-    return signs.count("<") > signs.count(">")
-
-
-def columns_of(definition: str) -> StructType:
-    """The columns of a definition: ``id bigint NOT NULL COMMENT 'x'``, as Spark reads it."""
-    try:
-        found = cast(StructType, _parsed(definition))
-    except PySparkException as error:
-        message = str(error).strip().splitlines()[0]
-        raise InvalidArgument(f"the columns cannot be understood: {definition:.200}: {message}") from error
-    for field in found.fields:
-        if set(field.metadata or {}) - {"comment", "__CHAR_VARCHAR_TYPE_STRING"}:
-            raise UnsupportedFeature(
-                f"column '{field.name}' is given more than a type, NOT NULL, DEFAULT and COMMENT: identity and "
-                "generated columns are not Iceberg's"
-            )
-    return found
-
-
 def _column(cursor: Cursor) -> str:
     found = ".".join(cursor.names("a column"))
     cursor.expect_end()
     return found
-
-
-def _key(cursor: Cursor) -> str:
-    if not cursor.is_over and cursor.statement.tokens[cursor.at].token_type is TokenType.STRING:
-        return cursor.string()
-    return cursor.until(("=",), (",",)).strip().strip("`")
-
-
-def _value(cursor: Cursor) -> str:
-    if not cursor.is_over and cursor.statement.tokens[cursor.at].token_type is TokenType.STRING:
-        return cursor.string()
-    return cursor.rest().strip()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from icefield import Table
+from icefield import Schema, Table
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
+from pyspark.errors import PySparkException
 
+from icefield_spark.catalog.predicates import Filters
+from icefield_spark.comparisons import Side
+from icefield_spark.conditions import said_of
 from icefield_spark.sql.arguments import options
-from icefield_spark.sql.columns import filter_of, spelling_of
 from icefield_spark.sql.context import Context, Rows
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.terms import term
+from icefield_spark.types import to_spark_schema
 from icefield_spark.upkeep import maintenance_of
 
 _REWRITE_OPTIONS: dict[str, tuple[str, type]] = {
@@ -84,7 +88,7 @@ def rewrite_data_files(context: Context, table: Table, given: dict[str, Any]) ->
         if columns:
             strategy, chosen["zorder_columns"] = (
                 "zorder",
-                [spelling_of(context, table.schema(), each) for each in columns],
+                [_spelling(context, table.schema(), each) for each in columns],
             )
         else:
             chosen["sort_order"] = [_spelt(context, table, item) for item in Cursor(Statement(order)).items()]
@@ -108,7 +112,7 @@ def _spelt(context: Context, table: Table, item: Cursor) -> str:
     """A term of a sort order, with its column as the table spells it."""
     direction = Cursor(item.statement, item.at, item.end)
     column, _ = term(direction)
-    own, written = spelling_of(context, table.schema(), column), item.statement.between(item.at, direction.at)
+    own, written = _spelling(context, table.schema(), column), item.statement.between(item.at, direction.at)
     if own != column:
         # The last mention of the column: before it stands at most the name of its transform.
         before, found, after = written.rpartition(column)
@@ -116,12 +120,24 @@ def _spelt(context: Context, table: Table, item: Cursor) -> str:
     return f"{written} {direction.rest()}".rstrip()
 
 
+def _spelling(context: Context, schema: Schema, name: str) -> str:
+    """The schema's own spelling of a column or nested field; the name as it is where it is none."""
+    if context.case_sensitive or not schema.has_field(name, False) or schema.has_field(name):
+        return name
+    return str(schema.find_column_name(schema.find_field(name, False).field_id))
+
+
 def _where(context: Context, table: Table, given: dict[str, Any]) -> BooleanExpression | str | None:
     """The condition on the files, in Spark's words or in those of Iceberg's filters here."""
     condition = given.get("where")
     if condition is None:
         return None
-    found = filter_of(context, table.schema(), condition)
+    schema = table.schema()
+    try:
+        said = said_of(context.spark, condition, Side(table.name()[-1], to_spark_schema(schema)))
+    except PySparkException:
+        return condition  # type: ignore[no-any-return]
+    found = Filters(schema).exact(said.predicates) if said.is_whole else None
     return condition if found is None else found
 
 

@@ -7,15 +7,13 @@ a version of Spark is let through unseen.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from pyspark.sql import DataFrame, SparkSession
 
-from icefield_spark.jvm import is_connected, is_object, items
-from icefield_spark.running import REFERENCE, frame_of_plan, named, parsed_plan
+from icefield_spark.jvm import is_object, items
+from icefield_spark.running import REFERENCE
 from icefield_spark.sql.calls import FUNCTIONS as ICEBERGS
 from icefield_spark.sql.view_functions import FUNCTIONS
 
@@ -28,7 +26,6 @@ _VALUES: Final = (
     "java.util.UUID",
 )
 _MOST_NODES: Final = 20_000
-_OWN_FUNCTION: Final = re.compile(r"icefield_(bucket|truncate_\d+_\d+)")
 _MOST_DEEP: Final = 400
 
 _RELATIONS: Final = frozenset({"UnresolvedRelation", "UnresolvedTableValuedFunction"})
@@ -58,51 +55,13 @@ _NODES: Final = frozenset(_NODE_NAMES.split())
 """Classes of plans and expressions that the parser makes of a query, none of which reads or runs anything."""
 
 
-def view_frame(spark: SparkSession, string: str, frames: Mapping[str, DataFrame], name: str) -> DataFrame:
-    """The frame of a view's query. ``string``: its text, in which ``{name}`` stands for each frame.
-
-    Raises ``UnsupportedFeature`` for what no view may do, and whatever Spark raises.
-    """
-    if is_connected(spark):
-        raise UnsupportedFeature(
-            f"view {name} cannot be read through Spark Connect, where its query cannot be checked: use a session of "
-            "Spark itself"
-        )
-    with named(frames) as names:
-        plan = parsed_plan(spark, string.format(**names))
-        _Checked(name, frozenset(names.values())).look(plan, frozenset(), 0)
-        frame = frame_of_plan(spark, plan)
-    if _has_variables(spark) and _reads_a_variable(frame._jdf.queryExecution().analyzed()):
-        raise UnsupportedFeature(f"view {name} reads a variable of the session, which is not for a view to know")
-    return frame
-
-
-def _has_variables(spark: SparkSession) -> bool:
-    """Whether the session has variables, which Spark 3.5 does not know."""
-    manager = spark._jsparkSession.sessionState().catalogManager()
-    return not spark.version.startswith("3.") and not manager.tempVariableManager().isEmpty()
-
-
-def _reads_a_variable(plan: Any) -> bool:
-    """Whether a variable is in an analyzed plan or in a subquery of it. Spark marks such plans from 4.1 on only."""
-    plans = [plan, *items(plan.subqueriesAll())]
-    for node in plans:
-        plans += items(node.children())
-    left = [each for node in plans for each in items(node.expressions())]
-    for node in left:
-        if node.getClass().getName() == f"{_CATALYST}expressions.VariableReference":
-            return True
-        left += items(node.children())
-    return False
-
-
 def check_stored(plan: Any, name: str, icebergs: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The names that a view's query reads, as often as it does. Spark looks them up, none as the path of a file.
 
     ``icebergs``: what stands before the names of Iceberg's functions where they are those of the view's catalog.
     Raises ``UnsupportedFeature`` for what no view may do.
     """
-    checked = _Checked(name, None, icebergs)
+    checked = _Checked(name, icebergs)
     checked.look(plan, frozenset(), 0)
     return checked.read
 
@@ -119,11 +78,9 @@ def check_text(string: str, name: str) -> None:
 class _Checked:
     """The walk over a plan and all that is in it."""
 
-    def __init__(self, name: str, frames: Collection[str] | None, icebergs: Collection[tuple[str, ...]] = ()) -> None:
-        """``frames``: the temporary views that it may read; None where Spark finds no temporary ones."""
+    def __init__(self, name: str, icebergs: Collection[tuple[str, ...]]) -> None:
         self._icebergs = icebergs
         self._name = name
-        self._frames = frames
         self._nodes = 0
         self.read: list[tuple[str, ...]] = []
 
@@ -171,10 +128,7 @@ class _Checked:
 
     def _UnresolvedRelation(self, node: Any, known: frozenset[str]) -> None:  # noqa: N802
         parts = [str(each) for each in items(node.multipartIdentifier())]
-        plain = node.options().isEmpty() and not node.isStreaming()
-        is_known = self._frames is None or parts[0] in self._frames or parts[0].lower() in known
-        # Of two parts Spark makes the path of a file, of one a temporary view.
-        if not plain or not (is_known if len(parts) == 1 else len(parts) > 2 or self._frames is None):
+        if not node.options().isEmpty() or node.isStreaming():
             raise UnsupportedFeature(f"view {self._name} reads {'.'.join(parts)!r}, which is no table of the catalog")
         if len(parts) > 1 or parts[0].lower() not in known:
             self.read.append(tuple(parts))
@@ -195,7 +149,7 @@ class _Checked:
             return
         if [each.lower() for each in parts[:-1]] not in ([], ["builtin"], ["system", "builtin"]):
             raise UnsupportedFeature(f"view {self._name} calls {'.'.join(parts)!r}, which is none of Spark's functions")
-        if parts[-1].lower() not in FUNCTIONS and not _OWN_FUNCTION.fullmatch(parts[-1]):
+        if parts[-1].lower() not in FUNCTIONS:
             raise UnsupportedFeature(
                 f"view {self._name} calls {parts[-1]!r}: the functions of a view are those of Spark that compute from "
                 "their arguments alone"
