@@ -17,7 +17,17 @@ _HOME = ROOT / ".venv" / "spark-matrix"
 _SESSION = ("session", "roads", "deletes", "sql_tables", "sql_queries", "sql_changes", "missing_tables")
 _DATA_SOURCE = ("data_source", "options", "deleted_rows", "row_plans", "workers", "write_roads")
 _STREAMS = ("writing", "types", "lost_attempts", "streaming_sink")
-_PARTS = ("", "_detaching", "_functions", "_plans", "_predicates", "_settings", "_statements", "_streams")
+_PARTS = (
+    "",
+    "_detaching",
+    "_functions",
+    "_plans",
+    "_predicates",
+    "_settings",
+    "_statements",
+    "_streams",
+    "_view_statements",
+)
 _CATALOG = tuple(f"spark_catalog{name}" for name in _PARTS)
 # Spark 3.5 has neither CALL nor data sources in Python, 4.0 neither streams into them in Arrow nor the type time, and
 # 4.1 no bounded batches, by which the tests of the streaming source read. Before 4.1 an INSERT gives every column.

@@ -660,6 +660,10 @@ public class IcefieldCatalog implements StagingTableCatalog, SupportsNamespaces,
   public String name() { return name; }
   public String[] defaultNamespace() { return namespace; }
 
+  /** The catalog in Python, and a plan of a statement that Python carries out: for the parser of a session. */
+  public BiFunction python() { return python; }
+  public LogicalPlan command(BiFunction python, String columns, String shown) { return OwnCommand.of(python, columns, shown); }
+
   private Object ask(String method, Object argument, Identifier identifier) throws NoSuchTableException {
     try {
       return Python.ask(python, method, argument);

@@ -1,18 +1,23 @@
 package icefield.spark;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.BiFunction;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** Makes the parser of a session, around the one that the session has without it. */
 public class Parsers extends scala.runtime.AbstractFunction2 {
   private volatile BiFunction python;
+  private List taken;
 
-  public void answeredBy(BiFunction python, SparkContext context) {
+  /** Ask Python about texts that Spark refuses, and about plans of the named classes. */
+  public void answeredBy(BiFunction python, String[] taken, SparkContext context) {
     this.python = python;
+    this.taken = Arrays.asList(taken);
     context.addSparkListener(new EndOfParsers(this));
   }
 
@@ -23,11 +28,26 @@ public class Parsers extends scala.runtime.AbstractFunction2 {
     return new SessionParser(this, session, (ParserInterface) parser);
   }
 
-  String rewritten(Object session, String text, ParseException refused) throws ParseException {
+  /** The plan of a text that Spark refused. */
+  LogicalPlan afterAll(Object session, String text, ParseException refused) throws ParseException {
+    LogicalPlan made = ask("refused", session, text);
+    if (made == null) throw refused;
+    return made;
+  }
+
+  /** The plan of a statement that Spark parses: its own one, unless the statement is on a view of a catalog of ours. */
+  LogicalPlan taken(Object session, LogicalPlan parsed) {
+    if (parsed == null || !taken.contains(parsed.getClass().getSimpleName())) return parsed;
+    LogicalPlan made = ask("parsed", session, parsed);
+    return made == null ? parsed : made;
+  }
+
+  private LogicalPlan ask(String method, Object session, Object about) {
     BiFunction asked = python;
-    Object said = asked == null ? null : asked.apply("rewrite", Arrays.asList(new Object[] {session, text}));
-    if (!(said instanceof String) || ((String) said).startsWith("!")) throw refused;
-    return (String) said;
+    Object said = asked == null ? null : asked.apply(method, Arrays.asList(new Object[] {session, about}));
+    if (!(said instanceof String)) return (LogicalPlan) said;
+    String error = (String) said;
+    throw new IllegalArgumentException(error.substring(error.indexOf('\n') + 1));
   }
 }
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import SparkSession
 
 from icefield_spark.catalog.bridge import Remote, reply
+from icefield_spark.sql.arguments import taken
+from icefield_spark.sql.context import Rows
+from icefield_spark.sql.parsing import Cursor
 from icefield_spark.sql.procedures import NAMESPACE, PROCEDURES, procedure
 
 if TYPE_CHECKING:
@@ -15,7 +21,7 @@ if TYPE_CHECKING:
 class CatalogProcedure(Remote):
     """A procedure, as Spark loaded it for one statement."""
 
-    def __init__(self, ice: IcefieldSession, catalog_name: str, name: list[str]) -> None:
+    def __init__(self, ice: IcefieldSession, catalog_name: str, name: Sequence[str]) -> None:
         """Raises ``UnsupportedFeature`` where there is none of the name."""
         self._ice = ice
         self._catalog_name = catalog_name
@@ -31,14 +37,27 @@ class CatalogProcedure(Remote):
         about = {"name": self._name[-1].lower(), "doc": self._procedure.description, "columns": self._procedure.columns}
         return reply({**about, "parameters": parameters})
 
+    @property
+    def columns(self) -> str:
+        """The names and types of the columns of its rows."""
+        return self._procedure.columns
+
     def on_call(self, given: str) -> str:
+        """The rows of a call."""
+        return reply([list(row) for row in self._called(self._ice.spark, json.loads(given))])
+
+    def of_text(self, spark: SparkSession, cursor: Cursor) -> Rows:
+        """The rows of a call in a session; the cursor stands before the parentheses of the arguments."""
+        given = taken(spark, self._name[-1].lower(), self._procedure.parameters, cursor)
+        cursor.expect_end()
+        return self._called(spark, given)
+
+    def _called(self, spark: SparkSession, given: Mapping[str, Any]) -> Rows:
         """The rows of a call. A name of one part is looked up where the session looks it up."""
-        spark = self._ice.spark
         manager = spark._jsparkSession.sessionState().catalogManager()
         is_current = manager.currentCatalog().name() == self._catalog_name
         namespace = tuple(manager.currentNamespace()) if is_current else ()
-        rows = self._ice._statements.call(spark, self._name, json.loads(given), namespace)
-        return reply([list(row) for row in rows])
+        return self._ice._statements.call(self._ice.spark, self._name, given, namespace)
 
 
 def procedure_names(namespace: list[str]) -> list[str]:

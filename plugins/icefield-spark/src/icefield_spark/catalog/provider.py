@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -137,7 +137,7 @@ class SessionCatalog(Remote):
         self._ice = ice
         self._catalog = ice.catalog
         self._name = name
-        self._views = Views(ice.spark, ice.catalog, name)
+        self.views = Views(ice.spark, ice.catalog, name)
 
     # Tables.
 
@@ -253,23 +253,23 @@ class SessionCatalog(Remote):
 
     def on_view(self, name: str) -> StoredView | None:
         """A view; None where there is none."""
-        return self._views.find(tuple(json.loads(name)))
+        return self.views.find(tuple(json.loads(name)))
 
     def on_views(self, namespace: str) -> str:
         """The names of the views of a namespace."""
-        return reply(self._views.names(tuple(json.loads(namespace))))
+        return reply(self.views.names(tuple(json.loads(namespace))))
 
     def on_view_exists(self, name: str) -> str:
         """Whether there is a view of that name."""
-        return reply(self._views.loaded(tuple(json.loads(name))) is not None)
+        return reply(self.views.loaded(tuple(json.loads(name))) is not None)
 
     def on_draft_view(self, asked: str) -> Draft:
         """A view that Spark makes, to be stored once its query was looked through."""
-        return Draft(self._views, json.loads(asked))
+        return Draft(self.views, json.loads(asked))
 
     def on_drop_view(self, name: str) -> str:
         """Drop a view; whether there was one."""
-        return reply(self._views.drop(tuple(json.loads(name))))
+        return reply(self.views.drop(tuple(json.loads(name))))
 
     def on_rename_view(self, asked: str) -> None:
         """Rename a view."""
@@ -278,9 +278,13 @@ class SessionCatalog(Remote):
 
     # Procedures.
 
+    def procedure(self, name: Sequence[str]) -> CatalogProcedure:
+        """The procedure of a name. Raises ``UnsupportedFeature`` where there is none."""
+        return CatalogProcedure(self._ice, self._name, name)
+
     def on_procedure(self, name: str) -> CatalogProcedure:
         """A procedure."""
-        return CatalogProcedure(self._ice, self._name, json.loads(name))
+        return self.procedure(json.loads(name))
 
     def on_procedures(self, namespace: str) -> str:
         """The names of the procedures of a namespace."""

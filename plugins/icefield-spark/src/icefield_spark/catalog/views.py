@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.configuration import PREFIX
 from icefield_spark.jvm import jvm_class, settings_of
+from icefield_spark.quoting import quoted
 from icefield_spark.running import PARSER
 from icefield_spark.sql.calls import SYSTEM
 from icefield_spark.sql.view_plans import check_stored, check_text
@@ -26,8 +27,8 @@ DIALECT: Final = "spark"
 QUERY_COLUMNS: Final = "spark.query-column-names"
 MADE_BY: Final = "create_engine_version"
 COMMENT: Final = "comment"
-_CHANGED_BY: Final = "engine_version"
-_KEPT: Final = frozenset({QUERY_COLUMNS, MADE_BY, _CHANGED_BY, COMMENT})
+CHANGED_BY: Final = "engine_version"
+KEPT: Final = frozenset({QUERY_COLUMNS, MADE_BY, CHANGED_BY, COMMENT})
 
 _CURRENT_SETTINGS: Final = "spark.sql.legacy.useCurrentConfigsForView"
 _FIXED: Final = {"spark.sql.variable.substitute": "false", "spark.sql.runSQLOnFiles": "false"}
@@ -50,6 +51,8 @@ class StoredView(Remote):
         self._text = text
         self._described = described
         self._paths: list[tuple[str, ...]] = []
+        self.read: list[tuple[str, ...]] = []
+        """The names that its query reads, as they stand there, once it was checked."""
 
     def on_describe(self, _: None) -> str:
         """Its query, its columns, and where and how Spark looks names up."""
@@ -64,8 +67,8 @@ class StoredView(Remote):
     def on_check(self, plan: Any) -> None:
         """Refuse a query that no view may have, by the plan that Spark's parser made of it."""
         place = self._described["catalog"], tuple(self._described["namespace"])
-        read = check_stored(plan, self._name, self._views.functions(place[0]))
-        self._paths = self._views.paths(read, *place)
+        self.read = check_stored(plan, self._name, self._views.functions(place[0]))
+        self._paths = self._views.paths(self.read, *place)
         self._views.check_read(self._path, self._paths)
 
     def _settings(self) -> dict[str, str]:
@@ -87,8 +90,13 @@ class Draft(StoredView):
     def on_check(self, plan: Any) -> None:
         """Refuse a query that no view may have: one of a file, too, for which Spark takes a name that no table has."""
         super().on_check(plan)
-        for name in {each for each in self._paths if len(each) == 2}:
-            if not self._views.catalog.table_exists(name) and self._views.loaded(name) is None:
+        views, catalog = self._views, self._given["catalog"]
+        for name in {each for each in (self._paths if views.is_own(catalog) else self.read) if len(each) == 2}:
+            if views.is_own(catalog):
+                is_there = views.catalog.table_exists(name) or views.loaded(name) is not None
+            else:
+                is_there = self._spark.catalog.tableExists(quoted(*name))
+            if not is_there:
                 raise UnsupportedFeature(
                     f"view {self._name} reads {'.'.join(name)!r}, which is no table of the catalog"
                 )
@@ -104,7 +112,7 @@ class Draft(StoredView):
         if view is None:
             raise NoSuchView(f"no view {'.'.join(self._path)} in the catalog '{self._views.name}'", view=self._path)
         properties = self._properties()
-        gone = [key for key in view.properties if key not in properties and key not in _KEPT]
+        gone = [key for key in view.properties if key not in properties and key not in KEPT]
         made = view.replace(*self._query(), properties=properties, **self._place())
         if gone:
             made.set_properties({}, gone)
@@ -123,7 +131,7 @@ class Draft(StoredView):
         columns = self._given["query_columns"]
         stated = {
             QUERY_COLUMNS: ",".join(columns),
-            _CHANGED_BY: self._engine(),
+            CHANGED_BY: self._engine(),
             **own_properties(self._given["properties"]),
         }
         if any("," in each for each in columns):
@@ -180,6 +188,10 @@ class Views:
             return self.catalog.load_view(name)
         except (NoSuchView, NoSuchNamespace, NotSupportedByCatalog, InvalidArgument):
             return None
+
+    def is_own(self, catalog: str) -> bool:
+        """Whether a name is that of the catalog."""
+        return catalog in (self.name, self.catalog.name)
 
     def functions(self, catalog: str) -> list[tuple[str, ...]]:
         """What stands before the names of Iceberg's functions in a view that is at home in a catalog."""
@@ -256,5 +268,5 @@ def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
     return {
         key: value
         for key, value in properties.items()
-        if not key.startswith("view.") and (key == COMMENT or key not in _OF_SPARK | _KEPT | {_APART})
+        if not key.startswith("view.") and (key == COMMENT or key not in _OF_SPARK | KEPT | {_APART})
     }

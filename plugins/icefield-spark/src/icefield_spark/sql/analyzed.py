@@ -15,7 +15,6 @@ from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from icefield_spark.catalog.compiling import MORE, catalog_class
 from icefield_spark.catalog.configuration import PREFIX
 from icefield_spark.catalog.own_statements import parse_own_statements
 from icefield_spark.catalog.provider import offered, show
@@ -25,8 +24,6 @@ from icefield_spark.pinning import pinned
 from icefield_spark.quoting import quoted
 from icefield_spark.running import frame_of_plan
 from icefield_spark.sql.context import no_rows
-from icefield_spark.sql.older_views import OlderViews
-from icefield_spark.sql.sources import Names
 
 if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession
@@ -41,12 +38,6 @@ _OF_THE_SESSION: Final = frozenset(
     }
 )  # fmt: skip
 """Plans of statements that change the session itself, and not only its clone."""
-_OF_STORED_VIEWS: Final = frozenset(
-    {"AlterViewAs", "CreateView", "DropView", "SetViewProperties", "ShowViews", "UnsetViewProperties"}
-)
-"""Plans of statements on views that a catalog keeps, for which Spark asks catalogs from 4.3 on."""
-_OF_TABLES_OR_VIEWS: Final = frozenset({"DescribeRelation", "ShowCreateTable", "ShowTableProperties"})
-"""Plans of statements that may be on such a view."""
 _OF_VIEWS: Final = frozenset({"AlterViewAs", "DropView", "RenameTable"})
 _USES: Final = frozenset({"SetCatalogAndNamespace", "SetCatalogCommand", "SetNamespaceCommand"})
 _CURRENT: Final = "org.apache.spark.sql.catalyst.optimizer.ReplaceCurrentLike"
@@ -69,7 +60,6 @@ class Analyzed:
 
         ``opened`` gives a session of the catalog for one of Spark's.
         """
-        self._catalog = catalog
         self._names = list(dict.fromkeys([attached or catalog.name, catalog.name]))
         self._opened = opened
         self._settings: dict[str, str] = {}
@@ -130,10 +120,6 @@ class Analyzed:
                 _take_variables(spark, clone, text)
                 is_made_here = kind in ("CreateViewCommand", "CacheTableAsSelect")
                 of_the_session = kind in _OF_THE_SESSION or (kind in _OF_VIEWS and _is_temporary(spark, plan))
-                if not of_the_session and _may_be_of_a_view(plan) and catalog_class(spark) != MORE[0]:
-                    found = self._older_views(spark).answer(plan, lambda each: _analyzed(spark, clone, each))
-                    if found is not None:
-                        return found
                 if kind == "MergeIntoTable":
                     return _merged(spark, clone, plan)
                 if not is_made_here and not of_the_session and _is_command(spark, plan):
@@ -149,10 +135,6 @@ class Analyzed:
             if kind == "CacheTableAsSelect":
                 return _cached(spark, plan)
             return frame_of_plan(spark, plan)
-
-    def _older_views(self, spark: SparkSession) -> OlderViews:
-        names = Names(spark, self._catalog, self.namespace, attached=self._names[0])
-        return OlderViews(spark, self._catalog, names, self._names[0], is_current=self.is_current)
 
     def _clone(self, spark: SparkSession) -> Any:
         self._show(spark)
@@ -255,11 +237,6 @@ def _kind(plan: Any) -> str:
 def _is_command(spark: SparkSession, plan: Any) -> bool:
     kind = jvm_class(spark, "java.lang.Class").forName(f"{_PLANS}Command")
     return bool(kind.isInstance(plan)) or (_kind(plan) == "UnresolvedWith" and bool(kind.isInstance(plan.child())))
-
-
-def _may_be_of_a_view(plan: Any) -> bool:
-    kind = _kind(plan)
-    return kind in _OF_STORED_VIEWS | _OF_TABLES_OR_VIEWS or (kind == "RenameTable" and bool(plan.isView()))
 
 
 def _is_temporary(spark: SparkSession, plan: Any) -> bool:

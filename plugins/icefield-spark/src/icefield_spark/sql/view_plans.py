@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
+from pyspark.sql import SparkSession
 
 from icefield_spark.jvm import is_object, items
 from icefield_spark.running import REFERENCE
@@ -53,6 +54,31 @@ UsingJoin WindowExpression WindowSpecDefinition WindowSpecReference WithWindowDe
 """
 _NODES: Final = frozenset(_NODE_NAMES.split())
 """Classes of plans and expressions that the parser makes of a query, none of which reads or runs anything."""
+
+
+def refuse_variables(spark: SparkSession, analyzed: Any, name: str) -> None:
+    """Raise ``UnsupportedFeature`` for a view whose analyzed query reads a variable of the session."""
+    if _has_variables(spark) and _reads_a_variable(analyzed):
+        raise UnsupportedFeature(f"view {name} reads a variable of the session, which is not for a view to know")
+
+
+def _has_variables(spark: SparkSession) -> bool:
+    """Whether the session has variables, which Spark 3.5 does not know."""
+    manager = spark._jsparkSession.sessionState().catalogManager()
+    return not spark.version.startswith("3.") and not manager.tempVariableManager().isEmpty()
+
+
+def _reads_a_variable(plan: Any) -> bool:
+    """Whether a variable is in an analyzed plan or in a subquery of it. Spark marks such plans from 4.1 on only."""
+    plans = [plan, *items(plan.subqueriesAll())]
+    for node in plans:
+        plans += items(node.children())
+    left = [each for node in plans for each in items(node.expressions())]
+    for node in left:
+        if node.getClass().getName() == f"{_CATALYST}expressions.VariableReference":
+            return True
+        left += items(node.children())
+    return False
 
 
 def check_stored(plan: Any, name: str, icebergs: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
