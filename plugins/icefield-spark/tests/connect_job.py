@@ -179,7 +179,10 @@ def session() -> Any:
             catalog.load_table("db.t").history()[0].snapshot_id
         )
     )
-    return [list(map(list, found.collect())), ice.count("db.t"), joined.collect()[0][0]]
+    first = f.col("id") + 1 == 1
+    by_column = [[row.id for row in ice.table("db.t", first, ["id"]).collect()], ice.count("db.t", first)]
+    files = len(ice.explain("db.t", first).files)
+    return [list(map(list, found.collect())), ice.count("db.t"), joined.collect()[0][0], by_column, files]
 
 
 @step
@@ -196,11 +199,6 @@ def function() -> Any:
 def view() -> Any:
     catalog.create_view("db.seen", catalog.load_table("db.t").schema(), {"spark": "SELECT * FROM db.t"})
     return ice.sql("SELECT * FROM db.seen").collect()
-
-
-@step
-def optimize() -> Any:
-    return ice.optimize(ice.table("db.t")).count()
 
 
 print("FOUND " + json.dumps(FOUND))

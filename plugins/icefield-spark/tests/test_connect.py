@@ -59,7 +59,6 @@ def test_the_data_source_reads_writes_and_serves_views(found: dict[str, Any]) ->
         ("wrong_table", "NoSuchTable: no table db.nosuch in catalog 'lake'"),
         ("wrong_value", "InvalidArgument: "),
         ("stream_of_overwrites", "is no append (its operation is"),
-        ("optimize", "UnsupportedFeature: ice.optimize reads the plan of a frame"),
         ("insert", "UnsupportedFeature: ice.sql does not INSERT by names: use ice.append"),
         ("function", "UnsupportedFeature: Spark does not know the function system.bucket of the catalog"),
         ("view", "UnsupportedFeature: db.seen is a view, whose query takes Spark's analyzer"),
@@ -84,4 +83,8 @@ def test_streams_write_every_row_once(found: dict[str, Any]) -> None:
 
 def test_the_session_changes_and_reads_tables(found: dict[str, Any]) -> None:
     assert isinstance(found["session"], list), found["session"]
-    assert found["session"] == [[[0, "0", "{}"], [1, "m", "{}"], [2, "2", "{}"]], 10, 8]
+    rows, count, joined, by_column, files = found["session"]
+    assert rows == [[0, "0", "{}"], [1, "m", "{}"], [2, "2", "{}"]]
+    assert (count, joined) == (10, 8)
+    assert by_column == [[0], 1]
+    assert files == 2

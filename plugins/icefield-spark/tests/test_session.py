@@ -273,7 +273,8 @@ def test_nothing_that_spark_shows_of_a_frame_holds_a_property_of_the_catalog(
         frame.explain(True)
         frame.explain("formatted")
         shown += capsys.readouterr().out + frame._jdf.queryExecution().toString() + repr(frame)
-    assert "MapInArrow" in shown
+    assert "FileScan parquet icefield db.people" in shown
+    assert "BatchScan db.people" in shown
     assert "FileScan parquet" in shown
     assert secret not in shown
 

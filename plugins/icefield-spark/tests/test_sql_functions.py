@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from icefield import types as iceberg
 from icefield.expressions import BooleanExpression, bind, evaluate
 from icefield.toolkit import parse_transform
-from icefield_spark.sql.pushdown import Pushdown
+from icefield_spark.catalog.predicates import Filters
 from pyspark.errors import AnalysisException
-from sqlglot import parse_one
 
 
 @pytest.mark.slow
@@ -39,29 +38,31 @@ def of_one_row(name: str, value: Any) -> Any:
 def test_a_filter_keeps_every_row_that_its_condition_keeps(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["i", "n", "s", "d", "z", "t"]))
     kind = COLUMNS[name][0]
-    functions = [f"{each}({name})" for each, unit in UNITS.items() if parse_transform(unit).can_transform(kind)]
-    width = data.draw(st.integers(1, 1000))
-    functions += [f"truncate({width}, {name})"] if parse_transform("truncate[1]").can_transform(kind) else []
-    function = data.draw(st.sampled_from(functions))
-    called = function.partition("(")[0]
-    transform = parse_transform(UNITS.get(called, f"truncate[{width}]"))
+    functions = [each for each, unit in UNITS.items() if parse_transform(unit).can_transform(kind)]
+    functions += ["truncate"] if parse_transform("truncate[1]").can_transform(kind) else []
+    function, width = data.draw(st.sampled_from(functions)), data.draw(st.integers(1, 1000))
+    transform = parse_transform(UNITS.get(function, f"truncate[{width}]"))
     value, other = (data.draw(VALUES[name]) for _ in range(2))
     bound = transform.apply(of_one_row(name, data.draw(st.sampled_from([value, other])))[name], kind)[0].as_py()
     bound = bound + dt.timedelta(1) if isinstance(bound, dt.date) and data.draw(st.booleans()) else bound
     operator = data.draw(st.sampled_from(["=", "<", "<=", ">", ">="]))
-    spelt = f"DATE '{bound}'" if isinstance(bound, dt.date) else repr(bound)
-    if isinstance(bound, str):
-        spelt = "'" + bound.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    tree = parse_one(f"SELECT 1 WHERE system.{function} {operator} {spelt}", read="spark").args["where"].this
-    pushdown = Pushdown(SCHEMA, lambda column: column.name, "UTC")
-    made = pushdown.filter(tree)
-    if made is None:
-        return
+    given = [] if function in UNITS else [described(width)]
+    call = {"function": f"icefield.{function}(any)", "arguments": [*given, {"column": [name]}]}
+    predicate = {"function": operator, "arguments": [call, described(bound)]}
     got = transform.apply(of_one_row(name, value)[name], kind)[0].as_py()
     holds = {"=": got == bound, "<": got < bound, "<=": got <= bound, ">": got > bound, ">=": got >= bound}[operator]
-    kept = matches(made, name, value)
-    assert kept or not holds
-    assert kept == holds or not pushdown.is_exact(tree)
+    filters = Filters(SCHEMA)
+    assert matches(filters.keeping([predicate]), name, value) or not holds
+    exact = filters.exact([predicate])
+    assert exact is None or matches(exact, name, value) == holds
+
+
+def described(value: Any) -> dict[str, Any]:
+    """A literal as the Java classes describe it."""
+    if isinstance(value, dt.date):
+        return {"type": "date", "value": str((value - dt.date(1970, 1, 1)).days)}
+    kinds = {int: "long", str: "string"}
+    return {"type": kinds.get(type(value), "decimal"), "value": str(value)}
 
 
 def matches(made: BooleanExpression, name: str, value: Any) -> bool:

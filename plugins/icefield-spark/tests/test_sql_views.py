@@ -9,16 +9,7 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
-from icefield.errors import (
-    IcefieldError,
-    InvalidArgument,
-    NoSuchTable,
-    NoSuchView,
-    NotSupportedByCatalog,
-    UnsupportedFeature,
-    ViewExists,
-)
-from icefield_spark.sql import analyzed
+from icefield.errors import IcefieldError, InvalidArgument, NoSuchTable, NotSupportedByCatalog
 from pyspark.errors import ParseException, PySparkException
 
 ROWS = pa.table({"id": pa.array([1, 2, 3, 4], pa.int64()), "kind": ["a", "b", "a", None]})
@@ -278,44 +269,3 @@ def test_tables_of_spark_are_in_views_by_their_whole_names(ice: Any, spark: Any,
         assert rows(ice.sql("SELECT * FROM db.w")) == [(7,)]
     finally:
         spark.sql("DROP VIEW spark_catalog.default.inner_numbers")
-
-
-def test_views_of_a_catalog_are_kept_where_spark_asks_no_catalog_for_them(
-    ice: Any, catalog: icefield.Catalog, goods: icefield.Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(analyzed, "catalog_class", lambda spark: "of Spark before 4.3")
-    ice.sql("USE db")
-    query = "SELECT id, kind FROM goods WHERE id < 4"
-    ice.sql(f"CREATE VIEW few (number COMMENT 'an id', kind) COMMENT 'not all' TBLPROPERTIES ('a' = 'b') AS {query}")
-    view = catalog.load_view("db.few")
-    assert (view.sql_for("spark"), view.default_namespace) == (query, ("db",))
-    assert view.properties["spark.query-column-names"] == "id,kind"
-    assert rows(ice.sql("SELECT number, f.kind FROM db.few f WHERE number > 1 ORDER BY number")) == [(2, "b"), (3, "a")]
-    ice.sql("CREATE VIEW IF NOT EXISTS db.few AS SELECT 1 AS one")
-    with pytest.raises(ViewExists):
-        ice.sql("CREATE VIEW db.few AS SELECT 1 AS one")
-    with pytest.raises(UnsupportedFeature, match="reflect"):
-        ice.sql("CREATE OR REPLACE VIEW db.few AS SELECT reflect('java.lang.System', 'lineSeparator') AS one")
-    assert rows(ice.sql("SHOW VIEWS IN db LIKE 'f*'")) == [("db", "few", False)]
-    assert rows(ice.sql("DESCRIBE test.db.few")) == [("number", "bigint", "an id"), ("kind", "string", "")]
-    assert ("Comment", "not all", "") in rows(ice.sql("DESCRIBE EXTENDED few"))
-    assert rows(ice.sql("SHOW TBLPROPERTIES db.few ('a')")) == [("a", "b")]
-    (statement,) = rows(ice.sql("SHOW CREATE TABLE db.few"))[0]
-    ice.sql(statement.replace("test.db.few", "db.again"))
-    assert rows(ice.sql("SELECT * FROM db.again EXCEPT SELECT * FROM db.few")) == []
-    ice.sql("ALTER VIEW db.few SET TBLPROPERTIES ('a' = 'c', 'd' = 'e')")
-    ice.sql("ALTER VIEW db.few UNSET TBLPROPERTIES ('d')")
-    assert rows(ice.sql("SHOW TBLPROPERTIES db.few ('a')")) == [("a", "c")]
-    ice.sql("ALTER VIEW db.few RENAME TO less")
-    ice.sql("CREATE OR REPLACE VIEW db.less AS SELECT max(id) AS most FROM goods")
-    assert rows(ice.sql("SELECT * FROM less")) == [(4,)]
-    assert rows(ice.sql("DESCRIBE db.goods"))[0] == ("id", "bigint", None)
-    ice.sql("DROP VIEW db.less")
-    ice.sql("DROP VIEW IF EXISTS db.less")
-    with pytest.raises(NoSuchView):
-        ice.sql("DROP VIEW db.less")
-    ice.sql("USE spark_catalog.default")
-    ice.sql("DROP VIEW test.db.again")
-    with pytest.raises(PySparkException):
-        ice.sql("CREATE VIEW db.elsewhere AS SELECT 1 AS one")
-    assert catalog.list_views("db") == []

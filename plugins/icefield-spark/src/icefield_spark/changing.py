@@ -109,7 +109,7 @@ def update_rows(
     values = values_of(session, table.schema(), paths(columns, given, fold_of(session), alias))
     condition = None if where is None else expression(session, where)
     check_stored(session, subject.empty(), columns, values, condition)
-    concern = None if where is None else said_of(session, where, subject.side()).concern(target)
+    concern = None if where is None else said_of(session, where, subject.side()).concern(target.table)
     frame = subject.rows(where=concern)
     whole = by_column(columns, values, alias)
     changes = (frame if condition is None else frame.where(condition)).select(
@@ -132,10 +132,10 @@ def delete_rows(session: SparkSession, target: Target, where: Expression, alias:
     condition = expression(session, where)
     subject.empty().where(condition).schema  # noqa: B018 -- with Spark Connect it is looked at only now
     said = said_of(session, where, subject.side())
-    exact = said.exact(target)
+    exact = said.exact(target.table)
     if exact is not None:
         delete_where(session, target, exact)
         return
-    concern = said.concern(target)
+    concern = said.concern(target.table)
     rows = subject.rows(subject.read_by([where]), where=concern).where(condition).select(ROW)
     commit_deletes(session, target, places_in(target, rows), concern)

@@ -11,17 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from icefield import Table
+from icefield.errors import UnsupportedFeature
 from icefield.expressions import BooleanExpression
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
-from icefield_spark.catalog.predicates import Described, Filters
+from icefield_spark.catalog.predicates import NOT_EXACT, Described, Filters
 from icefield_spark.comparisons import Side, compared, conjuncts_in, equal
 from icefield_spark.jvm import is_connected, items, jvm_class
 from icefield_spark.plans import column_in, conjuncts
-from icefield_spark.row_level import Target
 from icefield_spark.running import activate
+from icefield_spark.types import all_nullable, to_spark_schema
 
 Expression = str | Column
 """An expression of Spark's SQL as text, or as a column of Spark's."""
@@ -59,13 +61,22 @@ class Said:
     is_whole: bool = True
     """Whether the predicates are all of the condition."""
 
-    def concern(self, target: Target) -> BooleanExpression:
+    def concern(self, table: Table) -> BooleanExpression:
         """A filter that holds of all these rows, and perhaps of others."""
-        return Filters(target.table.schema()).keeping(self.predicates)
+        return Filters(table.schema()).keeping(self.predicates)
 
-    def exact(self, target: Target) -> BooleanExpression | None:
+    def exact(self, table: Table) -> BooleanExpression | None:
         """The filter that holds of these rows and no others; None where there is none for certain."""
-        return Filters(target.table.schema()).exact(self.predicates) if self.is_whole else None
+        return Filters(table.schema()).exact(self.predicates) if self.is_whole else None
+
+
+def exact_filter(session: SparkSession, condition: Expression, table: Table) -> BooleanExpression:
+    """The filter that holds of the rows of a table for which a condition does. Raises ``UnsupportedFeature``."""
+    side = Side(table.name()[-1], all_nullable(to_spark_schema(table.schema())))
+    found = said_of(session, condition, side).exact(table)
+    if found is None:
+        raise UnsupportedFeature(NOT_EXACT)
+    return found
 
 
 def expression(session: SparkSession, given: Expression) -> Column:

@@ -28,7 +28,7 @@ class Explanation:
     columns: tuple[str, ...]
     files: tuple[Chosen, ...]
     others: tuple[Explanation, ...] = ()
-    """The further tables of a frame that ``optimize`` gave."""
+    """The further tables that a frame reads, each time that it reads them."""
 
     @property
     def size(self) -> int:
@@ -63,11 +63,11 @@ class Explanation:
 _EXPLAINED: WeakKeyDictionary[DataFrame, Explanation] = WeakKeyDictionary()
 
 
-def explanation(identifier: str, scan: VersionScan, planned: Planned, columns: Sequence[str]) -> Explanation:
+def explanation(scan: VersionScan, planned: Planned, columns: Sequence[str]) -> Explanation:
     """How a planned scan reads a table."""
     snapshot = scan.snapshot if isinstance(scan, TableScan) else next(reversed(scan.snapshots), None)
     return Explanation(
-        identifier,
+        ".".join(scan.identifier),
         None if snapshot is None else snapshot.snapshot_id,
         str(scan.row_filter),
         tuple(columns),
@@ -75,15 +75,9 @@ def explanation(identifier: str, scan: VersionScan, planned: Planned, columns: S
     )
 
 
-def explained(identifier: str, scan: TableScan, planned: Planned) -> Explanation:
-    """The explanation of a frame, which is kept for as long as the frame is."""
-    made = _EXPLAINED[planned.frame] = explanation(identifier, scan, planned, planned.frame.columns)
-    return made
-
-
-def explained_together(frame: DataFrame, found: Sequence[Explanation]) -> None:
-    """Keep the explanations of a frame that is made of several tables."""
-    _EXPLAINED[frame] = replace(found[0], others=tuple(found[1:]))
+def explained(scan: TableScan, planned: Planned) -> None:
+    """Note how a planned frame reads its table, for as long as the frame is kept."""
+    _EXPLAINED[planned.frame] = explanation(scan, planned, planned.frame.columns)
 
 
 def explanation_of(frame: DataFrame, scans: Sequence[Explanation]) -> Explanation:

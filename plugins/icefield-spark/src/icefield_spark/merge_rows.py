@@ -91,7 +91,7 @@ class MergeRows:
             return
         # Rows of the table that cannot meet any of the source have no part in the join.
         said = self._said(subject)
-        filters = [said.concern(target)]
+        filters = [said.concern(target.table)]
         compared = key_columns(schema, self.source, said.pairs)
         if compared is None:
             self._commit(subject, understood, self.source, filters, None)

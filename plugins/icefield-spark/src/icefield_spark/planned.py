@@ -63,7 +63,7 @@ def planned(
     """The frame of a scan, and why it is as it is; see ``planned_frame``."""
     if isinstance(scan, TableScan):
         scan = scan.planned_on(SparkRunner(spark))
-    schema = to_spark_schema(_in_order(scan.projection, columns, scan.case_sensitive))
+    schema = to_spark_schema(in_order(scan.projection, columns, scan.case_sensitive))
     planned_files = scan.plan_files(include_stats=road is not Road.ARROW and needs_statistics(scan))
     tasks = [task for task in planned_files if only is None or only(task)]
     roads, frames = _on_roads(spark, scan, schema, tasks, road)
@@ -132,7 +132,7 @@ def _arrow_frame(
     return numbers.mapInArrow(reader, schema)
 
 
-def _in_order(schema: Schema, columns: Sequence[str], case_sensitive: bool) -> Schema:
+def in_order(schema: Schema, columns: Sequence[str], case_sensitive: bool) -> Schema:
     """The columns in the order in which they were asked for."""
 
     def place(name: str) -> int:

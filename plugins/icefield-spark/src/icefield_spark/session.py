@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from icefield.metadata import MAIN_BRANCH
 from icefield.scan import TableScan
 from icefield.writing import WriteContext
 from icefield_maintenance import MaintenanceTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.assignment import stored_in
@@ -24,14 +23,15 @@ from icefield_spark.catalog.configuration import MARK, PREFIX, configured, trans
 from icefield_spark.catalog.own_statements import parse_own_statements
 from icefield_spark.catalog.provider import provide, withdraw
 from icefield_spark.catalog.scans import explanations_in
-from icefield_spark.changing import update_rows
-from icefield_spark.conditions import Expression
-from icefield_spark.explaining import Explanation, explained, explanation_of
+from icefield_spark.changing import delete_rows, update_rows
+from icefield_spark.conditions import Expression, exact_filter
+from icefield_spark.explaining import Explanation, explanation_of
+from icefield_spark.failures import as_raised
 from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
 from icefield_spark.missing import loaded
-from icefield_spark.optimizing import Origin, Origins, optimized
-from icefield_spark.planned import Planned, count_rows, planned
+from icefield_spark.planned import count_rows
+from icefield_spark.reading import read
 from icefield_spark.roads.choosing import checked_road
 from icefield_spark.roads.write_job import write_rows
 from icefield_spark.row_level import Target, delete_where, replace_where
@@ -52,6 +52,9 @@ from icefield_spark.writing import (
     spark_write_context,
     stage,
 )
+
+Where = str | BooleanExpression | Column
+"""A filter as a string or as an object, or a condition as a column of Spark's."""
 
 Version = tuple[int | None, str | None, int | datetime | str | None]
 """A snapshot id, a branch or tag, a time: at most one of them."""
@@ -103,7 +106,6 @@ class IcefieldSession:
         self._attached = spark
         self._name = name
         self.catalog = catalog
-        self._origins = Origins(spark)
         self._statements = Statements(catalog, name, self._again)
 
     def _again(self, spark: SparkSession) -> IcefieldSession:
@@ -125,7 +127,7 @@ class IcefieldSession:
     def table(
         self,
         identifier: str,
-        where: str | BooleanExpression | None = None,
+        where: Where | None = None,
         columns: Sequence[str] | None = None,
         *,
         snapshot_id: int | None = None,
@@ -136,8 +138,12 @@ class IcefieldSession:
     ) -> DataFrame:
         """A table as a data frame, as it is now: only the files that may match, only the columns that are asked for.
 
-        ``where``: a filter as a string or as an object; every row of the frame matches it. ``columns``: names, dotted
-        for nested fields, and metadata columns (``_file``, ``_pos``, ...); None is all. One of ``snapshot_id``, ``ref``
+        That holds for what is asked of the frame later, too: Spark pushes filters and columns of a query down to the
+        table, and has it planned when the query runs.
+
+        ``where``: a filter as a string or as an object, or a condition as a column of Spark's; every row of the frame
+        matches it. ``columns``: names, dotted for nested fields, and metadata columns (``_file``, ``_pos``, ...); None
+        is all. One of ``snapshot_id``, ``ref``
         (a branch or tag) and ``as_of`` (milliseconds since 1970 UTC, a ``datetime``, or a string in ISO form) reads an
         earlier state. The frame is pinned to that snapshot: whatever is committed later, it gives the same rows.
         Names are compared as ``spark.sql.caseSensitive`` says, unless ``case_sensitive`` does. ``road`` is how
@@ -146,28 +152,17 @@ class IcefieldSession:
         Raises ``NoSuchTable``, ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there,
         ``InvalidExpression`` for a filter that does not fit, ``UnsupportedFeature`` for what Spark cannot hold.
         """
-        scan, made = self._planned(identifier, where, columns, (snapshot_id, ref, as_of), case_sensitive, road)
-        frame = self._origins.marked(made.frame, Origin(identifier, scan, checked_road(road)))
-        explained(identifier, scan, replace(made, frame=frame))
-        return frame
-
-    def optimize(self, frame: DataFrame) -> DataFrame:
-        """A frame of the same rows, for which the files of its tables are chosen by what was done with them since.
-
-        ``frame`` is made of frames that ``table`` gave: by ``where``, ``select``, joins and whatever else, or by SQL
-        over views of them. Spark's optimizer pushes filters and columns down to the tables, which are then planned
-        anew, at the same snapshots. It is the frame itself where nothing is won, where the rows would depend on when
-        or in which order they are read (``rand()``, ``now()``, samples), and for what was cached. A session remembers
-        its latest 100 frames of tables.
-
-        Raises ``UnsupportedFeature`` through Spark Connect, where no plan is at hand.
-        """
-        return optimized(frame.sparkSession, frame, self._origins)
+        spark, version = self.spark, (snapshot_id, ref, as_of)
+        condition = where if isinstance(where, Column) else None
+        row_filter = None if isinstance(where, Column) else where
+        scan = self._scan(spark, identifier, row_filter, columns, version, case_sensitive)
+        is_pruned = self._statements.serves(spark)
+        return read(spark, scan, columns or (), condition, checked_road(road), is_pruned=is_pruned)
 
     def count(
         self,
         identifier: str,
-        where: str | BooleanExpression | None = None,
+        where: Where | None = None,
         *,
         snapshot_id: int | None = None,
         ref: str | None = None,
@@ -179,14 +174,17 @@ class IcefieldSession:
         Files that have no deletes, and that the filter takes whole by their partition, are counted by metadata, without
         a job; Spark reads the others.
         """
-        spark = self.spark
-        scan = self._scan(spark, identifier, where, None, (snapshot_id, ref, as_of), case_sensitive)
-        return count_rows(spark, scan)
+        spark, version = self.spark, (snapshot_id, ref, as_of)
+        if isinstance(where, Column):
+            frame = self.table(identifier, where, snapshot_id=snapshot_id, ref=ref, as_of=as_of)
+            with as_raised():
+                return frame.count()
+        return count_rows(spark, self._scan(spark, identifier, where, None, version, case_sensitive))
 
     def explain(
         self,
         table: str | DataFrame,
-        where: str | BooleanExpression | None = None,
+        where: Where | None = None,
         columns: Sequence[str] | None = None,
         *,
         snapshot_id: int | None = None,
@@ -199,25 +197,11 @@ class IcefieldSession:
 
         ``table``: a name, with the arguments of ``table``, or a frame that reads tables of catalogs.
         """
-        if isinstance(table, DataFrame):
-            return explanation_of(table, explanations_in(table))
-        scan, made = self._planned(table, where, columns, (snapshot_id, ref, as_of), case_sensitive, road)
-        return explained(table, scan, made)
-
-    def _planned(
-        self,
-        identifier: str,
-        where: str | BooleanExpression | None,
-        columns: Sequence[str] | None,
-        version: Version,
-        case_sensitive: bool | None,
-        road: str,
-    ) -> tuple[TableScan, Planned]:
-        spark = self.spark
-        scan = self._scan(spark, identifier, where, columns, version, case_sensitive)
-        made = planned(spark, scan, columns or (), road=checked_road(road))
-        explained(identifier, scan, made)
-        return scan, made
+        frame = table
+        if isinstance(frame, str):
+            version: dict[str, Any] = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
+            frame = self.table(frame, where, columns, **version, case_sensitive=case_sensitive, road=road)
+        return explanation_of(frame, explanations_in(frame))
 
     def _scan(
         self,
@@ -290,7 +274,7 @@ class IcefieldSession:
         self,
         frame: DataFrame,
         identifier: str,
-        where: str | BooleanExpression | None = None,
+        where: Where | None = None,
         *,
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
@@ -303,7 +287,7 @@ class IcefieldSession:
         A file that ``where`` matches in part is rewritten. The frame may be computed from the table itself. Raises
         as ``append`` does, and ``InvalidExpression`` for a filter that does not fit.
         """
-        target = AlwaysTrue() if where is None else as_expression(where)
+        target = AlwaysTrue() if where is None else where if isinstance(where, Column) else as_expression(where)
         return self._change(frame, identifier, target, branch, snapshot_properties, merge_schema, distribution, road)
 
     def overwrite_partitions(
@@ -354,7 +338,7 @@ class IcefieldSession:
     def delete(
         self,
         identifier: str,
-        where: str | BooleanExpression,
+        where: Where,
         *,
         branch: str = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
@@ -366,8 +350,12 @@ class IcefieldSession:
         meanwhile what was read.
         """
         spark, table = self.spark, loaded(self.catalog, identifier)
-        target, strings = place_of_write(spark, table, branch, snapshot_properties)
-        delete_where(spark, Target(table, target or MAIN_BRANCH, "delete"), check_target(table, where), strings=strings)
+        written, strings = place_of_write(spark, table, branch, snapshot_properties)
+        target = Target(table, written or MAIN_BRANCH, "delete", strings=strings or {})
+        if isinstance(where, Column):
+            delete_rows(spark, target, where, table.name()[-1])
+        else:
+            delete_where(spark, target, check_target(table, where))
         return table
 
     def update(
@@ -448,7 +436,7 @@ class IcefieldSession:
         self,
         frame: DataFrame,
         identifier: str,
-        replaced: Replaced,
+        replaced: Replaced | Column,
         branch: str | None,
         snapshot_properties: Mapping[str, str] | None,
         merge_schema: bool,
@@ -459,6 +447,8 @@ class IcefieldSession:
         """Write a frame and commit it; that of an epoch of a stream only where the branch does not hold the epoch."""
         spark, table = frame.sparkSession, loaded(self.catalog, identifier)
         exact = _is_case_sensitive(spark)
+        if isinstance(replaced, Column):
+            replaced = exact_filter(spark, replaced, table)
         branch, snapshot_properties = place_of_write(spark, table, branch, snapshot_properties)
         frame = stored_in(spark, frame, table.schema(), case_sensitive=exact)
         with written_once(table), table.transaction() as transaction:

@@ -340,7 +340,10 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
     return new IcefieldStream(Python.call(python, "stream", null));
   }
   public Statistics estimateStatistics() {
-    return new Counts(Python.at(described(), "bytes").asLong(), Python.at(described(), "rows").asLong());
+    // A table is broadcast as rows. Those that come in Arrow may be many times as large as their files.
+    long inArrow = Python.at(described(), "rows_in_arrow").asLong() * (8 + columns.defaultSize());
+    long bytes = Math.max(Python.at(described(), "bytes").asLong(), inArrow);
+    return new Counts(bytes, Python.at(described(), "rows").asLong());
   }
 
   /** None for a row-level operation: Spark would compute the source of a MERGE a second time to find their values. */

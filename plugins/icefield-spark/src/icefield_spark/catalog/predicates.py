@@ -29,6 +29,12 @@ from icefield.types import (
 from icefield_spark.sql.calls import UNITS
 from icefield_spark.sql.transform_filters import Buckets, filter_of_time, filter_of_truncated
 
+NOT_EXACT = (
+    "an overwrite replaces rows that comparisons of columns with constants state: the condition is none that Iceberg "
+    "has; DELETE takes any condition"
+)
+"""Why a write refuses a condition."""
+
 Described = Mapping[str, Any]
 """An expression as the Java classes describe it: a column, a literal or a function of others."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from icefield import Table
+from icefield import Schema, Table
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, conjunction
 from icefield.metadata import MAIN_BRANCH
@@ -22,6 +22,7 @@ from icefield_spark.chunks import VersionScan
 from icefield_spark.explaining import Explanation, explanation
 from icefield_spark.jvm import is_connected, items
 from icefield_spark.planned import Only, Planned, planned
+from icefield_spark.roads.choosing import Road
 from icefield_spark.running import run_sql
 from icefield_spark.sql.transform_filters import keeps
 from icefield_spark.wap import branch_read
@@ -113,18 +114,26 @@ class Scan(Remote):
     def __init__(
         self,
         spark: SparkSession,
-        table: Table,
-        version: Version,
+        whole: VersionScan,
         columns: spark_types.StructType,
         predicates: Sequence[Described],
-        options: Mapping[str, str],
+        key: str,
+        *,
+        road: Road | None = None,
+        stream: Callable[[], Stream] | None = None,
     ) -> None:
+        """``whole``: the scan that filters and columns narrow; ``key`` tells it from others.
+
+        ``road``: how all files are read; None is as suits each. ``stream`` follows the table.
+        """
         self._spark = spark
-        self._table = table
-        self._version = version
+        self._whole = whole
         self._columns = columns
-        self._options = options
-        self._whole = version.scan(table)
+        self._key = key
+        self._road = road
+        self._stream = stream
+        self._name = ".".join(whole.identifier)
+        self._parts = _parts_of(whole)
         self._filters = Filters(self._whole.schema)
         self.row_filter = self._filters.keeping(predicates)
         self._buckets = self._filters.buckets(predicates)
@@ -134,18 +143,18 @@ class Scan(Remote):
     def on_describe(self, _: None) -> str:
         """What Spark shows of the scan, and counts of it."""
         chosen = self._plan().roads.chosen
-        name = ".".join(self._table.name())
-        filters = [str(each) for each in (self.row_filter, *self._run_time, *self._buckets) if each != AlwaysTrue()]
-        text = f"icefield {name} files={len(chosen)} filter=[{', '.join(filters)}]"
-        key = [self._table.metadata_location, str(self._version), self._columns.json(), *filters]
+        in_arrow = [each for each in chosen if each.road is Road.ARROW]
+        filters = self._shown_filters()
+        text = f"icefield {self._name} files={len(chosen)} filter=[{', '.join(filters)}]"
         shown = frozenset(self._columns.names)
-        sources = {field.source_id for field in self._table.spec().fields}
+        sources = {field.source_id for field in self._whole.metadata.spec().fields}
         return reply(
             {
                 "description": text,
-                "key": "\n".join(key),
+                "key": "\n".join([self._key, self._columns.json(), *filters]),
                 "rows": sum(each.rows for each in chosen),
                 "bytes": sum(each.size for each in chosen),
+                "rows_in_arrow": sum(max(0, each.rows) for each in in_arrow),
                 "runtime_columns": [
                     field.name
                     for field in self._whole.schema.fields
@@ -166,14 +175,11 @@ class Scan(Remote):
 
     def explanation(self) -> Explanation:
         """How the scan reads the table."""
-        return explanation(".".join(self._table.name()), self._scan(), self._plan(), self._columns.names)
+        return explanation(self._scan(), self._plan(), self._columns.names)
 
-    def on_stream(self, _: None) -> Stream:
+    def on_stream(self, _: None) -> Stream | None:
         """Follow the table in place of reading it once."""
-        options = {**self._options, "path": ".".join(self._table.name())}
-        if self._version.ref is not None:
-            options["branch"] = self._version.ref
-        return Stream(self._spark, self._table, options, self._columns)
+        return None if self._stream is None else self._stream()
 
     def on_filter(self, predicates: str) -> str:
         """Leave out more files, by the values that another part of the query found."""
@@ -188,7 +194,7 @@ class Scan(Remote):
 
     def on_count(self, columns: str) -> Any:
         """A frame of one row, with the number of all rows in each column, where metadata says it; else nothing."""
-        if self._run_time or self._buckets or self.row_filter != AlwaysTrue():
+        if self._shown_filters():
             return None
         chosen = self._plan().roads.chosen
         if any(each.deletes or each.rows < 0 for each in chosen):
@@ -206,18 +212,25 @@ class Scan(Remote):
 
     def _keeps(self) -> Only | None:
         """Whether a file may have rows in the buckets that are asked for; None where it is not asked."""
-        return keeps(self._whole.schema, self._table.specs(), self._buckets) if self._buckets else None
+        specs = {spec.spec_id: spec for spec in self._whole.metadata.partition_specs}
+        return keeps(self._whole.schema, specs, self._buckets) if self._buckets else None
+
+    def _shown_filters(self) -> list[str]:
+        filters = (self._whole.row_filter, self.row_filter, *self._run_time, *self._buckets)
+        return [str(each) for each in filters if each != AlwaysTrue()]
 
     def _scan(self) -> VersionScan:
-        return self._whole.filter(self.concern).select(*self._names())
+        fields: list[Any] = [path for name in self._names() for path in self._parts.get(name, (name,))]
+        return self._whole.filter(self.concern).select(*fields)
 
     def _names(self) -> list[str]:
         # A scan reads at least one column; for a count Spark asks for none.
-        return self._columns.names or [self._whole.schema.fields[0].name]
+        return self._columns.names or [self._whole.projection.fields[0].name]
 
     def _plan(self) -> Planned:
         if self._planned is None:
-            self._planned = planned(self._spark, self._scan(), self._names(), only=self._keeps())
+            only = self._keeps()
+            self._planned = planned(self._spark, self._scan(), self._names(), only=only, road=self._road)
         return self._planned
 
     def _frame(self) -> DataFrame:
@@ -225,6 +238,21 @@ class Scan(Remote):
         if not self._columns.fields:
             return frame.select()
         return frame if _same(frame.schema, self._columns) else frame.to(self._columns)
+
+
+def _parts_of(scan: VersionScan) -> dict[str, list[tuple[str, ...]]]:
+    """The columns of which a scan takes some parts only, with the paths of these."""
+    if "*" in scan.selected_fields:
+        return {}
+    found = {}
+    for column in scan.projection.fields:
+        if not scan.schema.has_field((column.name,)):  # a metadata column
+            continue
+        taken, whole = Schema(column), Schema(scan.schema.find_field((column.name,)))
+        if taken.field_ids != whole.field_ids:
+            leaves = (each.field_id for each in taken.id_to_field.values() if not each.field_type.is_nested)
+            found[column.name] = [scan.schema.name_path(each) for each in leaves]
+    return found
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from icefield import Table
@@ -19,8 +20,10 @@ from pyspark.sql import types as spark_types
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.described import described
 from icefield_spark.catalog.merge_keys import with_source_pinned
-from icefield_spark.catalog.predicates import Filters
+from icefield_spark.catalog.predicates import NOT_EXACT, Filters
 from icefield_spark.catalog.scans import Scan, Version
+from icefield_spark.catalog.streams import Stream
+from icefield_spark.chunks import VersionScan
 from icefield_spark.options import SUMMARY
 from icefield_spark.places import ROW, place_in_spark
 from icefield_spark.quoting import quoted
@@ -57,18 +60,16 @@ class SparkTable(Remote):
 
     def on_describe(self, _: None) -> str:
         """Everything that Spark asks about a table, at once."""
-        table, lineage = self._table, self._table.format_version >= 3
-        names = [each for each in SHOWN_COLUMNS if lineage or each not in _LINEAGE]
-        scan = self._version.scan(table)
+        table, scan = self._table, self._version.scan(self._table)
         return described(
             (self._catalog_name, *table.name()),
             table.metadata,
             scan.schema,
             version=f"{table.metadata_location} {self._version}",
-            metadata_columns=[_metadata_column(each) for each in scan.select(*names).projection.fields],
+            metadata_columns=metadata_columns(scan),
             writable=self._version.is_writable,
             streams=self._version.snapshot_id is None,
-            lineage=lineage,
+            lineage=table.format_version >= 3,
         )
 
     def on_scan(self, asked: str) -> Scan:
@@ -78,7 +79,17 @@ class SparkTable(Remote):
     def _scan(self, asked: Mapping[str, Any]) -> Scan:
         version = self._version.with_options(asked["options"], self._table)
         columns = spark_types.StructType.fromJson(asked["columns"])
-        return Scan(self.spark, self._table, version, columns, asked["predicates"], asked["options"])
+        options = {**asked["options"], "path": ".".join(self._table.name())}
+        if version.ref is not None:
+            options["branch"] = version.ref
+        return Scan(
+            self.spark,
+            version.scan(self._table),
+            columns,
+            asked["predicates"],
+            f"{self._table.metadata_location} {version}",
+            stream=partial(Stream, self.spark, self._table, options, columns),
+        )
 
     def on_write(self, asked: str) -> Write:
         """Begin a write, whose rows come next."""
@@ -92,10 +103,7 @@ class SparkTable(Remote):
     def on_can_overwrite(self, predicates: str) -> str:
         """Agree to replace rows that a filter of the kernel states exactly; others are refused with the reason."""
         if self._filters.exact(json.loads(predicates)) is None:
-            raise UnsupportedFeature(
-                "an overwrite replaces rows that comparisons of columns with constants state: the condition is none "
-                "that Iceberg has; DELETE takes any condition"
-            )
+            raise UnsupportedFeature(NOT_EXACT)
         return reply(True)
 
     def on_can_delete(self, predicates: str) -> str:
@@ -189,6 +197,12 @@ class Operation(Remote):
         commit_changes(
             self._table.spark, self._target, frame.select(*columns), concern=concern, one_source_row=one_source_row
         )
+
+
+def metadata_columns(scan: VersionScan) -> list[dict[str, Any]]:
+    """The metadata columns that a query may name, as Spark is told of them."""
+    names = [each for each in SHOWN_COLUMNS if scan.metadata.format_version >= 3 or each not in _LINEAGE]
+    return [_metadata_column(each) for each in scan.select(*names).projection.fields]
 
 
 def _metadata_column(field: NestedField) -> dict[str, Any]:

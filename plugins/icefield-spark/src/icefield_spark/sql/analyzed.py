@@ -101,7 +101,8 @@ class Analyzed:
             self._has_warned = True
             _log.warning(
                 "ice.sql finds tables by their names alone. Comparisons of a column with a literal leave out files, in "
-                "a query of one table and in DELETE, UPDATE and MERGE; nothing else does: %s",
+                "a query of one table and in DELETE, UPDATE and MERGE; nothing else does. ice.table pushes its own "
+                "arguments: %s",
                 reason,
             )
 

@@ -60,6 +60,10 @@ class Statements:
         self._attached = attached
         self._namespace: tuple[str, ...] = ()
 
+    def serves(self, spark: SparkSession) -> bool:
+        """Whether a session can have the tables of the catalog as relations; see ``Analyzed``."""
+        return self._analyzed.serves(spark)
+
     def run(self, spark: SparkSession, string: str) -> DataFrame:
         """Run one statement in a session, whose views and variables it may name: the frame of what it gives."""
         is_analyzed = self._analyzed.serves(spark)
