@@ -18,7 +18,7 @@ from http_between import Answered, Asked, Between, Forward
 from icefield import Catalog, load_catalog
 from icefield.errors import IcefieldError, StorageError
 from icefield.scan import read_tasks
-from icefield_rest.held import AllHeld, Held
+from icefield_rest.held import Held, held_for
 from icefield_rest_server import Settings, app
 from icefield_rest_server.tokens import Principal
 from rest_served import served
@@ -286,7 +286,7 @@ def test_a_service_that_gives_the_same_again_is_not_asked_with_each_request() ->
 
 
 def test_what_came_with_a_later_answer_is_taken_without_asking() -> None:
-    kept, now = AllHeld(), time.time()
-    kept.of("k", {"a": "1"}, now - 1_000, now + 1)
-    assert kept.of("k", {"a": "2"}, now, now + 1_000).current(asks()) == {"a": "2"}
-    assert kept.of("k", {"a": "1"}, now - 1_000, now + 1).current(asks()) == {"a": "2"}
+    key, now = object(), time.time()
+    held_for(key, {"a": "1"}, now - 1_000, now + 1)
+    assert held_for(key, {"a": "2"}, now, now + 1_000).current(asks()) == {"a": "2"}
+    assert held_for(key, {"a": "1"}, now - 1_000, now + 1).current(asks()) == {"a": "2"}

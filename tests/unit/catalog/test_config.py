@@ -118,6 +118,7 @@ def test_the_file_io_of_other_implementations_is_passed_over(tmp_path):
         ("table-overide.owner", "table-override.owner"),
         ("plugin.prefer.file-systems.s3", "plugins.prefer.file-systems.s3"),
         ("locations.map.s3://a", "location.map.s3://a"),
+        ("io.thread", "io.threads"),
     ],
 )
 def test_a_slip_in_the_name_of_a_catalog_property_is_reported(name, meant, tmp_path):

@@ -37,6 +37,8 @@ _NAMES: Final = (
     "location.allowed-roots",
     "location.owned-only",
     "location.credentials-for",
+    "io.threads",
+    "io.manifest.cache-enabled",
 )
 _PREFIXES: Final = ("location.map", "plugins.prefer", "table-default", "table-override")
 _IMPLEMENTATIONS: Final = {"py-catalog-impl": "a class of PyIceberg", "catalog-impl": "a class of Java"}

@@ -33,7 +33,7 @@ from icefield.abc import (
     OutputStream,
     PutMode,
 )
-from icefield.base.concurrency import IO_THREADS, MAX_THREADS, worker_count
+from icefield.base.concurrency import worker_count
 from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_METADATA_BYTES
 from icefield.base.secrets import has_password, without_userinfo
 from icefield.errors import (
@@ -51,7 +51,7 @@ from icefield.storage.maps import MAP, completed, joined, map_of
 from icefield.toolkit.authority import CREDENTIALS_FOR, scheme_of, shown, split_location
 from icefield.toolkit.bounded_reads import read_bounded
 from icefield.toolkit.input_files import as_input_file
-from icefield.toolkit.options import whole_number
+from icefield.toolkit.options import thread_count
 
 _ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed-roots"
 OWNED_ONLY: Final = "location.owned-only"
@@ -88,7 +88,7 @@ class FileIO:
             key=lambda pair: -len(pair[0]),
         )
         _check_limits(self.properties)
-        self._threads = _thread_count(self.properties)
+        self._threads = thread_count(self.properties)
         self._schemes = _listed(self.properties.get(_ALLOWED_SCHEMES))
         self._roots = [_canonical(root) for root in _listed(self.properties.get(_ALLOWED_ROOTS))]
         self._systems: dict[tuple[type[FileSystem], FileAccess | None], FileSystem] = {}
@@ -454,15 +454,6 @@ def local_path(location: str) -> str:
     except UnicodeEncodeError:
         raise LocationRefused(f"{shown(location)} is refused: no file can have that name", location=location) from None
     return path
-
-
-def _thread_count(properties: Mapping[str, str]) -> int | None:
-    if IO_THREADS not in properties:
-        return None
-    threads = whole_number(properties, IO_THREADS, 1, 1)
-    if threads > MAX_THREADS:
-        raise InvalidArgument(f"{IO_THREADS} is at most {MAX_THREADS}, not {threads}")
-    return threads
 
 
 def _check_limits(properties: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from icefield.base.concurrency import IO_THREADS, MAX_THREADS
 from icefield.errors import InvalidArgument
 
 
@@ -30,3 +31,13 @@ def is_true(properties: Mapping[str, str], name: str, default: bool = False) -> 
     if said not in ("true", "false"):
         raise InvalidArgument(f"{name} is true or false, not {string!r}")
     return said == "true"
+
+
+def thread_count(properties: Mapping[str, str]) -> int | None:
+    """The value of ``io.threads``; None where it is not set. Raises ``InvalidArgument``."""
+    if IO_THREADS not in properties:
+        return None
+    threads = whole_number(properties, IO_THREADS, 1, 1)
+    if threads > MAX_THREADS:
+        raise InvalidArgument(f"{IO_THREADS} is at most {MAX_THREADS}, not {threads}")
+    return threads
