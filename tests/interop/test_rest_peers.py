@@ -3,8 +3,6 @@
 Icefield writes and reads past the server, straight over the database, so that both roads are seen to be one.
 """
 
-# See docs/decisions/0120.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

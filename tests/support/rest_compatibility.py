@@ -3,8 +3,6 @@
 The page is written anew by ``docs/make_rest_compatibility.py``, from a run.
 """
 
-# See docs/decisions/0110.
-
 from __future__ import annotations
 
 import sys

@@ -3,8 +3,6 @@
 ``rest/rest-catalog-open-api.yaml`` is Iceberg's own; its head says where it is from.
 """
 
-# See docs/decisions/0141.
-
 from __future__ import annotations
 
 import json

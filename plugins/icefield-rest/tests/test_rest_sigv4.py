@@ -1,7 +1,5 @@
 """Signatures of AWS, recomputed by botocore from what came over the wire, as Glue and S3 Tables do it."""
 
-# See docs/decisions/0150.
-
 from __future__ import annotations
 
 import json

@@ -4,8 +4,6 @@ Runs in the environment that ``tests/support/servers/spark_runtime.py`` makes, w
 A request is a line of JSON, and so is its answer. Values are as in ``plain_rows``.
 """
 
-# See docs/decisions/0095.
-
 import json
 import math
 import os

@@ -8,8 +8,6 @@ A strategy may serve several threads at once. What belongs to one commit is in t
 ``Proposal``, and what the steps of a commit return.
 """
 
-# See docs/decisions/0050.
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

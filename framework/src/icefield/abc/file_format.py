@@ -7,8 +7,6 @@ Field ids travel as Arrow field metadata under the key ``PARQUET:field_id``
 (``icefield.types.arrow.types.FIELD_ID_KEY``), at every level: struct fields, list elements, map keys and values.
 """
 
-# See docs/decisions/0004.
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

@@ -9,8 +9,6 @@ which refuses what could be taken apart in two ways. Credentials are bound to th
 configuration names.
 """
 
-# See docs/decisions/0052.
-
 from __future__ import annotations
 
 import os

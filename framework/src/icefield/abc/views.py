@@ -1,7 +1,5 @@
 """What a catalog that keeps views is handed and gives: the current version of a view, and a change of it."""
 
-# See docs/decisions/0108.
-
 from __future__ import annotations
 
 from collections.abc import Mapping

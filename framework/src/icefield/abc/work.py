@@ -4,8 +4,6 @@ Upkeep plans and commits, and a scan plans. What lies between, reading and writi
 which a ``WorkRunner`` is given. Work, items and results can be pickled; the same code runs wherever it is done.
 """
 
-# See docs/decisions/0129.
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

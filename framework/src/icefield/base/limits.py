@@ -5,8 +5,6 @@ field and the limit. They are constants and no properties: a table that was made
 raise them, and no other table meets them. See ``docs/decisions/0028-limits.md``.
 """
 
-# See docs/decisions/0028.
-
 from __future__ import annotations
 
 from typing import Annotated, Final

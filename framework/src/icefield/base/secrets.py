@@ -4,8 +4,6 @@ Errors and logs of Icefield's own never hold a credential. This is for the strin
 driver's message) before they are shown.
 """
 
-# See docs/decisions/0025 and docs/decisions/0026.
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,5 @@
 """A decorator of msgspec structs that threads decode."""
 
-# See docs/decisions/0223.
-
 from __future__ import annotations
 
 from typing import TypeVar

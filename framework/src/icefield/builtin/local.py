@@ -5,8 +5,6 @@ linked. ``link`` refuses a name that is taken, which POSIX ``rename`` does not, 
 ``O_EXCL`` would.
 """
 
-# See docs/decisions/0006 and docs/decisions/0009.
-
 from __future__ import annotations
 
 import errno

@@ -4,8 +4,6 @@ The marker is ``<folder>/.icefield/namespace-v<N>.json``; the highest version co
 table's, so that concurrent changes of properties exclude each other.
 """
 
-# See docs/decisions/0010.
-
 from __future__ import annotations
 
 import re

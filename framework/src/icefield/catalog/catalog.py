@@ -1,7 +1,5 @@
 """Catalogs as users hold them: namespaces, tables by name, and how to get at them."""
 
-# See docs/decisions/0007.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

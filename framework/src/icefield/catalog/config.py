@@ -9,8 +9,6 @@ A ``warehouse`` that is a relative path is below the folder of the file that nam
 directory; that of a catalog of type ``rest`` is a name that its service knows.
 """
 
-# See docs/decisions/0001.
-
 from __future__ import annotations
 
 import os

@@ -5,8 +5,6 @@ when another commit came first the base is refreshed, and the function re-valida
 What is cleaned up is said in ``written_files``.
 """
 
-# See docs/decisions/0044 and docs/decisions/0201.
-
 from __future__ import annotations
 
 import time

@@ -71,7 +71,7 @@ class RetryPolicy:
         passed by all the others. It never falls below four times the first one: a crowd of such writers would keep
         the processors busy with attempts that lose. ``attempt_seconds`` is how long an attempt takes here, since
         intervals shorter than that spread nothing. Measured in ``benchmarks/bench_contention.py``;
-        see docs/decisions/0055.
+        see docs/internals/commit.md.
         """
         scale = max(self.min_wait_ms, attempt_seconds * 500) if self.min_wait_ms else 0
         longest = scale * 2 ** min(attempt - 1, _DOUBLINGS)

@@ -5,8 +5,6 @@
 3. a failure to clean up is logged and never hides the outcome.
 """
 
-# See docs/decisions/0031.
-
 from __future__ import annotations
 
 import logging

@@ -1,7 +1,5 @@
 """The statistics of many files, as the metrics evaluators read them: Arrow columns, one a field."""
 
-# See docs/decisions/0190.
-
 from __future__ import annotations
 
 from functools import cache

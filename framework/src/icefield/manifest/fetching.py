@@ -4,8 +4,6 @@ A change that takes files out of a manifest reads some columns to find them, and
 anew. The file is fetched once for both.
 """
 
-# See docs/decisions/0160.
-
 from __future__ import annotations
 
 from collections.abc import Hashable

@@ -1,7 +1,5 @@
 """Manifests read into columns, through the provider of the file format ``avro``."""
 
-# See docs/decisions/0022.
-
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence

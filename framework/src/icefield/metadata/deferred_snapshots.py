@@ -1,7 +1,5 @@
 """Snapshots of which a service gave some: the others are fetched when something asks for them."""
 
-# See docs/decisions/0106.
-
 from __future__ import annotations
 
 import threading

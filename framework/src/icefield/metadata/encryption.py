@@ -1,7 +1,5 @@
 """Encrypted tables, which this version cannot write. See "Encryption Keys" of the table specification."""
 
-# See docs/decisions/0035.
-
 from __future__ import annotations
 
 from operator import attrgetter

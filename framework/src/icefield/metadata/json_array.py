@@ -5,8 +5,6 @@ otherwise left alone: nothing is decoded, and a rewrite copies it byte for byte,
 does not know.
 """
 
-# See docs/decisions/0003.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence

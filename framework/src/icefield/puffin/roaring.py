@@ -12,8 +12,6 @@ ascending order the key and a 32-bit bitmap. A 32-bit bitmap holds containers of
     00 00 05 00               the values
 """
 
-# See docs/decisions/0064.
-
 from __future__ import annotations
 
 import struct

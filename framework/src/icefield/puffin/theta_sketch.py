@@ -5,8 +5,6 @@ hashes below theta it has each, and theta says what share of all hashes that is.
 its relative standard error is ``1 / sqrt(k - 1)``, 1.6 % for 4096. Spec: Puffin, "apache-datasketches-theta-v1".
 """
 
-# See docs/decisions/0073.
-
 from __future__ import annotations
 
 import struct

@@ -4,8 +4,6 @@ A delete manifest never changes, so the index of certain ones is right for every
 counts with what it holds and with what was assigned through it; the least recently used ones go first.
 """
 
-# See docs/decisions/0066.
-
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence

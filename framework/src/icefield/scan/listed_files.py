@@ -1,7 +1,5 @@
 """Files that a service lists in JSON, as files of the table: checked as what a manifest holds is."""
 
-# See docs/decisions/0185, docs/decisions/0212 and docs/decisions/0215.
-
 from __future__ import annotations
 
 import math

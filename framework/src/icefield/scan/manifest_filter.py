@@ -4,8 +4,6 @@ Scans, deletes, overwrites and conflict checks share it. The filter is projected
 manifests are left out by the summaries in the manifest list, and the others are read ahead of the consumer.
 """
 
-# See docs/decisions/0054.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

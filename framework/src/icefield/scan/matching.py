@@ -1,7 +1,5 @@
 """Manifests whose entries are judged by a filter: by the planner itself, or as work for the tasks of a cluster."""
 
-# See docs/decisions/0130.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Opening a file of a table, and reading no other number of rows from a data file than its manifest says."""
 
-# See docs/decisions/0011 and docs/decisions/0030.
-
 from __future__ import annotations
 
 from collections.abc import Iterator

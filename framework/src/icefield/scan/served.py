@@ -1,7 +1,5 @@
 """Scans that a service plans: its lists of files as tasks."""
 
-# See docs/decisions/0185.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a plan hands out, and what its tasks are read with. Both are immutable and can be pickled."""
 
-# See docs/decisions/0056.
-
 from __future__ import annotations
 
 from collections.abc import Mapping

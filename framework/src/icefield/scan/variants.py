@@ -3,8 +3,6 @@
 A format that shreds variants puts them together itself: see ``icefield.abc.ReadRequest``.
 """
 
-# See docs/decisions/0057.
-
 from __future__ import annotations
 
 import pyarrow as pa

@@ -10,8 +10,6 @@ Properties (of a catalog):
 - ``location.credentials-for``: as ``icefield.toolkit.authority`` says. ``location.owned-only``: see ``neighbours``.
 """
 
-# See docs/decisions/0063.
-
 from __future__ import annotations
 
 import os

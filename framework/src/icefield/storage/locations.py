@@ -3,8 +3,6 @@
 Paths are for people and object stores; nothing is ever read back out of them.
 """
 
-# See docs/decisions/0033.
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,5 @@
 """The files that one table owns: those below its folders, and below no folder of another."""
 
-# See docs/decisions/0211.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

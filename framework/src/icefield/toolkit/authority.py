@@ -17,8 +17,6 @@ them in a name.
 Credentials go where the configuration leads and nowhere else: ``authorities_named`` says which places that is.
 """
 
-# See docs/decisions/0024.
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,5 @@
 """A reader for formats whose files are blocks of rows: positions, splits, slices and pruning are done here."""
 
-# See docs/decisions/0036.
-
 from __future__ import annotations
 
 from abc import abstractmethod

@@ -1,7 +1,5 @@
 """Which of the files that a table's metadata names may be deleted, where somebody else has written that metadata."""
 
-# See docs/decisions/0211.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Input files over bytes in memory, over pyarrow's own files, and over any other seekable binary file."""
 
-# See docs/decisions/0053.
-
 from __future__ import annotations
 
 import os

@@ -4,8 +4,6 @@ An object store answers each request on its own, so that what costs is their num
 file's size together with bytes; what is read one piece after another is read ahead.
 """
 
-# See docs/decisions/0046.
-
 from __future__ import annotations
 
 from abc import abstractmethod

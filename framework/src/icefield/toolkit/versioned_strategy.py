@@ -9,8 +9,6 @@ writer at work meets a conflict, however long it was paused, and a table that is
 Only purging frees names, after everything else of the table: see ``docs/decisions/0016-tombstones.md``.
 """
 
-# See docs/decisions/0027 and docs/decisions/0032.
-
 from __future__ import annotations
 
 import time

@@ -1,7 +1,5 @@
 """The files at the head of a branch, as an action finds them."""
 
-# See docs/decisions/0034.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Replacing what a table is: its columns, partitioning, order and rows at once, under its name and history."""
 
-# See docs/decisions/0094.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What a plugin that works below a table is given of it."""
+"""The access to a table for plugins that work below it, such as maintenance."""
 
 from __future__ import annotations
 

@@ -7,8 +7,6 @@ Whatever is left at the end is written then. So memory is bounded on endless str
 gets one file.
 """
 
-# See docs/decisions/0076.
-
 from __future__ import annotations
 
 from collections import OrderedDict

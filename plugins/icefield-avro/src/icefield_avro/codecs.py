@@ -3,8 +3,6 @@
 A block comes from a table and is not trusted: no codec is let to inflate beyond ``MAX_INFLATED`` bytes.
 """
 
-# See docs/decisions/0002.
-
 from __future__ import annotations
 
 import bz2

@@ -1,7 +1,5 @@
 """Decoding groups of blocks: vectorized where the proof of that holds, value by value where it does not."""
 
-# See docs/decisions/0041.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

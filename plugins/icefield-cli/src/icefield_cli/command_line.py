@@ -1,7 +1,5 @@
 """The commands of ``icefield``: arguments read, a command run, errors stated in one line."""
 
-# See docs/decisions/0084.
-
 from __future__ import annotations
 
 import contextlib

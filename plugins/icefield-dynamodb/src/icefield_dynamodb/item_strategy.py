@@ -5,8 +5,6 @@ A version is a durable metadata file under a name of its own, and the item that 
 paused: it is always of what the item names, and nothing here reads it while the item is there.
 """
 
-# See docs/decisions/0014.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping

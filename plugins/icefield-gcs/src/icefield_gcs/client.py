@@ -1,7 +1,5 @@
 """The requests that the plugin makes, over gcsfs: its credentials, its session, its form of a request."""
 
-# See docs/decisions/0151.
-
 from __future__ import annotations
 
 import asyncio

@@ -4,8 +4,6 @@ A rename refuses to replace, in one step of the name node: ``ATOMIC_RENAME``. A 
 so that each is written under a temporary name; creating is no atomic step here.
 """
 
-# See docs/decisions/0020.
-
 from __future__ import annotations
 
 import time

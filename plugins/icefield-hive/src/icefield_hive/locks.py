@@ -6,8 +6,6 @@ blocks nobody for long; a holder that was only slow must not rely on its lock al
 under it names the old pointer as well.
 """
 
-# See docs/decisions/0018.
-
 from __future__ import annotations
 
 import logging

@@ -4,8 +4,6 @@ A service states the metadata of a table in its answers, and may leave out snaps
 it leaves out is in use all the same: nobody may take the files of it for those of nobody.
 """
 
-# See docs/decisions/0200.
-
 from __future__ import annotations
 
 import logging

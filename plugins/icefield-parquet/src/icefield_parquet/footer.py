@@ -4,8 +4,6 @@ When a file is read, its last bytes are read here once and handed to pyarrow. Wh
 footer is the last thing it writes: what its annotations lack is put in on the way.
 """
 
-# See docs/decisions/0017.
-
 from __future__ import annotations
 
 import struct

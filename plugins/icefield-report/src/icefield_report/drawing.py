@@ -4,8 +4,6 @@ Matplotlib is given colours that stand for roles; in the SVG they become variabl
 plot follows the light or dark theme of its reader.
 """
 
-# See docs/decisions/0085.
-
 from __future__ import annotations
 
 import io

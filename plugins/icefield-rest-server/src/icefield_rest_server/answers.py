@@ -1,7 +1,5 @@
 """Answers, and the error model of the protocol."""
 
-# See docs/decisions/0112.
-
 from __future__ import annotations
 
 from collections.abc import Mapping

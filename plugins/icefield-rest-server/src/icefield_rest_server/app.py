@@ -1,7 +1,5 @@
 """The ASGI application: requests checked, recognised and limited, handled in threads, answered and counted."""
 
-# See docs/decisions/0109.
-
 from __future__ import annotations
 
 import asyncio

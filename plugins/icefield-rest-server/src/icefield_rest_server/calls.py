@@ -75,7 +75,6 @@ class Call:
 
 def levels(given: Any, what: str) -> tuple[str, ...]:
     """The levels of a name. Raises ``InvalidArgument`` for what no catalog could hold, or is no name of a folder."""
-    # See docs/decisions/0217.
     if not isinstance(given, (list, tuple)) or not 0 < len(given) <= _MAX_LEVELS:
         raise InvalidArgument(f"a {what}'s name has 1 to {_MAX_LEVELS} levels")
     for level in given:

@@ -1,7 +1,5 @@
 """The one decision about what a client has a table or view say: where it is, where its files go, and which it names."""
 
-# See docs/decisions/0217.
-
 from __future__ import annotations
 
 import os

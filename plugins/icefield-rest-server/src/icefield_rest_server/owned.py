@@ -1,7 +1,5 @@
 """What the server deletes for a client: files that the table owns, and none that its manifests name besides."""
 
-# See docs/decisions/0211.
-
 from __future__ import annotations
 
 import time

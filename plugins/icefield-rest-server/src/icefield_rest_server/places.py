@@ -1,7 +1,5 @@
 """Where the files of a table may be, as far as not everybody may do everything: where no other table's are."""
 
-# See docs/decisions/0217.
-
 from __future__ import annotations
 
 import re

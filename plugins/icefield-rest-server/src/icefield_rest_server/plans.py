@@ -1,7 +1,5 @@
 """The endpoints of scan planning. Nothing is kept between requests: a token says what it continues."""
 
-# See docs/decisions/0111, docs/decisions/0113 and docs/decisions/0216.
-
 from __future__ import annotations
 
 import binascii

@@ -1,7 +1,5 @@
 """The processes of one server on a machine: a folder that they share, which of them live, and what each has counted."""
 
-# See docs/decisions/0210.
-
 from __future__ import annotations
 
 import mmap

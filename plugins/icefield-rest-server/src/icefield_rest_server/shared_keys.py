@@ -1,7 +1,5 @@
 """Answers by idempotency key for all processes of a server on one machine, in a file of SQLite that they share."""
 
-# See docs/decisions/0210.
-
 from __future__ import annotations
 
 import logging

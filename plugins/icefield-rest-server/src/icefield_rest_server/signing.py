@@ -1,7 +1,5 @@
 """Requests to S3 that the server signs for a client: for the objects of one table, and as the client may use it."""
 
-# See docs/decisions/0213.
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,5 @@
 """HTTP as uvicorn speaks it, with bounds on heads of requests, and on answers that nobody reads."""
 
-# See docs/decisions/0186.
-
 from __future__ import annotations
 
 import asyncio

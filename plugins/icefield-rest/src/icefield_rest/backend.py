@@ -1,7 +1,5 @@
 """The catalog ``rest``: everything is the service's."""
 
-# See docs/decisions/0105.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names in requests and answers, and listings of all their pages."""
 
-# See docs/decisions/0214 and docs/decisions/0218.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Where a service leads the requests for files, and that the user's own secrets do not follow it everywhere."""
 
-# See docs/decisions/0218.
-
 from __future__ import annotations
 
 import os

@@ -1,7 +1,5 @@
 """Scans that the service plans: asked for, waited for, fetched in parts, and cancelled where nobody wants the rest."""
 
-# See docs/decisions/0185 and docs/decisions/0212.
-
 from __future__ import annotations
 
 import logging

@@ -1,7 +1,5 @@
 """The bodies of answers: decompressed no further than they may be long, and no longer waited for than they may take."""
 
-# See docs/decisions/0218.
-
 from __future__ import annotations
 
 import time

@@ -1,7 +1,5 @@
 """Metrics reports: what scans and commits did, sent to the service by a thread that nobody waits for."""
 
-# See docs/decisions/0117.
-
 from __future__ import annotations
 
 import logging

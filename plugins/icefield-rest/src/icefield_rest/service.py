@@ -1,7 +1,5 @@
 """The service as it presents itself: its configuration laid over the user's, its endpoints, its paths."""
 
-# See docs/decisions/0214 and docs/decisions/0218.
-
 from __future__ import annotations
 
 from collections.abc import Mapping

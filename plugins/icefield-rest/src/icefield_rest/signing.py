@@ -1,7 +1,5 @@
 """Requests to S3 that the service signs, so that no key of the store leaves it."""
 
-# See docs/decisions/0118.
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Credentials that the service gives for the files of one table, by prefix, and gives anew before they end."""
 
-# See docs/decisions/0116.
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

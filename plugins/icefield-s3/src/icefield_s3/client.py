@@ -4,8 +4,6 @@ s3fs's own retries, blocks and listings are passed by. A request is one request,
 again.
 """
 
-# See docs/decisions/0015.
-
 from __future__ import annotations
 
 import asyncio

@@ -21,7 +21,7 @@ from pyspark.sql import types as spark
 from icefield_spark.types import TIME, VARIANT
 
 _AT_ONCE: Final = 8192
-"""Rows of a batch for Spark, whose JVM makes rows of a batch's columns: see docs/decisions/0220."""
+"""Rows of a batch for Spark, whose JVM makes rows of a batch's columns: see docs/internals/spark.md."""
 
 Convert = Callable[[pa.Array, iceberg.IcebergType], pa.Array]
 _UUID_DASHES = (8, 13, 18, 23)

@@ -1,7 +1,5 @@
 """Values that changes of rows give to columns: which columns they are of, and whether these can store them."""
 
-# See docs/decisions/0131.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ value overflows. STRICT allows only what loses nothing. LEGACY, which makes null
 Spark for every table but its own, and so it is here.
 """
 
-# See docs/decisions/0131.
-
 from __future__ import annotations
 
 from typing import Final

@@ -1,7 +1,5 @@
 """What Spark says of the attempts at the tasks of a job: whether any lost, and whether any still runs."""
 
-# See docs/decisions/0132.
-
 from __future__ import annotations
 
 import time

@@ -8,8 +8,6 @@ looked at here and left where it is.
 An attempt that loses to another one may have all its rows by then. Spark hangs up on it, and it goes on unawares.
 """
 
-# See docs/decisions/0087 and docs/decisions/0126.
-
 from __future__ import annotations
 
 import select

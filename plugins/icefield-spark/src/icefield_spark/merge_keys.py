@@ -1,7 +1,5 @@
 """The keys of a merge's source, sent to the readers of the table."""
 
-# See docs/decisions/0099.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The rows of a scan with their places, file by file on the road that suits it."""
 
-# See docs/decisions/0099 and docs/decisions/0175.
-
 from __future__ import annotations
 
 import pickle

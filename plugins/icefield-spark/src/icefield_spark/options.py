@@ -4,8 +4,6 @@ Spark gives names in lower case. Beyond that, ``-`` and ``_`` do not count eithe
 ``snapshotId`` are one option. A name that is not known is refused, since it would be an intention without effect.
 """
 
-# See docs/decisions/0086.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping

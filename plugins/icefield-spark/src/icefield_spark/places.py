@@ -3,8 +3,6 @@
 A path in each row would be most of what goes between Python and the JVM.
 """
 
-# See docs/decisions/0099 and docs/decisions/0175.
-
 from __future__ import annotations
 
 import pickle

@@ -1,7 +1,5 @@
 """A scan as a data frame: planned on the driver, read by Spark's own reader or in Arrow, file by file."""
 
-# See docs/decisions/0096.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ has pushed a filter, the frame's other uses get the filtered plan, with other fi
 union of two filters of one frame gives one of them twice). The option ``where`` prunes instead.
 """
 
-# See docs/decisions/0013.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 The rows that stay never leave Python: a task reads files in Arrow and writes them again.
 """
 
-# See docs/decisions/0099.
-
 from __future__ import annotations
 
 import pickle

@@ -1,7 +1,5 @@
 """Changes of rows as frames: executors write the rows that change and report where they were; the driver commits."""
 
-# See docs/decisions/0089, docs/decisions/0099 and docs/decisions/0175.
-
 from __future__ import annotations
 
 import pickle

@@ -3,8 +3,6 @@
 By merge-on-read rows that go are marked in delete files; by copy-on-write their files are written anew without them.
 """
 
-# See docs/decisions/0089 and docs/decisions/0099.
-
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping

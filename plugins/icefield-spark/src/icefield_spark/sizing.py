@@ -1,7 +1,5 @@
 """How many tasks a scan is cut into, and for how large Spark takes it."""
 
-# See docs/decisions/0096.
-
 from __future__ import annotations
 
 from typing import Final

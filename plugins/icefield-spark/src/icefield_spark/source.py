@@ -1,7 +1,5 @@
 """What the options of a data source name: a catalog, a table, a version, a way to write."""
 
-# See docs/decisions/0019 and docs/decisions/0086.
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,5 @@
 """What attempts that lost left behind: files that no task's message names, found by the operation in their names."""
 
-# See docs/decisions/0087.
-
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ as the seed of the next: after the only int whose hash is 0 it has the seed 0. F
 which both hash as eight bytes, the two are then the same; Spark hashes the ends of strings in a way of its own.
 """
 
-# See docs/decisions/0100.
-
 from __future__ import annotations
 
 from typing import Final

@@ -1,7 +1,5 @@
 """Upkeep on executors: the kernel's own work, an item a task; planning and commits stay on the driver."""
 
-# See docs/decisions/0129.
-
 from __future__ import annotations
 
 import pickle

@@ -1,7 +1,5 @@
 """What every task in a Python worker of Spark begins with."""
 
-# See docs/decisions/0171, docs/decisions/0182 and docs/decisions/0221.
-
 from __future__ import annotations
 
 import gc

@@ -13,8 +13,6 @@ An author subclasses it and gives the format; gaps are declared by type, and mus
 With the environment variable ``ICEFIELD_SOAK`` the checks with random data run many times as long.
 """
 
-# See docs/decisions/0037.
-
 from __future__ import annotations
 
 from icefield.abc import FileFormat

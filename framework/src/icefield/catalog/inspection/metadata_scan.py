@@ -1,7 +1,5 @@
 """A scan of a metadata table: some of its rows and columns, as one table or as a stream."""
 
-# See docs/decisions/0083.
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ data files of its parent to which those apply are looked up in columns, and each
 after.
 """
 
-# See docs/decisions/0082.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

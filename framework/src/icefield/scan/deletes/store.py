@@ -1,7 +1,5 @@
 """The deletes of a scan: each delete file is read once, whatever the number of tasks that it applies to."""
 
-# See docs/decisions/0065.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence

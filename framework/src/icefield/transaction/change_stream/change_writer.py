@@ -5,8 +5,6 @@ itself wrote them before. Equality deletes apply to earlier commits alone, so th
 deletes, or deletion vectors. Spec: "Row-level Deletes".
 """
 
-# See docs/decisions/0068.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator

@@ -5,8 +5,6 @@ where it is, and the positions of the rows that go are marked as deleted; what t
 together.
 """
 
-# See docs/decisions/0042 and docs/decisions/0070.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

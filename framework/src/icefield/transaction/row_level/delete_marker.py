@@ -3,8 +3,6 @@
 Spec: "Position Delete Files" and "Deletion Vectors".
 """
 
-# See docs/decisions/0070.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The rows of one file as an operation on rows reads them: no column chunk more often than memory forces it to."""
 
-# See docs/decisions/0071.
-
 from __future__ import annotations
 
 from collections import deque

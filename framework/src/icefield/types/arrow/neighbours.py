@@ -3,8 +3,6 @@
 Manifests that are decoded together are slices of the same columns, and mostly come to be read together again.
 """
 
-# See docs/decisions/0091.
-
 from __future__ import annotations
 
 from collections.abc import Sequence

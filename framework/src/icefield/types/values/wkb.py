@@ -3,8 +3,6 @@
 In memory and in files a geometry is well-known binary; in JSON it is a string.
 """
 
-# See docs/decisions/0059.
-
 from __future__ import annotations
 
 import math

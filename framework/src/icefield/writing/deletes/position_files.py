@@ -4,8 +4,6 @@ Spec: "Position Delete Files". Rows are sorted by the bytes of the path, then by
 of one data file by row groups and pages. For format version 2: later versions have deletion vectors.
 """
 
-# See docs/decisions/0067.
-
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator

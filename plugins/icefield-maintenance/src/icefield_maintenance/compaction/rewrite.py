@@ -1,7 +1,5 @@
 """A rewrite of data files from its plan to its last commit."""
 
-# See docs/decisions/0080.
-
 from __future__ import annotations
 
 import logging

@@ -1,7 +1,5 @@
 """What rewrites of delete files have in common: they are evaluated anew on each base, and change no row."""
 
-# See docs/decisions/0081.
-
 from __future__ import annotations
 
 from icefield.metadata import Operation

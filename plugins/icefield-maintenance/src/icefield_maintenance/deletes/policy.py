@@ -1,7 +1,5 @@
 """Which position deletes are rewritten: those of which fewer files come."""
 
-# See docs/decisions/0090.
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ a file twice by mistake and rolls back has the same file in both.
 Where no manifest goes, as after appends that kept theirs, none is read.
 """
 
-# See docs/decisions/0078.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ Entries are numbered over their manifests, live ones only. The order needs no mo
 rest is read when the new manifests are written, as many of these at a time as fit into a bound of memory.
 """
 
-# See docs/decisions/0081.
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """New manifests written as work: each item reads what it needs of the old ones."""
 
-# See docs/decisions/0129.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence

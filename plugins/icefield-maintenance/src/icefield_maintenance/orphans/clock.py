@@ -1,7 +1,5 @@
 """What time it is for the files of a table: the earlier of this machine's clock and the store's."""
 
-# See docs/decisions/0079.
-
 from __future__ import annotations
 
 import time

@@ -1,7 +1,5 @@
 """Finding the orphan files of a table, and removing them."""
 
-# See docs/decisions/0079.
-
 from __future__ import annotations
 
 from collections.abc import Iterator

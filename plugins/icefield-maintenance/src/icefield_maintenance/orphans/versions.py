@@ -1,7 +1,5 @@
 """Which metadata files are versions of a table, though it names only the last of them."""
 
-# See docs/decisions/0224.
-
 from __future__ import annotations
 
 from collections.abc import Callable

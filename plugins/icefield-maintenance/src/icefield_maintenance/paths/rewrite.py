@@ -1,7 +1,5 @@
 """The metadata of a table written anew for a copy of it elsewhere."""
 
-# See docs/decisions/0206.
-
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -8,8 +8,6 @@ Reproducer: ``tests/guard/test_inflation.py`` makes such files, which take pyarr
 found. This guard may go when pyarrow compares pages with what their chunk claims, and has a limit for both.
 """
 
-# See docs/decisions/0060.
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ It is read for ``inflation``, ``expansion``, ``prefixes`` and ``repeated_entries
 may go with them.
 """
 
-# See docs/decisions/0077.
-
 from __future__ import annotations
 
 from collections.abc import Iterator

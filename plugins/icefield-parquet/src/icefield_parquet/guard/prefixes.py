@@ -8,8 +8,6 @@ for; https://github.com/apache/arrow/issues/49955 is the same defect. This guard
 number of bytes that it is given.
 """
 
-# See docs/decisions/0075.
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ Reproducer: ``tests/guard/test_repeated_entries.py`` makes such files; no upstre
 when pyarrow ends a batch at a number of bytes that it is given.
 """
 
-# See docs/decisions/0061.
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Both together take pyarrow half the time that it takes to read the same strings 
 memory they need before they take it: a page of thirty bytes can repeat a string of a megabyte a million times.
 """
 
-# See docs/decisions/0023.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

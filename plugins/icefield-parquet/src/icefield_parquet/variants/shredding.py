@@ -5,8 +5,6 @@ Spec: Variant Shredding (Parquet). ``icefield_parquet.variants.shredded_types`` 
 ones too, which the format holds for the same values; every other value is kept as it is or stays encoded.
 """
 
-# See docs/decisions/0021.
-
 from __future__ import annotations
 
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Variants that are asked for whole where a file holds them shredded: what is read, and what becomes of it."""
 
-# See docs/decisions/0057.
-
 from __future__ import annotations
 
 import pyarrow as pa

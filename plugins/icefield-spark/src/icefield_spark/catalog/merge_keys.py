@@ -4,8 +4,6 @@ Spark tells a scan nothing of the rows that it is joined with: where a session f
 the source a second time.
 """
 
-# See docs/decisions/0099.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

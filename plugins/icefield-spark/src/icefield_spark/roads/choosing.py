@@ -1,7 +1,5 @@
 """Which road each data file of a scan takes, and why."""
 
-# See docs/decisions/0096, docs/decisions/0170 and docs/decisions/0222.
-
 from __future__ import annotations
 
 import re

@@ -4,8 +4,6 @@ Columns are found by field id, and then read under the names that they have in t
 pushes into Parquet by name is always about the column that it is meant for.
 """
 
-# See docs/decisions/0096 and docs/decisions/0138.
-
 from __future__ import annotations
 
 from collections import Counter

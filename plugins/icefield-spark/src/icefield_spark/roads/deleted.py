@@ -1,7 +1,5 @@
 """Deleted rows of files that Spark's own reader reads: a bit for each row, which a condition looks up by position."""
 
-# See docs/decisions/0170.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence

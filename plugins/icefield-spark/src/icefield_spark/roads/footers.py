@@ -1,7 +1,5 @@
 """What the footers of Parquet files say of their columns, as far as Spark's own reader depends on it."""
 
-# See docs/decisions/0122.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Groups of Parquet files as data frames of Spark's own reader, under the columns of the table."""
 
-# See docs/decisions/0096.
-
 from __future__ import annotations
 
 import math
@@ -128,7 +126,7 @@ def _hides_nans(found: Held, group: Group) -> bool:
 
 
 def _named(column: NestedField, made: Column, group: Group) -> Column:
-    """A column under its name and comment. One that files have so is left alone: see docs/decisions/0170."""
+    """A column under its name and comment. One that files have so is left alone: see docs/internals/spark.md."""
     comment = comment_of(column)
     return made if not comment and _is_named(column, group) else made.alias(column.name, metadata=comment)
 

@@ -28,7 +28,7 @@ _PLAIN = (
 def literal(kind: iceberg.IcebergType, value: Any) -> Column:
     """A value as Spark has it in a column of that type. Raises ``Unfit`` for one that it cannot write down."""
     if value is not None and isinstance(kind, iceberg.IntegerType | iceberg.LongType):
-        # ``lit`` and ``cast`` ask the JVM ten times each: see docs/decisions/0170.
+        # ``lit`` and ``cast`` ask the JVM ten times each: see docs/internals/spark.md.
         return functions.expr(f"{value}{'L' if isinstance(kind, iceberg.LongType) else ''}")
     wanted = to_spark_type(kind)
     if value is None or isinstance(kind, _PLAIN):

@@ -1,7 +1,5 @@
 """What Spark's own Parquet writer can be asked to write for a table, and with which options."""
 
-# See docs/decisions/0219.
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,5 @@
 """Rows of a frame as files of a table: written by Spark's own Parquet writer where that serves, else in Arrow."""
 
-# See docs/decisions/0219.
-
 from __future__ import annotations
 
 import logging

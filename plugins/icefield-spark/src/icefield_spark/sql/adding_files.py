@@ -1,7 +1,5 @@
 """``add_files`` and ``snapshot``: files of folders and of Spark's own tables, taken into tables where they are."""
 
-# See docs/decisions/0181.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Data frames of tables at a version, and of the tables about them."""
 
-# See docs/decisions/0137.
-
 from __future__ import annotations
 
 from collections.abc import Iterator

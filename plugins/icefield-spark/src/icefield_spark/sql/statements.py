@@ -1,7 +1,5 @@
 """Which statements of ``ice.sql`` Spark carries out, and which are carried out here."""
 
-# See docs/decisions/0088.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Conditions on transforms of a column, as filters of the column, and as the buckets that its rows are in."""
 
-# See docs/decisions/0205.
-
 from __future__ import annotations
 
 import operator

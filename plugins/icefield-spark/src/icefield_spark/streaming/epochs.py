@@ -6,8 +6,6 @@ epoch, by drivers that know nothing of each other, one finds that of the other. 
 queries when their snapshots have expired.
 """
 
-# See docs/decisions/0103.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What a stream reads of a table: how far its next batch goes, and the tasks of a batch."""
 
-# See docs/decisions/0102.
-
 from __future__ import annotations
 
 import pickle

@@ -1,7 +1,5 @@
 """What follows in a table's history after an offset, and how much of it a batch may take."""
 
-# See docs/decisions/0102.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What a task of a streaming write does: files, or the rows themselves where they are few, and what it reports."""
 
-# See docs/decisions/0103 and docs/decisions/0104.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

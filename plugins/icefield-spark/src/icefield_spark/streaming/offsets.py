@@ -1,7 +1,5 @@
 """Where a stream stands in a table's history: the offsets that Spark keeps in a query's checkpoint."""
 
-# See docs/decisions/0102.
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Spark asks for offsets and plans in one Python worker of the driver, for as long
 Python workers of executors, as those of a batch do.
 """
 
-# See docs/decisions/0102.
-
 from __future__ import annotations
 
 import pickle

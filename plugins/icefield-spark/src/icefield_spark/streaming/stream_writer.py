@@ -3,8 +3,6 @@
 Spark makes the writer anew in a process of its own for each commit, so that all it knows comes with the messages.
 """
 
-# See docs/decisions/0103 and docs/decisions/0104.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

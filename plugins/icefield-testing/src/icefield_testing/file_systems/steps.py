@@ -1,7 +1,5 @@
 """Looking at the store between the steps of a call, and letting one of its system calls fail when it is done."""
 
-# See docs/decisions/0038.
-
 from __future__ import annotations
 
 import errno

@@ -6,8 +6,6 @@ after which their run goes on: whatever is still in files comes after them. For 
 block ends is found by halving it, for all runs at once, so that no row becomes an object of Python.
 """
 
-# See docs/decisions/0080.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
