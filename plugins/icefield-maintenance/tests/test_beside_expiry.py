@@ -9,9 +9,8 @@ from typing import Any
 
 import icefield
 import pytest
-from icefield import Table
+from icefield import MemoryFileSystem, Table
 from icefield.errors import FileMissing
-from icefield.testing import MemoryFileSystem
 from tables import again, ids, new_table, orphans, rows
 
 ALL = 2**60

@@ -9,7 +9,6 @@ import pytest
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield_spark.comparisons import Side
 from icefield_spark.conditions import Said, _said_by_text, said_of
-from icefield_spark.row_level import Target
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
@@ -97,11 +96,10 @@ def test_a_plan_says_which_rows_a_condition_takes(
     frame = spark.createDataFrame(ROWS, COLUMNS)
     condition = "part = 1 AND CAST(part AS string) = '1'" if condition == "part" else condition
     wanted = {row.id for row in frame.where(condition).collect()}
-    target = Target(table, "main", "delete")
     said = said_of(spark, condition, Side("t", columns(COLUMNS)))
-    kept = set(table.scan(row_filter=said.concern(target)).to_arrow()["id"].to_pylist())
+    kept = set(table.scan(row_filter=said.concern(table)).to_arrow()["id"].to_pylist())
     assert kept >= wanted
-    found = said.exact(target)
+    found = said.exact(table)
     if exact:
         assert found is not None
     if found is not None:

@@ -265,7 +265,7 @@ class Plugins:
 def _check_contract(offer: _Offer, kind: str, name: str) -> None:
     """Refuse a provider whose range of contract versions leaves out the kernel's version."""
     contract, stated = KINDS[kind].contract, offer.provider.contract
-    if stated is None or stated[0] <= contract.contract <= stated[1]:
+    if contract is None or stated is None or stated[0] <= contract.contract <= stated[1]:
         return
     low, high = stated
     versions = f"version {low}" if low == high else f"versions {low} to {high}"

@@ -1,6 +1,6 @@
 """Helpers for plugin authors: base classes of strategies and file systems, and what file formats share."""
 
-from icefield.base.concurrency import LruCache, lazy, map_ahead, reset_after_fork
+from icefield.base.concurrency import LruCache, lazy, map_ahead, read_ahead, reset_after_fork
 from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
 from icefield.base.secrets import HIDDEN, credentials_in, holds_credential, scrub, without_credentials, without_userinfo
 from icefield.base.structs import decodable
@@ -148,6 +148,7 @@ __all__ = [
     "prune_batch",
     "publish_by_create",
     "publish_by_rename",
+    "read_ahead",
     "read_whole",
     "refusal_in",
     "reporting_damage",

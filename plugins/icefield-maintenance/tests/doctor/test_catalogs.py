@@ -8,9 +8,8 @@ from pathlib import Path
 
 import icefield
 import pytest
-from icefield import Plugins
+from icefield import MemoryFileSystem, Plugins
 from icefield.errors import AccessDenied
-from icefield.testing import MemoryFileSystem
 from icefield_maintenance.doctor import Finding, Result, examine
 from unhealthy_stores import PLUGIN, SECRET
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from icefield import Table
+from icefield import MemoryFileSystem, Table
 from icefield.errors import IcefieldError, InvalidArgument, NotSupportedByCatalog
 from icefield.manifest import clear_caches
-from icefield.testing import MemoryFileSystem
 from icefield_maintenance import MaintenanceTable
 from icefield_maintenance.compaction import RewriteDataFilesResult
 from icefield_maintenance.doctor import Repair, Result, examine_table, repair_table

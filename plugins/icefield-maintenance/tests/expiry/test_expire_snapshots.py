@@ -9,11 +9,11 @@ import icefield
 import pyarrow as pa
 import pytest
 from expired_tables import ALL, appended
+from icefield import MemoryFileSystem
 from icefield.abc import UpkeepProgress
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.manifest import clear_caches
 from icefield.metadata import StatisticsFile
-from icefield.testing import MemoryFileSystem
 from naive_reachability import files_of
 from tables import (
     Listener,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from expired_tables import ALL, appended
+from icefield import MemoryFileSystem
 from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError, NoSuchSnapshot, StorageError
 from icefield.manifest import clear_caches
-from icefield.testing import MemoryFileSystem
 from naive_reachability import files_of
 from tables import around, ids, manifests, orphans, rows, stored_files
 

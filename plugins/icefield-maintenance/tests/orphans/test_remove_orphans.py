@@ -14,11 +14,10 @@ import pytest
 from catalogs import open_catalog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from icefield import Catalog, Table
+from icefield import Catalog, LocalFileSystem, Table
 from icefield.errors import FileMissing, InvalidArgument, NotSupportedByCatalog, UnsupportedFeature
 from icefield.schema import Schema
 from icefield.storage import Places
-from icefield.testing import LocalFileSystem
 from icefield.types import LongType, NestedField
 from icefield_maintenance.orphans import clock
 from icefield_maintenance.orphans.belonging import Belonging

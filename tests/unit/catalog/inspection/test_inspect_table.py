@@ -65,7 +65,7 @@ def peer(table: Table) -> Any:
 
 
 def by(result: pa.Table, *keys: str) -> list[dict[str, Any]]:
-    return sorted(result.to_pylist(), key=lambda row: str([row[key] for key in keys]))
+    return sorted(result.to_pylist(), key=lambda row: [str(naive(row[key])) for key in keys])
 
 
 def naive(value: Any) -> Any:

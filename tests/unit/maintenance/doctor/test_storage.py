@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from icefield import LocalFileSystem, MemoryFileSystem
 from icefield.abc import FileSystemAbility
 from icefield.errors import FileMissing
-from icefield.testing import LocalFileSystem, MemoryFileSystem
 from icefield_maintenance.doctor import Finding, Result, examine_storage
 from icefield_maintenance.doctor.findings import tried
 from unhealthy_stores import (
