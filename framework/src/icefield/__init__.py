@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from icefield.schema import Schema
     from icefield.storage import FileIO
 
-# Names are handed on lazily, so that `import icefield` costs nothing that is not used.
+# Names are imported lazily, so that `import icefield` loads no unused module.
 _PUBLIC = {
     "default_catalog_name": "icefield.catalog.config",
     "catalog_properties": "icefield.catalog.config",

@@ -1,7 +1,7 @@
 """The one error tree.
 
-Every error is an ``IcefieldError`` and also the nearest built-in, carries the data it speaks of as attributes,
-says whether trying again can help (``retryable``) and ends in what the reader can do about it.
+Every error is an ``IcefieldError`` and a subclass of the nearest built-in exception. It carries its data as attributes
+and states whether a retry can help (``retryable``). Its message ends with advice for the user.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from icefield.base.secrets import without_userinfo
 
 
 def printable(text: str) -> str:
-    """A text in which every character that does not print (a control, a direction of writing) is spelt out."""
+    """A text with unprintable characters escaped, such as control characters and writing directions."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
@@ -21,9 +21,9 @@ def printable(text: str) -> str:
 class IcefieldError(Exception):
     """The root of every error that Icefield raises on purpose.
 
-    Keyword arguments become attributes (``location``, ``table``, ``plugin``, ``field_id``, ...), so that a caller
-    can act on them without reading the message. Neither shows a password that is part of a location or a URI, and the
-    message is one printable line, whatever characters are in the names that it holds.
+    Keyword arguments become attributes (``location``, ``table``, ``plugin``, ``field_id``, ...), so that a caller can
+    act on them without reading the message. Passwords in locations and URIs are redacted in the attributes and in the
+    message. The message is one printable line; unprintable characters are escaped.
     """
 
     retryable = False
@@ -69,15 +69,15 @@ class InvalidFile(IcefieldError, ValueError):
 
 
 class UnsupportedFeature(IcefieldError, ValueError):
-    """A valid thing of the format that this version does not handle: a format version, a type, a codec."""
+    """A valid feature of the format that this version does not support: a format version, a type, a codec."""
 
 
 class FileMissing(IcefieldError, FileNotFoundError):
-    """A file that was asked for is not there. Carries ``location``."""
+    """A requested file does not exist. Carries ``location``."""
 
 
 class FileExists(IcefieldError, FileExistsError):
-    """A file was to be created under a name that is taken. Carries ``location``."""
+    """A file cannot be created because its name is taken. Carries ``location``."""
 
 
 class StorageError(IcefieldError, OSError):
@@ -90,15 +90,15 @@ class StorageError(IcefieldError, OSError):
 
 
 class NotDurable(StorageError):
-    """A file is published, and the storage did not confirm that it stays. Carries ``location``."""
+    """A file is published, but the storage did not confirm that it is durable. Carries ``location``."""
 
 
 class AccessDenied(StorageError, PermissionError):
-    """A file system refused an operation for want of a right, or because it can only be read. Carries ``location``."""
+    """A file system refused an operation: permission is missing, or it is read-only. Carries ``location``."""
 
 
 class LocationRefused(IcefieldError, PermissionError):
-    """A location that is not opened: the configuration does not allow its scheme or root, or it is no absolute one.
+    """A location is refused: the configuration does not allow its scheme or root, or it is not absolute.
 
     Carries ``location``.
     """
@@ -109,7 +109,7 @@ class LocationInUse(InvalidArgument):
 
 
 class LocationWarning(UserWarning):
-    """A location may be another table's: a table was there, and nobody can know whether it still is one."""
+    """A location may belong to another table: a table was there, and it is unknown whether it still exists."""
 
 
 class NoSuchTable(IcefieldError, LookupError):
@@ -145,7 +145,7 @@ class NoSuchSnapshot(IcefieldError, LookupError):
 
 
 class NotSupportedByCatalog(IcefieldError, TypeError):
-    """A declared gap of the catalog: it cannot do this safely, and nothing was changed."""
+    """The catalog does not support an operation, because it cannot do it safely. Nothing was changed."""
 
 
 class CommitFailed(IcefieldError, RuntimeError):
@@ -161,10 +161,10 @@ class ValidationFailed(CommitFailed, ValueError):
 
 
 class CommitStateUnknown(IcefieldError, RuntimeError):
-    """The reply to a commit was lost and nobody can know whether it happened. No file was deleted.
+    """The reply to a commit was lost, and it is unknown whether the commit happened. No file was deleted.
 
-    Load the table again and look for the change before repeating it. ``visible`` is true where the change is there, and
-    the storage did not confirm that it outlasts a loss of power.
+    Load the table again and look for the change before repeating it. ``visible`` is true if the change is visible, but
+    the storage did not confirm that it is durable.
     """
 
     visible = False
@@ -173,7 +173,7 @@ class CommitStateUnknown(IcefieldError, RuntimeError):
 class PartlyCommitted(UserWarning):
     """A service made a commit and left out a part of it, such as a tag that it does not keep.
 
-    The commit happened: do not repeat it. ``table`` is its name, ``missing`` says what is not there.
+    The commit happened: do not repeat it. ``table`` is the table's name, ``missing`` lists the omitted parts.
     """
 
     def __init__(self, message: str, table: tuple[str, ...] = (), missing: tuple[str, ...] = ()) -> None:
@@ -182,11 +182,11 @@ class PartlyCommitted(UserWarning):
 
 
 class UnsafeCommit(IcefieldError, ValueError):
-    """A commit strategy was asked for on storage that cannot keep its promise. Names the alternatives."""
+    """A commit strategy is configured for storage that cannot keep its promise. Names the alternatives."""
 
 
 class MissingPlugin(IcefieldError, LookupError):
-    """No installed plugin provides what was asked for. The message holds the pip command that helps."""
+    """No installed plugin provides the requested name. The message contains the pip command to install one."""
 
 
 class BrokenPlugin(IcefieldError, ImportError):

@@ -1,4 +1,4 @@
-"""The contracts: all that a plugin author reads, with the types in their signatures."""
+"""The contracts for plugin authors, with the types in their signatures."""
 
 from icefield.abc.access import FileAccess, UnsignedRequest
 from icefield.abc.catalog import CatalogAbility, CatalogBackend, NamespaceName, NewTable, Page, TableName

@@ -1,4 +1,4 @@
-"""The contract of access: what a catalog's service hands out to open the files of one table, and renews."""
+"""The contract of access: credentials from a catalog's service for the files of one table, and their renewal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icefield.errors import UnsupportedFeature
 class UnsignedRequest:
     """A request to a store, before it is signed: its URL with the query, its headers, and the region it is signed for.
 
-    ``body`` is only given where a signer has to see it: with a request that deletes what the body lists.
+    ``body`` is given only if the signer needs it: with a request whose body lists the files to delete.
     """
 
     method: str
@@ -24,26 +24,26 @@ class UnsignedRequest:
 
 
 class FileAccess(ABC):
-    """Opens the files below a prefix, for as long as they are used.
+    """Provides credentials or signatures for the files below a prefix, and renews them.
 
-    Serves several threads at once. Is pickled, with what it takes to ask the service again, and hashable: equal where
-    it leads to the same credentials. Its ``repr`` shows no secret.
+    Safe for use by several threads. It can be pickled, and the copy can ask the service for credentials again. It is
+    hashable; two instances with the same credentials are equal. Its ``repr`` shows no secret.
     """
 
     prefix: str
-    """Locations that begin with it are opened by this; the longest that fits counts."""
+    """The prefix of the locations that this instance opens; the longest matching prefix wins."""
 
     @property
     @abstractmethod
     def due(self) -> bool:
-        """Whether ``properties`` would ask the service."""
+        """Whether the next call of ``properties`` sends a request to the service."""
 
     @abstractmethod
     def properties(self) -> Mapping[str, str]:
-        """What the file system is given, with credentials that are good for a while.
+        """The properties of the file system, with temporary credentials.
 
-        They are renewed before they end, once in a process however many ask. Raises ``AccessDenied`` and
-        ``StorageError`` where they have ended and no others are to be had.
+        They are renewed before they expire, once per process for all threads. Raises ``AccessDenied`` and
+        ``StorageError`` if they have expired and cannot be renewed.
         """
 
     def sign(self, request: UnsignedRequest) -> Mapping[str, str]:

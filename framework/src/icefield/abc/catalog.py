@@ -40,7 +40,7 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """A table that a service is to create: it chooses the uuid, and the location where none is given.
+    """A request to a service to create a table. The service chooses the uuid, and the location unless one is given.
 
     ``updates`` state its schema, partition spec and sort order; ``properties`` may hold ``format-version``.
     """
@@ -51,16 +51,16 @@ class NewTable:
 
 
 class CatalogAbility(Enum):
-    """What a catalog can do and need not; the kit verifies what is declared, and that the rest is refused."""
+    """An optional feature of a catalog. The kit tests that declared features work and that all others are refused."""
 
     RENAME = "rename"
     """``rename_table`` gives a table another name, in one step."""
 
     REGISTRATION = "registration"
-    """``register_table`` makes a table known whose metadata file is there already."""
+    """``register_table`` adds a table from its existing metadata file."""
 
     NESTED_NAMESPACES = "nested-namespaces"
-    """A namespace may have several levels. Without it, names with several are refused before the backend is asked."""
+    """A namespace may have several levels. Without this ability, such names never reach the backend."""
 
     MULTI_TABLE = "multi-table"
     """``commit_tables`` changes several tables in one step."""
@@ -87,9 +87,9 @@ class CatalogBackend(ABC):
 
     @property
     def abilities(self) -> frozenset[CatalogAbility]:
-        """What is declared: as a rule an attribute of the class, ``abilities = frozenset({...})``.
+        """The declared abilities, usually a class attribute: ``abilities = frozenset({...})``.
 
-        It is a property where instances differ, such as by what a service says of itself. Ask an instance, not a class.
+        Instances may differ, for example by the answer of a service. Read it from an instance, not from the class.
         """
         return frozenset()
 
@@ -130,17 +130,17 @@ class CatalogBackend(ABC):
 
     @abstractmethod
     def table_location(self, table: TableName) -> str:
-        """Where a new table of that name would be, without a trailing slash. Raises ``NoSuchNamespace``."""
+        """The default location of a new table of that name, without a trailing slash. Raises ``NoSuchNamespace``."""
 
     @abstractmethod
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
         """The strategy that loads and commits that table; ``location`` is given when the table is being created.
 
-        Does not look whether the table exists: ``CommitStrategy.load`` does.
+        Does not check whether the table exists: ``CommitStrategy.load`` does.
         """
 
     def register_table(self, table: TableName, metadata_location: str) -> None:
-        """Make a table known whose metadata file is there already. Raises ``TableExists``, ``NoSuchNamespace``.
+        """Add a table from its existing metadata file. Raises ``TableExists``, ``NoSuchNamespace``.
 
         Without ``REGISTRATION``, raises ``NotSupportedByCatalog``.
         """
@@ -154,17 +154,17 @@ class CatalogBackend(ABC):
         raise NotSupportedByCatalog(f"catalog '{self.name}' cannot rename a table")
 
     def create_table(self, table: TableName, new: NewTable, *, staged: bool = False) -> Current | None:
-        """Create a table where a service does that itself; by default None: its strategy commits the first version.
+        """Create a table by the catalog's service. By default None: the strategy commits the first version.
 
-        With ``staged`` nothing becomes visible: what is given back is completed here, and its strategy commits it with
-        ``base=None``. Raises ``TableExists``, ``NoSuchNamespace``, ``CommitStateUnknown``.
+        With ``staged`` nothing becomes visible: the caller completes the returned table, and its strategy commits it
+        with ``base=None``. Raises ``TableExists``, ``NoSuchNamespace``, ``CommitStateUnknown``.
         """
         return None
 
     def kept_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
         """The name of a namespace, table or view as the catalog keeps it; by default as it is given.
 
-        All spellings by which a catalog finds the same table have one, so that what holds for one name holds for all.
+        All spellings of one table have the same kept name, so that a rule for one spelling holds for all.
         """
         return name
 
@@ -181,21 +181,21 @@ class CatalogBackend(ABC):
         return True
 
     def purge_table(self, table: TableName) -> bool:
-        """Drop a table and have its files deleted, where a service does that; by default False: it is done here.
+        """Drop a table and delete its files by the catalog's service; False by default: the caller then does both.
 
-        Raises what ``CommitStrategy.drop`` raises.
+        Raises the errors of ``CommitStrategy.drop``.
         """
         return False
 
     def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
         """Commit changes of several tables in one step, which keeps the promises of ``CommitStrategy.commit``.
 
-        A ``Conflict`` says that another commit of one of the tables came first, and that nothing of any is visible.
-        Without ``MULTI_TABLE``, raises ``NotSupportedByCatalog``.
+        A ``Conflict`` says that another commit of one of the tables came first, and that no part of the change is
+        visible. Without ``MULTI_TABLE``, raises ``NotSupportedByCatalog``.
         """
         raise NotSupportedByCatalog(f"catalog '{self.name}' cannot change several tables in one step")
 
-    # -- views, of which a catalog without ``VIEWS`` has none ---------------------------------------------------------
+    # -- views: only for catalogs with ``VIEWS`` ----------------------------------------------------------------------
 
     def list_views(
         self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
@@ -208,10 +208,10 @@ class CatalogBackend(ABC):
         raise self.__without_views()
 
     def commit_view(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
-        """Replace ``base`` by what is proposed, in one step; ``base=None`` creates the view, if there is none.
+        """Replace ``base`` by the proposal, in one step; ``base=None`` creates the view, if there is none.
 
-        Tables and views share their names. None where another change came first, of which nothing is left then.
-        Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``, ``NoSuchView``, ``CommitStateUnknown``.
+        Tables and views share one set of names. Returns None if another change came first; nothing of this one is then
+        left. Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``, ``NoSuchView``, ``CommitStateUnknown``.
         """
         raise self.__without_views()
 
@@ -227,7 +227,7 @@ class CatalogBackend(ABC):
         return NotSupportedByCatalog(f"catalog '{self.name}' keeps no views")
 
     def credentials(self) -> str | None:
-        """Who the catalog is to its store, in words that hold no secret; None where nobody asks."""
+        """The identity that the catalog uses at its store, without secrets; None without authentication."""
         return None
 
     def close(self) -> None:  # noqa: B027 -- a backend without connections has nothing to do

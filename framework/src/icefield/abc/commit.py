@@ -4,8 +4,8 @@ A strategy publishes the versions of one table: it names, writes and publishes a
 service that does. It is built by a catalog with the table's name, its location, its file system and string properties.
 It decides nothing about content and never retries a conflict: the one retry loop is ``icefield.commit``.
 
-A strategy may serve several threads at once. What belongs to one commit is in the values that are passed: the base, the
-``Proposal``, and what the steps of a commit return.
+A strategy may serve several threads at once. The state of one commit is in the values that are passed: the base, the
+``Proposal``, and the results of each step.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Which metadata file is current. ``version`` counts commits where the strategy knows it.
+    """The location of the current metadata file. ``version`` counts commits, if the strategy knows it.
 
-    ``stamp`` distinguishes the file from another that had the same location before, as by size and time of change; two
-    pointers are equal whatever their stamps.
+    ``stamp`` distinguishes the file from an earlier one at the same location, for example by size and modification
+    time. Stamps are ignored when pointers are compared.
     """
 
     location: str
@@ -37,13 +37,13 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """What is current: the pointer, and what a service hands out with it.
+    """The current version: its pointer, and the data that a service returns with it.
 
-    ``metadata`` is the metadata itself; the file that the pointer names is then never read, and need not be readable.
-    ``properties`` are the table's own configuration, such as credentials that open its files and no others. The file IO
-    of the table has them over the catalog's, but for ``location.*``: what the user allows is not the service's to say.
-    ``access`` is what the service renews, or gives for some locations alone: it comes over ``properties`` there.
-    ``planner`` plans the table's scans, where the service does that.
+    ``metadata`` is the metadata itself. If it is given, the metadata file is never read and need not be readable.
+    ``properties`` are the table's own configuration, such as credentials for its files alone. In the file IO of the
+    table they override the catalog's, except for ``location.*``: only the user decides which locations are allowed.
+    ``access`` holds credentials that the service renews, or that are for some locations only; there they override
+    ``properties``. ``planner`` plans the table's scans, if the service offers it.
     """
 
     pointer: Pointer
@@ -57,9 +57,9 @@ class Current:
 class Proposal:
     """A change that is to be committed.
 
-    ``metadata`` is what shall be current, ready to be written. ``updates`` lead there from the base, or from nothing
-    where the table is created, and ``requirements`` say what of the base they rely on: for a service that applies them
-    itself. ``base`` is the metadata that the base of the commit names, which was read already; None for a new table.
+    ``metadata`` is the new metadata, ready to be written. ``updates`` turn the base into it, or create it for a new
+    table; ``requirements`` are their preconditions on the base. A service that applies updates itself needs both.
+    ``base`` is the metadata of the commit's base; None for a new table.
     """
 
     metadata: TableMetadata
@@ -72,13 +72,13 @@ class Proposal:
 class Committed(Current):
     """The change is visible, and ``pointer`` names it.
 
-    With ``metadata`` where a service has made something else of the proposal than was proposed.
+    ``metadata`` is given if the service committed other metadata than the proposal.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """One table's part of a change of several; ``base`` is None where the table is created."""
+    """The change of one table in a commit of several tables; ``base`` is None for a new table."""
 
     table: tuple[str, ...]
     base: Pointer | None
@@ -89,7 +89,7 @@ class TableChange:
 class Conflict:
     """Another commit came first; nothing of this one is visible, and the files of this attempt are gone.
 
-    ``current`` is the pointer that won, where the strategy learnt it.
+    ``current`` is the pointer of the winning commit, if the strategy knows it.
     """
 
     current: Pointer | None = None
@@ -98,13 +98,13 @@ class Conflict:
 class CommitStrategy(ABC):
     """Publishes the metadata of one table, atomically.
 
-    The promises, all of which the kit tries to break:
+    The kit tests each of these promises:
 
     1. ``commit`` succeeds only if ``base`` is current at the instant of the atomic step.
     2. A metadata file is complete and durable before anything points to it.
-    3. After the atomic step nothing is done that can fail.
-    4. When the outcome cannot be known, ``CommitStateUnknown`` is raised and no file is deleted. A reply that was
-       lost is settled by reading back, where that can settle it.
+    3. No operation that can fail follows the atomic step.
+    4. When the outcome is unknown, ``CommitStateUnknown`` is raised and no file is deleted. After a lost reply the
+       strategy reads the state back first, if that can show the outcome.
     5. Any other exception means that nothing became visible.
     """
 
@@ -112,7 +112,7 @@ class CommitStrategy(ABC):
     """The version of this contract. A plugin states the versions that it fulfils in its ``Provider``."""
 
     needs: ClassVar[tuple[FileSystemAbility, ...]] = ()
-    """The file system must declare at least one of these; empty: it needs nothing of the store."""
+    """The file system must declare at least one of these abilities; empty if it needs none."""
 
     reuses_locations: ClassVar[bool] = True
     """Whether a metadata location may come to name another version, once the table was dropped."""
@@ -131,37 +131,37 @@ class CommitStrategy(ABC):
 
     @abstractmethod
     def load(self) -> Pointer | Current | None:
-        """What is current: a pointer to a metadata file, or more than that; None when there is no table."""
+        """The current version: a pointer to its metadata file, or a ``Current``; None when there is no table."""
 
     @abstractmethod
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
-        """Replace ``base`` by what is proposed; ``base=None`` creates the table, if there is none.
+        """Replace ``base`` by the proposal; ``base=None`` creates the table, if there is none.
 
         Raises ``UnsupportedFeature`` for a table property that the strategy cannot honour.
         """
 
     @abstractmethod
     def drop(self) -> None:
-        """Take the table out of existence, without deleting data.
+        """Drop the table without deleting its data.
 
-        Raises ``NoSuchTable``, ``CommitFailed`` where others commit to it all the time, and ``CommitStateUnknown``.
+        Raises ``NoSuchTable``, ``CommitStateUnknown``, and ``CommitFailed`` if concurrent commits never stop.
         """
 
     def credentials(self) -> str | None:
-        """Which credentials the strategy's service is asked with, in words that hold no secret; None without one."""
+        """A description of the credentials for the strategy's service, without secrets; None without a service."""
         return None
 
     def tables_in(self, folder: str) -> Iterable[tuple[str, str]]:
-        """The other tables, and views, whose current metadata file is below a folder, as far as the store knows them.
+        """The other tables and views with their current metadata file below a folder, as far as the store knows them.
 
-        Each is a name for people, with the location of its metadata file. More than are below the folder may be given:
-        the caller compares. By default none, where nobody knows. It is asked rarely: when a table is created or
-        registered at a place where files are, and before files are deleted.
+        Each is a display name with the location of its metadata file. Tables outside the folder may be included: the
+        caller compares locations. Empty by default, for stores that cannot tell. It is called rarely: when a table is
+        created or registered at a location with files, and before files are deleted.
         """
         return ()
 
     def purge(self) -> None:  # noqa: B027 -- a metastore keeps nothing of a dropped table
-        """Delete what the strategy itself has kept of a dropped table. Called when its other files are gone.
+        """Delete the strategy's own files of a dropped table. Called after its other files are deleted.
 
-        Must spare a table that was created in its place meanwhile.
+        Must spare a new table that was created at the same location.
         """

@@ -1,4 +1,4 @@
-"""What listeners hear: frozen records of what happened."""
+"""Events for listeners: frozen records of scans, commits and maintenance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class ScanPlanned:
     """A scan was planned to its end.
 
-    ``expression`` is the filter that ``row_filter`` shows, bound; ``projected`` are the ids and names of the columns.
+    ``expression`` is the bound form of ``row_filter``; ``projected`` are the ids and names of the columns.
     """
 
     table: tuple[str, ...]
@@ -34,7 +34,7 @@ class ScanPlanned:
 
 @dataclass(frozen=True, slots=True)
 class CommitMade:
-    """A commit became visible, after ``attempts`` attempts; ``summary`` is that of the snapshot, if it has one."""
+    """A commit became visible, after ``attempts`` attempts; ``summary`` is the snapshot's summary, if any."""
 
     table: tuple[str, ...]
     metadata_location: str
@@ -60,7 +60,7 @@ class CommitConflict:
 
 @dataclass(frozen=True, slots=True)
 class UpkeepProgress:
-    """Upkeep has come so far: ``done`` of ``total`` steps, such as files deleted; None where nobody can know."""
+    """The progress of maintenance: ``done`` of ``total`` steps, such as deleted files; ``total`` is None if unknown."""
 
     table: tuple[str, ...]
     operation: str
@@ -71,7 +71,7 @@ class UpkeepProgress:
 
 @dataclass(frozen=True, slots=True)
 class MetricsReported:
-    """A client of a server of tables has measured a scan or a commit.
+    """A client of a table server has reported the metrics of a scan or a commit.
 
     ``kind`` is ``scan`` or ``commit``. ``metrics`` are counts, and durations in seconds, by the names of the REST
     catalog protocol, such as ``total-planning-duration``.

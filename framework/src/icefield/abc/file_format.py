@@ -1,7 +1,7 @@
 """The contract of a file format: Arrow record batches in and out, by field id.
 
-A format reads what a file holds and nothing more. What is missing, renamed, promoted, reordered or filled from a
-default or a partition value is settled once, in the kernel (``icefield.scan.column_projection``), for every format.
+A format only reads the columns of a file. Schema evolution is done once for all formats, in the kernel
+(``icefield.scan.column_projection``): missing, renamed, promoted and reordered columns, defaults and partition values.
 
 Field ids travel as Arrow field metadata under the key ``PARQUET:field_id``
 (``icefield.types.arrow.types.FIELD_ID_KEY``), at every level: struct fields, list elements, map keys and values.
@@ -36,10 +36,10 @@ class FormatAbility(Enum):
     """``ReadRequest.row_filter`` skips parts of a file that cannot match."""
 
     DICTIONARIES = "dictionaries"
-    """``ReadRequest.dictionaries`` has columns come with each distinct value once."""
+    """``ReadRequest.dictionaries`` returns columns dictionary-encoded."""
 
     SKIPS = "skips"
-    """``ReadRequest.skipped_rows`` spares reading parts of a file that hold none but such rows."""
+    """``ReadRequest.skipped_rows`` skips parts of a file in which all rows are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +52,21 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """What a reader is asked for.
+    """A request to a reader.
 
-    ``columns``: a part of ``FormatReader.schema`` (same names, types and nesting, fewer fields; top-level fields in
-    any order) whose fields carry ids, from the file or from a name mapping. A variant that the file holds shredded, a
-    group with ``metadata`` and ``typed_value``, may be asked for whole: as the struct of ``metadata`` and ``value``
-    that variants are in Arrow (``icefield.toolkit.VARIANT_ARROW``). The reader puts it together then.
-    ``row_filter``: a bound expression on ids in ``columns``. A hint: rows that match must come, others may.
+    ``columns``: a part of ``FormatReader.schema`` (same names, types and nesting, fewer fields; top-level fields in any
+    order). All fields have ids, from the file or from a name mapping. A shredded variant is a group with ``metadata``
+    and ``typed_value``. It may be requested unshredded, as Arrow's struct of ``metadata`` and ``value``
+    (``icefield.toolkit.VARIANT_ARROW``); the reader then reassembles it.
+    ``row_filter``: a bound expression on ids in ``columns``. A hint: all matching rows are returned, others may be.
     ``split``: the part of the file to read; None is the whole file.
-    ``batch_rows``: the most rows in one batch.
-    ``positions``: when true each batch has one more column, last: ``_pos`` (int64, not null), the row's position
-    in the *file*, from 0, whatever was skipped.
-    ``dictionaries``: ids of columns of strings or bytes, top-level ones, that come as Arrow dictionaries with int32
-    indices over the type in ``columns``. Asked only of formats that declare ``DICTIONARIES``.
-    ``skipped_rows``: a numpy array of int64, ascending: positions in the file of rows that are deleted. A hint: they
-    may come or not. Asked only of formats that declare ``SKIPS``.
+    ``batch_rows``: the maximum number of rows in a batch.
+    ``positions``: when true each batch has one more column, last: ``_pos`` (int64, not null), the row's position in the
+    *file*, from 0; skipped rows count.
+    ``dictionaries``: ids of top-level string or binary columns to return as Arrow dictionaries with int32 indices over
+    the type in ``columns``. Used only with formats that declare ``DICTIONARIES``.
+    ``skipped_rows``: a numpy array of int64, ascending: positions in the file of rows that are deleted. A hint: the
+    reader may return them. Used only with formats that declare ``SKIPS``.
     """
 
     columns: pa.Schema
@@ -93,10 +93,10 @@ class FormatReader(ABC):
 
     @abstractmethod
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        """Yield the asked-for columns, in the order and with exactly the types of ``request.columns``, those of
-        ``request.dictionaries`` dictionary-encoded.
+        """Yield the requested columns, in the order and with exactly the types of ``request.columns``.
 
-        Rows come in file order. Raises ``InvalidFile`` with the location when the file is damaged.
+        Columns of ``request.dictionaries`` are dictionary-encoded. Rows come in file order. Raises ``InvalidFile`` with
+        the location when the file is damaged.
         """
 
     @abstractmethod
@@ -108,22 +108,22 @@ class FormatReader(ABC):
 
     @property
     def record_count(self) -> int | None:
-        """How many rows the whole file holds, where opening it stated; None where only reading would.
+        """The number of rows in the file, or None if opening it does not show the number.
 
-        A table's file with another count than its manifest says is refused before anything is read.
+        A file is refused before it is read if this number differs from its manifest entry.
         """
         return None
 
     @property
     def split_offsets(self) -> list[int] | None:
-        """Where the file may be split, ascending, or None."""
+        """The ascending offsets at which the file may be split, or None."""
         return None
 
     @property
     def stored_types(self) -> Sequence[str]:
-        """How each leaf of ``schema`` is stored, in the format's own words, in their order; empty where none differ.
+        """The format's own storage type of each leaf of ``schema``, in order; empty if the Arrow types imply them.
 
-        Engines with readers of their own ask, for what the Arrow type does not show: a timestamp in ``INT96``.
+        Engines with their own readers use it for details that the Arrow type hides, such as ``INT96`` timestamps.
         """
         return ()
 
@@ -142,7 +142,7 @@ class FormatReader(ABC):
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """What a writer states on close: bytes, metrics by field id (bounds untruncated), ascending split offsets."""
+    """The result of a closed writer: size in bytes, metrics by field id (untruncated bounds), sorted split offsets."""
 
     size: int
     metrics: Metrics
@@ -159,29 +159,29 @@ class FormatWriter(ABC):
     @property
     @abstractmethod
     def estimated_size(self) -> int:
-        """Bytes that the file would have if closed now, for rolling to the next; rough, never decreasing."""
+        """The approximate size of the file if it were closed now, for rolling to the next one; never decreasing."""
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory that wait in the writer, as rows or encoded, until a block, row group or stripe is full.
+        """The bytes in the writer's buffer, as rows or encoded, until a block, row group or stripe is full.
 
-        A write with many open files counts them against its bound. 0 by default: a writer that holds next to nothing.
+        A write with many open files counts them against its memory limit. 0 by default: a writer with almost no buffer.
         """
         return 0
 
     def flush(self) -> None:  # noqa: B027 -- optional
         """End the block, row group or stripe here, so that ``buffered_bytes`` is 0, if the format can.
 
-        Asked for when memory runs short. Does nothing by default; a file that still holds bytes then is closed.
+        Called when memory runs short. Does nothing by default; a file with buffered bytes is then closed.
         """
 
     @abstractmethod
     def close(self) -> WrittenFile:
-        """Finish the file, close the stream and return what was written."""
+        """Finish the file, close the stream and return its ``WrittenFile``."""
 
     @abstractmethod
     def abort(self) -> None:
-        """Abort the stream: nothing stays. After ``close`` or ``abort`` it does nothing."""
+        """Abort the stream and leave no file. After ``close`` or ``abort`` it does nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -206,24 +206,24 @@ class FileFormat(ABC):
     """The suffix of a file name, without the dot."""
 
     magic: ClassVar[bytes] = b""
-    """The bytes that every file of the format begins with; empty where there are none.
+    """The magic bytes at the start of every file of the format; empty if it has none.
 
-    A file without a known suffix is of the format whose bytes it begins with.
+    They identify the format of a file without a known suffix.
     """
 
     @property
     def abilities(self) -> frozenset[FormatAbility]:
-        """What is declared: as a rule an attribute of the class, ``abilities = frozenset({...})``.
+        """The declared abilities, usually a class attribute: ``abilities = frozenset({...})``.
 
-        It is a property where instances differ, such as by what is installed. Ask an instance, not a class.
+        Instances may differ, for example by the installed libraries. Read it from an instance, not from the class.
         """
         return frozenset()
 
     @abstractmethod
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
-        """Open a file. ``location`` is for messages; ``size`` spares a stat where it is known.
+        """Open a file. ``location`` is for messages; ``size`` saves a request for the size, if it is known.
 
-        Raises ``InvalidFile`` with location and reason for what is not a whole file of this format.
+        Raises ``InvalidFile`` with location and reason if the file is not a complete file of this format.
         """
 
     @abstractmethod
@@ -235,8 +235,10 @@ class FileFormat(ABC):
         properties: Mapping[str, str] | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> FormatWriter:
-        """Begin a file of ``schema``. ``properties`` are table properties (``write.parquet.*``) plus any of the
-        format's own; unknown ones are ignored. ``metadata`` goes into the file as key-value metadata.
+        """Begin a file of ``schema``.
+
+        ``properties`` are table properties (``write.parquet.*``) plus any of the format's own; unknown ones are
+        ignored. ``metadata`` goes into the file as key-value metadata.
 
         Raises ``UnsupportedFeature`` for a type that the format cannot hold.
         """
@@ -244,10 +246,10 @@ class FileFormat(ABC):
     def writers(
         self, schema: Schema, *, properties: Mapping[str, str] | None = None
     ) -> Callable[[OutputStream], FormatWriter]:
-        """What begins the files of one write, as ``open_writer`` does; threads may call it at the same time.
+        """A factory of writers for the files of one write; see ``open_writer``. Several threads may call it at once.
 
-        By default each file is begun by itself. A format may override it that would find out the same for each of
-        many files whose rows are alike.
+        By default it calls ``open_writer`` for each file. A format may override it to share setup between many files of
+        one schema.
         """
         return partial(self.open_writer, schema=schema, properties=properties)
 

@@ -1,12 +1,11 @@
-"""The contract of a file system: where bytes are, and what can be promised about them.
+"""The contract of a file system: reading, writing and listing of files, and the promises of a store.
 
-Locations are full URIs, passed as the table holds them and never normalised. A file is written once and never
-changed; nothing is assumed of directories. What a store can promise is declared in ``abilities``, and a
-check-then-write never stands in for an atomic step.
+Locations are full URIs, passed as the table holds them and never normalised. A file is written once and never changed;
+nothing is assumed of directories. A store's promises are declared in ``abilities``, and a check-then-write never
+replaces an atomic step.
 
-Locations come from tables, which are not trusted. They are taken apart by ``split_location`` of ``icefield.toolkit``,
-which refuses what could be taken apart in two ways. Credentials are bound to the hosts, accounts and buckets that the
-configuration names.
+Locations come from tables, which are not trusted. They are parsed by ``split_location`` of ``icefield.toolkit``, which
+refuses ambiguous locations. Credentials are bound to the hosts, accounts and buckets that the configuration names.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from icefield.errors import FileMissing, UnsupportedFeature
 
 
 class FileSystemAbility(Enum):
-    """What a file system declares of itself; the promises among them are verified by the kit."""
+    """A declared property of a file system; the kit tests all of them that are promises."""
 
     ATOMIC_CREATE = "atomic-create"
     """``put(..., CREATE)``: the file appears whole or not at all, and only if no file has that name."""
@@ -39,11 +38,11 @@ class FileSystemAbility(Enum):
     """``list_files`` yields every file below a prefix."""
 
     REMOTE = "remote"
-    """Requests take milliseconds, so that several are made at once, by threads. A hint rather than a promise."""
+    """Requests take milliseconds, so threads send several at once. A hint, not a promise."""
 
 
 class PutMode(Enum):
-    """What ``put`` does when the name is taken."""
+    """The behaviour of ``put`` if the file exists."""
 
     CREATE = "create"
     """Refuse with ``FileExists``. Needs ``ATOMIC_CREATE``."""
@@ -54,8 +53,7 @@ class PutMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One file: its location, its size in bytes and, where the store gives them, when it was last written (ms) and
-    its entity tag.
+    """One file: its location and size in bytes, and its modification time (ms) and entity tag, if the store has them.
 
     ``etag`` is None unless the store changes it with the content of the name: S3, GCS and ADLS do. It comes without
     the quotes of the HTTP header, so that ``stat`` and ``list_files`` give the same.
@@ -70,9 +68,9 @@ class FileInfo:
 class InputFile(ABC):
     """A file open for reading, which never changes: its size, reads at any offset, and a position to read on from.
 
-    A subclass gives ``size``, ``read_at``, ``close`` and ``closed``. The rest follows, as Python's files have it: the
-    position begins at 0 and belongs to one thread, while reads by offset may come from several at once. After
-    ``close`` every read raises ``ValueError``.
+    A subclass gives ``size``, ``read_at``, ``close`` and ``closed``. The other methods work as in Python's files: the
+    position begins at 0 and belongs to one thread, while reads by offset may come from several at once. After ``close``
+    every read raises ``ValueError``.
     """
 
     __position: int = 0
@@ -80,7 +78,7 @@ class InputFile(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many bytes the file has."""
+        """The size of the file in bytes."""
 
     @abstractmethod
     def read_at(self, offset: int, length: int) -> bytes:
@@ -104,7 +102,7 @@ class InputFile(ABC):
         return False
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """What ``read_at`` gives for each offset and length, in their order; a remote file asks for them at once."""
+        """The result of ``read_at`` for each offset and length, in order; a remote file requests them all at once."""
         return [self.read_at(offset, length) for offset, length in ranges]
 
     def arrow_file(self) -> pa.NativeFile:
@@ -123,7 +121,7 @@ class InputFile(ABC):
         return data
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:
-        """Fill a buffer; return how many bytes were there to fill it with."""
+        """Fill a buffer; return the number of bytes read."""
         target = memoryview(buffer).cast("B")
         data = self.read(len(target))
         target[: len(data)] = data
@@ -199,7 +197,7 @@ class _ArrowView:
         return self._source.closed
 
     def close(self) -> None:
-        """Do nothing: the file is closed by whoever opened it."""
+        """Do nothing: the caller that opened the file closes it."""
 
     def readable(self) -> bool:
         return True
@@ -232,7 +230,7 @@ class OutputStream(ABC):
 
     @abstractmethod
     def abort(self) -> None:
-        """Give the file up: nothing stays visible under its name."""
+        """Discard the file: nothing remains visible under its name."""
 
     @property
     @abstractmethod
@@ -272,12 +270,12 @@ class FileSystem(ABC):
 
     Built from string properties alone, and pickled by them, so that an executor opens its own connections.
 
-    Credentials go to the hosts, accounts and buckets that the configuration names: the endpoint among the properties,
-    or the store's own, and where a location itself names a host or an account, those of ``authorities_named``. A
-    location elsewhere gets no credential and says so: ``LocationRefused``, before anything is sent or a name resolved.
+    Credentials are sent only to the hosts, accounts and buckets that the configuration names. These are the endpoint in
+    the properties or the store's default; for a location with a host or account in it, those of ``authorities_named``.
+    Any other location raises ``LocationRefused`` before a request is sent or a name is resolved.
 
-    Every method raises ``StorageError`` (with ``retryable``) when the store fails, ``AccessDenied`` when a right is
-    wanting, and no SDK's own error.
+    Every method raises ``StorageError`` (with ``retryable``) when the store fails, ``AccessDenied`` when a permission
+    is missing, and never an error class of an SDK.
     """
 
     contract: ClassVar[int] = 1
@@ -285,22 +283,22 @@ class FileSystem(ABC):
 
     @property
     def abilities(self) -> frozenset[FileSystemAbility]:
-        """What is declared: as a rule an attribute of the class, ``abilities = frozenset({...})``.
+        """The declared abilities, usually a class attribute: ``abilities = frozenset({...})``.
 
-        It is a property where instances differ, such as by a setting of the store. Ask an instance, not a class.
+        Instances may differ, for example by a setting of the store. Read it from an instance, not from the class.
         """
         return frozenset()
 
     ability_properties: ClassVar[Mapping[FileSystemAbility, str]] = {}
-    """The setting, ``"name=value"``, by which a store without an ability is declared so, where there is one.
+    """The property, ``"name=value"``, that tells the file system that its store lacks an ability, if there is one.
 
-    Whoever finds that a store does not keep a promise is informed of it.
+    ``icefield doctor`` names this property if a store breaks the promise of an ability.
     """
 
     access: FileAccess | None = None
-    """What renews the credentials among the properties, or signs requests: set by whoever builds the file system.
+    """Renews the credentials in the properties, or signs requests. The code that builds the file system sets it.
 
-    It is asked for each request, ``due`` first: ``properties`` may wait for a service.
+    Each request checks ``due`` first, because ``properties`` may wait for a service.
     """
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
@@ -325,7 +323,7 @@ class FileSystem(ABC):
     def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
         """Write a whole small file in one step, durable on return; the entity tag that ``stat`` will give.
 
-        None unless the answer of the store itself holds it: nothing is asked for it.
+        None unless the store's reply contains the tag: no extra request is sent for it.
 
         With ``CREATE``, raises ``FileExists`` when the name is taken, and the file appears whole or not at all; a
         file system without ``ATOMIC_CREATE`` raises ``UnsupportedFeature`` instead. When the outcome of a create is
@@ -342,9 +340,9 @@ class FileSystem(ABC):
         """Return size and time of a file. Raises ``FileMissing``."""
 
     def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
-        """Return size and time of a few files, in their order; None for one that is not there.
+        """Return size and time of a few files, in their order; None for a missing file.
 
-        One request a file; all at once from a ``REMOTE`` store. They see the store at different times.
+        Sends one request per file, in parallel for a ``REMOTE`` store. The results are not one consistent snapshot.
         """
 
         def look(location: str) -> FileInfo | None:
@@ -361,26 +359,26 @@ class FileSystem(ABC):
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         """Yield every file below the folder ``prefix``, recursively, in any order.
 
-        With ``shallow``, yield only what is directly in it; a folder's location then ends in ``/`` and its size
-        is 0. A prefix with nothing below it yields nothing. Locations come back under the scheme and authority of
-        ``prefix``. Without ``LIST``, raises ``UnsupportedFeature``.
+        With ``shallow``, yield only its direct children; a folder's location then ends in ``/`` and its size is 0. A
+        prefix with nothing below it yields nothing. Locations come back under the scheme and authority of ``prefix``.
+        Without ``LIST``, raises ``UnsupportedFeature``.
         """
 
     @abstractmethod
     def delete_many(self, locations: Iterable[str]) -> None:
-        """Delete files; one that is not there is no error."""
+        """Delete files; a missing file is no error."""
 
     @abstractmethod
     def rename(self, source: str, target: str) -> None:
-        """Rename without replacing: raises ``FileExists`` when ``target`` is there, ``FileMissing`` without source.
+        """Rename without replacing. Raises ``FileExists`` if ``target`` exists, ``FileMissing`` without ``source``.
 
         Without ``ATOMIC_RENAME``, raises ``UnsupportedFeature``.
         """
 
     def credentials(self, location: str) -> str | None:
-        """Which credentials a location is reached with and where they come from, in words that hold no secret.
+        """A description of the credentials for a location and of their source, without secrets.
 
-        None where there is nothing to say. Meant for the one who looks for what is wrong; raises as other methods do.
+        None without credentials. Meant for finding configuration errors; raises as other methods do.
         """
         return None
 

@@ -1,6 +1,6 @@
 """The contract of a file format that holds manifests and manifest lists; a format of data files needs none of it.
 
-Whatever is here makes planning and commits faster: a ``ManifestFormat`` that overrides nothing is right as well.
+The optional methods make planning and commits faster. A ``ManifestFormat`` without them is correct.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ManifestReadRequest(ReadRequest):
-    """What a reader of a manifest is asked for.
+    """A request to a reader of a manifest.
 
     ``map_keys``: for the map columns with those ids (the id of the map field), the integer keys that are wanted;
     entries of other keys may be left out.
@@ -36,8 +36,8 @@ class ManifestFormatReader(FormatReader):
     def prepare(self, limit: int) -> None:
         """Do some of the work of a ``read`` of the whole file ahead, such as inflating about ``limit`` bytes of it.
 
-        A hint, given before ``read`` and perhaps by another thread; by default nothing is done. Best is work that
-        lets other threads run. Raises as ``read`` does.
+        A hint, given before ``read`` and perhaps by another thread; by default nothing is done. Prefer work that
+        releases the GIL. Raises as ``read`` does.
         """
 
 
@@ -51,7 +51,7 @@ class ManifestFormat(FileFormat):
     def read_together(
         self, readers: Sequence[ManifestFormatReader], request: ManifestReadRequest
     ) -> list[list[pa.RecordBatch]]:
-        """The rows of several small files of one schema, of each its batches; ``request`` has no split.
+        """The batches of several small files of one schema, one list for each file; ``request`` has no split.
 
         Positions begin at 0 in each file. By default one file after another; worth overriding for a format that
         decodes many rows faster than few.
@@ -61,8 +61,8 @@ class ManifestFormat(FileFormat):
     def append_blocks(
         self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]
     ) -> bytes | None:
-        """A new file: the records of ``old``, byte for byte, then those of ``batch``, under new metadata.
+        """A new file: the records of ``old``, byte for byte, then the records of ``batch``, with new metadata.
 
-        None when ``old`` must be decoded and written anew, such as for another schema or codec; by default always.
+        None if ``old`` must be decoded and rewritten, for example for another schema or codec. None by default.
         """
         return None

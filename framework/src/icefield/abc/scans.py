@@ -1,4 +1,4 @@
-"""The contract of a service that plans scans: it finds out which files are to be read."""
+"""The contract of a service that plans scans: it lists the files to read."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 @dataclass(frozen=True, slots=True)
 class ScanAsked:
-    """What is to be planned.
+    """A request to plan a scan.
 
     ``snapshot_id`` is the version. ``columns`` are the names that are read, nested ones with dots. ``row_filter`` is
-    bound. ``of_snapshot``: names are those of the snapshot's schema, not of the table's current one. ``limit``: the
-    most rows that are read. ``begin``: only what was appended after that snapshot, up to the version. ``statistics``:
-    the columns whose statistics are to be listed with each file.
+    bound. ``of_snapshot``: names refer to the snapshot's schema, not to the table's current schema. ``limit``: the
+    maximum number of rows. ``begin``: plan only appends after that snapshot, up to the version. ``statistics``: the
+    columns to list statistics for, with each file.
     """
 
     snapshot_id: int
@@ -86,7 +86,7 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", gc=F
 
 @dataclass(frozen=True, slots=True)
 class ListedFiles:
-    """A part of a plan: data files, and for each the places of its delete files among ``delete_files``."""
+    """A part of a plan: data files, and for each the indexes of its delete files in ``delete_files``."""
 
     files: Sequence[ListedFile]
     deletes: Sequence[Sequence[int]]
@@ -95,9 +95,9 @@ class ListedFiles:
 
 @dataclass(frozen=True, slots=True)
 class ScanListing:
-    """A plan of a service: what opens its files, where that is not what opens the table's, and its parts.
+    """A plan of a service: its parts, and the credentials for its files if they differ from the table's.
 
-    To close ``parts`` before their end tells the service that nobody waits for the rest.
+    Closing ``parts`` early tells the service to stop planning.
     """
 
     parts: Iterator[ListedFiles]
@@ -111,5 +111,5 @@ class ScanService(ABC):
     def plan(self, asked: ScanAsked) -> ScanListing:
         """The files that may hold matching rows, with the delete files that apply to each.
 
-        Raises ``StorageError`` where the service does not plan in time, ``NotSupportedByCatalog`` where it cannot.
+        Raises ``StorageError`` if the service does not plan in time, ``NotSupportedByCatalog`` if it cannot plan.
         """

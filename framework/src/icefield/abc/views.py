@@ -1,4 +1,4 @@
-"""What a catalog that keeps views is handed and gives: the current version of a view, and a change of it."""
+"""The values of a catalog's view methods: the current version of a view, and a proposed change."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CurrentView:
-    """A view at one version: where its metadata file is, and what it holds.
+    """A view at one version: the location of its metadata file, and the metadata.
 
-    ``properties`` are the view's own configuration, where a service hands one out.
+    ``properties`` are the view's own configuration, if a service returns one.
     """
 
     location: str
@@ -26,8 +26,8 @@ class CurrentView:
 class ViewProposal:
     """A change of a view that is to be committed.
 
-    ``metadata`` is what shall be current. ``updates`` lead there from the base, or from nothing where the view is
-    created, and ``requirements`` say what of the base they rely on: for a service that applies them itself.
+    ``metadata`` is the new metadata. ``updates`` turn the base into it, or create it for a new view; ``requirements``
+    are their preconditions on the base. A service that applies updates itself needs both.
     """
 
     metadata: ViewMetadata

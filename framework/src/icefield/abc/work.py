@@ -1,7 +1,7 @@
 """Work with many items: done by this process, or by the tasks of a cluster.
 
-Upkeep plans and commits, and a scan plans. What lies between, reading and writing many files, is a ``Work`` with items,
-which a ``WorkRunner`` is given. Work, items and results can be pickled; the same code runs wherever it is done.
+Maintenance plans and commits; a scan plans. The step between, reading and writing many files, is a ``Work`` with items
+for a ``WorkRunner``. Work, items and results can be pickled; the same code runs in a process and in a cluster.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Done = Callable[[], None]
 
 
 def unnoted(location: str) -> None:
-    """Where locations go that nobody asks for."""
+    """Ignore a location: the default ``Note``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try of one item. ``item`` counts from 1.
+    """One attempt at one item. ``item`` counts from 1.
 
-    ``item`` and ``number`` are in the names of the files that it writes, so that no two tries meet. ``threads``: how
-    many it may use; None: as many as suit the machine. ``note`` is called with the location of each file before it is
-    begun.
+    The names of written files contain ``item`` and ``number``, so that no two attempts collide. ``threads`` is the
+    number of threads to use; None for a number that suits the machine. ``note`` is called with the location of each
+    file before it is begun.
     """
 
     item: int
@@ -43,18 +43,18 @@ class Attempt:
 
 
 class Swept(Protocol):
-    """What lists and deletes files: a ``FileIO``."""
+    """The part of a ``FileIO`` that lists and deletes files."""
 
     def list_files(self, prefix: str) -> Iterator[FileInfo]:
-        """The files whose locations begin so."""
+        """The files below a prefix."""
 
     def delete_many(self, locations: Iterable[str]) -> None:
-        """Delete files; those that are gone are no error."""
+        """Delete files; a missing file is no error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """How files are found that tries left behind: they are below ``folder``, and have ``mark`` in their names."""
+    """Where failed attempts leave files: below ``folder``, with ``mark`` in their names."""
 
     io: Swept
     folder: str
@@ -62,31 +62,34 @@ class Traces:
 
 
 class Work(ABC, Generic[T, R]):
-    """What is done with each of many items. Immutable; picklable."""
+    """An operation to apply to each of many items. Immutable; picklable."""
 
     @abstractmethod
     def do(self, item: T, attempt: Attempt) -> R:
-        """Do one item. On an error no file of it is left, as far as that can be done."""
+        """Process one item. On an error its files are deleted, if possible."""
 
     def files(self, result: R) -> Iterable[str]:
-        """The files that a result names, which stay."""
+        """The files that a result refers to; they are kept."""
         return ()
 
     @property
     def traces(self) -> Traces | None:
-        """How files of tries are found; None where no file is written."""
+        """Where failed attempts leave files; None if the work writes none."""
         return None
 
 
 class WorkRunner(ABC):
-    """Where work is done. ``least_manifest_bytes``: a scan whose manifests have fewer reads them without it."""
+    """Runs work, here or in a cluster.
+
+    A scan uses it to read manifests of at least ``least_manifest_bytes`` in total.
+    """
 
     least_manifest_bytes: int = 64 << 20
 
     @property
     @abstractmethod
     def slots(self) -> int:
-        """How many items are worked on at once."""
+        """The number of items that run at the same time."""
 
     @abstractmethod
     def attempts(
@@ -100,9 +103,9 @@ class WorkRunner(ABC):
     ) -> list[R | Exception]:
         """The result of each item, in their order.
 
-        ``note`` is called with the location of every file that may be there afterwards; what tries left that do not
-        count is deleted. An error of an item (``IcefieldError`` or ``OSError``) ends all of them and is raised; with
-        ``keep_going`` it stands in the place of the result.
+        ``note`` is called with the location of every file that may remain. Files of discarded attempts are deleted. An
+        error of an item (``IcefieldError`` or ``OSError``) stops all items and is raised; with ``keep_going`` it is
+        returned in place of the result.
         """
 
     def run(self, work: Work[T, R], items: Iterable[T], note: Note = unnoted, *, done: Done | None = None) -> list[R]:

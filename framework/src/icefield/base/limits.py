@@ -1,8 +1,8 @@
-"""How large a thing that is read from a table may be. Nothing of a table is trusted: sizes come first.
+"""Maximum sizes of files and values that are read from a table, because tables are not trusted.
 
-Each limit is far beyond what real tables reach; what exceeds one is refused with an error that names the file, the
-field and the limit. They are constants and no properties: a table that was made to exhaust a reader must not be able to
-raise them, and no other table meets them. See ``docs/decisions/0028-limits.md``.
+Each limit is far beyond the size of real tables. A larger file or value raises an error that names the file, the field
+and the limit. The limits are constants, not properties: a table that is made to exhaust a reader must not raise them.
+See ``docs/decisions/0028-limits.md``.
 """
 
 from __future__ import annotations
@@ -12,52 +12,57 @@ from typing import Annotated, Final
 import msgspec
 
 MAX_METADATA_BYTES: Final = 512 * 1024 * 1024
-"""Of a metadata file, in bytes, before and after inflating."""
+"""The size of a metadata file in bytes, before and after decompression."""
 
 MAX_INFLATION: Final = 256
-"""How many times its packed size a gzipped metadata file may hold, beyond ``FREE_INFLATION`` bytes: JSON of nothing
-but unlike snapshots is packed to a twentieth at best, and a bomb to a thousandth."""
+"""The maximum compression ratio of a gzipped metadata file beyond ``FREE_INFLATION`` bytes.
+
+Real metadata compresses by a factor of 20 at most, a decompression bomb by 1000.
+"""
 
 FREE_INFLATION: Final = 16 * 1024 * 1024
 
 MAX_MANIFEST_BYTES: Final = 1024 * 1024 * 1024
-"""Of a manifest, and of a manifest list: writers aim at 8 MiB."""
+"""The size of a manifest or of a manifest list in bytes; writers aim at 8 MiB."""
 
 MAX_DECODED_MANIFEST_BYTES: Final = 4 * 1024 * 1024 * 1024
-"""Of the columns that are read of a manifest, or of a manifest list, once decoded."""
+"""The size of the decoded columns of a manifest or of a manifest list, in bytes."""
 
 FREE_DECODING: Final = 256 * 1024 * 1024
-"""How large those columns may be whatever the size of the file; beyond, ``MAX_INFLATION`` times its size."""
+"""The size that these columns may always have; beyond it, at most ``MAX_INFLATION`` times the size of the file."""
 
 MAX_PUFFIN_FOOTER_BYTES: Final = 64 * 1024 * 1024
-"""Of the footer of a Puffin file, before and after inflating."""
+"""The size of the footer of a Puffin file in bytes, before and after decompression."""
 
 MAX_PUFFIN_BLOB_BYTES: Final = 1024 * 1024 * 1024
-"""Of a blob of a Puffin file, before and after inflating: a deletion vector of a billion rows has 125 MB at most."""
+"""The size of a Puffin blob in bytes, before and after decompression.
+
+A deletion vector of a billion rows has at most 125 MB.
+"""
 
 MAX_DELETED_POSITIONS: Final = 1 << 29
-"""Of the deleted rows of one data file: a few bytes of a deletion vector can name millions."""
+"""The number of deleted rows of one data file: a few bytes of a deletion vector can name millions."""
 
 MAX_CONFIGURATION_BYTES: Final = 4 * 1024 * 1024
-"""Of ``icefield.toml``."""
+"""The size of ``icefield.toml`` in bytes."""
 
 MAX_LOCATION_LENGTH: Final = 32_768
-"""Of a location, in bytes of UTF-8 where it is in a manifest, else in characters. Stores allow a few thousand."""
+"""The length of a location: UTF-8 bytes in manifests, else characters. Stores allow a few thousand."""
 
 MAX_NAME_LENGTH: Final = 65_536
-"""Of a name, in characters: of a field, a property, a branch or a tag, a key of a snapshot's summary."""
+"""The length in characters of a name: a field, a property, a branch or tag, or a key of a snapshot summary."""
 
 MAX_VALUE_LENGTH: Final = 64 * 1024 * 1024
-"""Of a property's value and of a value in a snapshot's summary, in characters: a name mapping may be long."""
+"""The length in characters of a property value or snapshot summary value: a name mapping may be long."""
 
 MAX_NAMESPACE_VALUE_LENGTH: Final = 1024 * 1024
-"""Of a property's value of a namespace, in characters: catalogs keep a few thousand."""
+"""The length in characters of a namespace property value: catalogs keep a few thousand."""
 
 MAX_LISTED_NAMES: Final = 1_000_000
-"""Of the tables of a namespace, or of the namespaces of a catalog, that are listed."""
+"""The number of listed tables of a namespace, or of listed namespaces of a catalog."""
 
 MAX_LISTED_CHARACTERS: Final = 64 * 1024 * 1024
-"""Of all names of a listing together."""
+"""The total length in characters of all names of a listing."""
 
 LocationText = Annotated[str, msgspec.Meta(max_length=MAX_LOCATION_LENGTH)]
 NameText = Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH)]

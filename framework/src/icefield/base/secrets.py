@@ -1,7 +1,7 @@
-"""The properties that hold credentials, and strings freed of them.
+"""Properties that hold credentials, and the redaction of credentials in strings.
 
-Errors and logs of Icefield's own never hold a credential. This is for the strings of others (an SDK's exception, a
-driver's message) before they are shown.
+Errors and logs of Icefield's own never hold a credential. This module redacts strings of other libraries (an SDK's
+exception, a driver's message) before they are shown.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from urllib.parse import unquote
 E = TypeVar("E", bound=BaseException)
 
 HIDDEN: Final = "***"
-"""What is shown in the place of a credential."""
+"""The replacement of a redacted credential."""
 _NAMES: Final = re.compile(
     r"secret|passw|passphrase|tokens?(?:$|[-_.])|credential|private[-_.]?key|account[-_.]?key|api[-_.]?key|"
     r"(?:^|[-_.])(?:sas|pwd)(?:$|[-_.])|connection[-_.]?string"
 )
 _NO_SECRETS: Final = re.compile(r"expires|[-_.](?:at|ms|seconds|count|type|provider|endpoint|uri|url|file|path)$")
-_LEAST: Final = 5  # what is shorter would be found in ordinary words
-# Up to the last "@" of the authority; and up to the last of all, where a password has characters that want escaping.
+_LEAST: Final = 5  # shorter credentials occur in ordinary words
+# The first pattern ends at the last "@" of the authority. The second ends at the last "@" of the string, for passwords
+# with unescaped special characters.
 _PASSWORD_IN_URI: Final = (
     re.compile(r"[\w+.-]+://[^\s/?#@:]*:([^\s/?#]*)@"),
     re.compile(r"^[\w+.-]+://[^/?#@:]*:(?!\d*(?:[/?#]|$))(.*)@", re.DOTALL),
 )
 _USERINFO: Final = re.compile(r"([A-Za-z][\w+.-]*://[^\s/?#@:]*:)[^\s/?#]*@")
-# The parts of connection strings, of shared access signatures and of keys in JSON that are secret by themselves.
+# The secret parts of connection strings, shared access signatures and JSON keys.
 _PARTS: Final = re.compile(
     r"(?:AccountKey|SharedAccessSignature)=([^;]+)|(?:^|[?&;])sig=([^&;]+)|"
     r"\"(?:private_key|private_key_id|refresh_token|client_secret|access_token)\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"|"
@@ -37,26 +38,29 @@ _PARTS: Final = re.compile(
 
 
 def holds_credential(name: str) -> bool:
-    """Whether a property of that name holds a credential, as far as the name states."""
+    """Whether a property holds a credential, judging by its name."""
     lower = name.lower()
     return _NAMES.search(lower) is not None and _NO_SECRETS.search(lower) is None
 
 
 def credentials_in(properties: Mapping[str, str]) -> list[str]:
-    """The credentials among properties, longest first: whole values, and the secret parts of URIs and the like."""
+    """The credentials in properties, longest first: whole values, and secret parts of URIs or connection strings."""
     found = {secret for name, value in properties.items() for secret in _secrets(name, value) if len(secret) >= _LEAST}
     return sorted(found, key=lambda secret: (-len(secret), secret))
 
 
 def without_credentials(string: str, properties: Mapping[str, str]) -> str:
-    """A string in which no credential of the properties is left to read."""
+    """A string with all credentials of the properties redacted."""
     for secret in credentials_in(properties):
         string = string.replace(secret, HIDDEN)
     return string
 
 
 def without_userinfo(string: str) -> str:
-    """A string in which URIs have no password: ``scheme://user:***@host``. A user alone stays, as in ``abfss://box@host``."""
+    """A string with the passwords of URIs redacted: ``scheme://user:***@host``.
+
+    A user without a password stays, as in ``abfss://box@host``.
+    """
     return _USERINFO.sub(rf"\1{HIDDEN}@", string) if "@" in string else string
 
 
@@ -66,9 +70,9 @@ def has_password(location: str) -> bool:
 
 
 def scrub(error: E, properties: Mapping[str, str]) -> E:
-    """Free the strings of an error of another library, and of all that led to it, of credentials; for a cause.
+    """Redact credentials in an error of another library and in its whole chain of causes.
 
-    A traceback shows the whole chain, whatever the last error says.
+    A traceback shows the whole chain, not only the last error.
     """
     seen: set[int] = set()
     rest: list[BaseException | None] = [error]
@@ -79,7 +83,7 @@ def scrub(error: E, properties: Mapping[str, str]) -> E:
         seen.add(id(found))
         rest += [found.__cause__, found.__context__]
         found.args = tuple(_scrubbed(part, properties) for part in found.args)
-        if isinstance(found, OSError):  # which shows these in place of its arguments
+        if isinstance(found, OSError):  # its message shows these attributes, not its arguments
             found.strerror = _scrubbed(found.strerror, properties)
             found.filename, found.filename2 = (
                 _scrubbed(name, properties) for name in (found.filename, found.filename2)
@@ -97,7 +101,7 @@ def _secrets(name: str, value: str) -> Iterator[str]:
     parts: list[str] = [part for groups in _PARTS.findall(value) for part in groups if part]
     for pattern in _PASSWORD_IN_URI:
         for password in pattern.findall(value):
-            # With an "@" in it, whoever splits at the first one shows what comes after.
+            # A library may split at the first "@" of the password and show the rest of it.
             parts += [password, *password.split("@")]
     for part in parts:
         yield from _spellings(part)

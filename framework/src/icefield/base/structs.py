@@ -12,8 +12,8 @@ Kind = TypeVar("Kind", bound=type)
 def decodable(kind: Kind) -> Kind:
     """A struct that threads may decode: a decorator of its class.
 
-    msgspec finds out what it must know of a struct when one is decoded for the first time. Another thread that decodes
-    one meanwhile reads what is half made, which ends the process. So it is done while the module is imported.
+    msgspec builds the type information of a struct when it first decodes one. A second thread that decodes one at that
+    time reads incomplete information and crashes the process. The decorator therefore builds it at import.
     """
     msgspec.json.Decoder(kind)
     return kind

@@ -1,7 +1,7 @@
 """The catalog ``directory``: a table's name is its path below the warehouse, and no service is needed.
 
-Properties: ``warehouse``, a location; ``commit``, the strategy (``create`` or ``rename``; by default whichever the
-storage can keep the promise of). The layout is that of Iceberg's Hadoop catalog.
+Properties: ``warehouse``, a location; ``commit``, the strategy (``create`` or ``rename``; by default ``create`` if the
+storage supports it, else ``rename``). The layout is that of Iceberg's Hadoop catalog.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class DirectoryBackend(CatalogBackend):
         warehouse = self.properties.get("warehouse")
         if not warehouse:
             raise InvalidArgument(f"catalog '{name}' of type 'directory' needs the property 'warehouse'")
-        # As it was given: metadata holds locations before any map, which applies where one is opened.
+        # Kept as given: metadata holds locations without ``location.map``, which applies when a file is opened.
         self.warehouse = warehouse.rstrip("/")
         self._strategy = self.properties.get("commit") or self._safe_strategy()
-        # Refuses what is unsafe here, before anything is written.
+        # Refuses an unsuitable commit strategy before anything is written.
         self._versioned((), self.warehouse)
 
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
@@ -112,7 +112,7 @@ class DirectoryBackend(CatalogBackend):
         self._existing(table[:-1])
         metadata = decode_metadata(self.io.read_metadata(metadata_location), metadata_location)
         place = metadata_folder(metadata.location, metadata.properties)
-        with suppress(IcefieldError):  # its files may be where nobody may write
+        with suppress(IcefieldError):  # the folder of its files may be read-only
             note_folder(self.io.storage(place), place, f"{self._path(table)}/{METADATA_FOLDER}", metadata.table_uuid)
         if isinstance(self.strategy(table).commit(None, creation_of(metadata)), Conflict):
             raise TableExists(f"table {'.'.join(table)} exists already", table=table)
@@ -139,11 +139,11 @@ class DirectoryBackend(CatalogBackend):
 
     def _namespace(self, namespace: NamespaceName) -> NamespaceFolder:
         path = self._path(namespace)
-        # Markers are published and forgotten as versions are, by the same strategy.
+        # The strategy that publishes and deletes versions does the same with markers.
         return NamespaceFolder(namespace, path, self._versioned(namespace, path))
 
     def _versioned(self, name: tuple[str, ...], path: str) -> VersionedStrategy:
-        """The strategy of what is at a path. Raises ``InvalidArgument`` for one that cannot serve here."""
+        """The strategy for the table or namespace at a path. Raises ``InvalidArgument`` for an unsuitable strategy."""
         strategy = self.io.commit_strategy(self._strategy, name, path)
         if not isinstance(strategy, VersionedStrategy):
             raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""What the kernel itself provides, declared as any other plugin declares it."""
+"""The plugin hooks of the kernel's own file systems, commit strategies and catalog."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Local disks: ``file:///path``, ``file:/path`` or an absolute path.
 
-A file takes its name only when it is whole: it is written under a temporary name next to it, flushed to the disk, and
-linked. ``link`` refuses a name that is taken, which POSIX ``rename`` does not, and shows no half-written file, which
-``O_EXCL`` would.
+A file gets its name only when it is complete: it is written under a temporary name in the same folder, flushed to disk,
+and linked. ``link`` refuses an existing name, unlike POSIX ``rename``, and never shows a partial file, unlike
+``O_EXCL``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from icefield.storage import local_path
 from icefield.toolkit import ArrowInput
 
 TEMPORARY_SUFFIX = ".icefield-tmp"
-"""Names ending so are of files that were never published; orphan removal takes them."""
+"""The suffix of files that were never published; orphan removal deletes them."""
 
 _REFUSALS: Final = frozenset(
     getattr(errno, name)
@@ -41,7 +41,10 @@ _REFUSALS: Final = frozenset(
     )
     if hasattr(errno, name)
 )
-"""Answers that say that nothing was done. Any other error leaves open what a far disk has done, or will do."""
+"""Errors that prove that nothing was done.
+
+After any other error a network disk may have done the operation, or still do it.
+"""
 
 _FLUSHES_NO_FOLDERS: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
@@ -102,7 +105,7 @@ class LocalFileSystem(FileSystem):
             self._make_folder(os.path.dirname(path_of(target)))
             with self._flushed(path_of(target)):
                 _link(path_of(source), path_of(target))
-                with suppress(OSError):  # the file has its new name: nothing after that may fail
+                with suppress(OSError):  # the file has its new name: no later step may fail
                     os.unlink(path_of(source))
 
     def credentials(self, location: str) -> str | None:
@@ -147,7 +150,7 @@ class LocalFileSystem(FileSystem):
 
     @contextmanager
     def _flushed(self, path: str) -> Iterator[None]:
-        """Make the name durable that the block gives to a file, also where an error leaves open whether it did.
+        """Make the file name that the block creates durable, also if an error leaves open whether it was created.
 
         Raises ``NotDurable``.
         """
@@ -186,8 +189,8 @@ class LocalFileSystem(FileSystem):
 def path_of(location: str) -> str:
     """The path of a ``file:`` location or of a bare absolute path; nothing is decoded.
 
-    Raises ``LocationRefused`` for anything else, since as a path of its own it would be below the working directory,
-    and for what no file can be called.
+    Raises ``LocationRefused`` for any other location, since it would be a path below the working directory, and for an
+    impossible file name.
     """
     path = local_path(location)
     if not path.isascii() and any("\ud800" <= each <= "\udfff" for each in path):
@@ -196,7 +199,7 @@ def path_of(location: str) -> str:
 
 
 def _look(location: str) -> FileInfo | None:
-    """Size and time of a file, or None where no file is: most commits look for names that nobody has taken."""
+    """Size and time of a file, or None without a file: no error, because most commits look for unused names."""
     path = path_of(location)
     try:
         found = os.stat(path)
@@ -211,7 +214,7 @@ def _look(location: str) -> FileInfo | None:
 
 @contextmanager
 def translated(location: str, target: str | None = None) -> Iterator[None]:
-    """Turn ``OSError`` into the contract's errors, and into ``LocationRefused`` for what no file can be called."""
+    """Turn ``OSError`` into the contract's errors, and into ``LocationRefused`` for an impossible file name."""
     try:
         yield
     except IcefieldError:
@@ -225,11 +228,11 @@ def translated(location: str, target: str | None = None) -> Iterator[None]:
 
 
 def _link(source: str, target: str) -> None:
-    """Give a file a second name, if nobody has it.
+    """Link a file under a second name, unless the name exists.
 
-    Over NFS the reply may be lost when the name was made, and a request that is sent again meets its own name. Two
-    names of one file show that it was made: see open(2), "O_EXCL". Raises a retryable ``StorageError`` for an error
-    that leaves it open.
+    Over NFS the reply may be lost after the link was made, and the repeated request then finds its own name. If both
+    names refer to one file, the link was made: see open(2), "O_EXCL". Raises a retryable ``StorageError`` if the
+    outcome is unknown.
     """
     try:
         os.link(source, target)
@@ -245,7 +248,7 @@ def _link(source: str, target: str) -> None:
 
 
 def _replace(source: str, target: str, identity: os.stat_result) -> None:
-    """The same for a rename onto a name that may be taken; ``identity`` is what distinguishes the file."""
+    """Rename a file onto a name that may exist, like ``_link``; ``identity`` is the ``stat`` result of the file."""
     try:
         os.replace(source, target)
     except OSError as error:
@@ -256,7 +259,7 @@ def _replace(source: str, target: str, identity: os.stat_result) -> None:
 
 
 def _left_open(error: OSError, location: str) -> OSError:
-    """An error of a step that publishes: as it is where it is a refusal."""
+    """The error to raise for a failed publishing step: a refusal unchanged, else a retryable ``StorageError``."""
     if error.errno in _REFUSALS:
         return error
     said = os.strerror(error.errno) if error.errno else error
@@ -303,8 +306,8 @@ def _walk(path: str, location: str, shallow: bool) -> Iterator[FileInfo]:
             else:
                 yield from _walk(entry.path, below, shallow)
         elif entry.is_dir():
-            # A link to a folder is no file: whoever deleted it as one would cut off all that is behind it. It is not
-            # followed either, since it may lead back.
+            # A link to a folder is not a file: deleting it would make everything behind it unreachable. It is not
+            # followed either, since it may form a cycle.
             if shallow:
                 yield FileInfo(below + "/", 0)
         else:

@@ -20,9 +20,9 @@ class MemoryFileSystem(FileSystem):
 
     abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.ATOMIC_RENAME, FileSystemAbility.LIST})
 
-    # Shared by design: a location must mean one file, whichever instance opens it.
+    # Shared by design: a location must name the same file in every instance.
     files: ClassVar[dict[str, tuple[bytes, int]]] = {}
-    """All that is stored, by location: bytes, and milliseconds when they were put. Tests may look and change it."""
+    """All files by location: their bytes, and their time in milliseconds. Tests may read and change it."""
 
     _lock: ClassVar[threading.RLock] = threading.RLock()
 

@@ -1,4 +1,4 @@
-"""Namespaces of a directory catalog: a folder with a marker whose versions hold its properties.
+"""Namespaces of a directory catalog: folders with a versioned marker that holds the properties.
 
 The marker is ``<folder>/.icefield/namespace-v<N>.json``; the highest version counts. Versions are published like a
 table's, so that concurrent changes of properties exclude each other.
@@ -26,25 +26,25 @@ _MAX_DEPTH = 16
 
 @decodable
 class _Marker(msgspec.Struct):
-    """What a marker holds. ``writer`` differs between writers, so that a lost reply is not taken for a lost race."""
+    """The content of a marker. ``writer`` is unique, so that a writer recognises its own marker after a lost reply."""
 
     properties: dict[str, str]
     writer: str = ""
 
 
 class NamespaceFolder:
-    """One namespace at a folder of the warehouse, whose markers a strategy publishes and forgets."""
+    """One namespace in a folder of the warehouse. A commit strategy publishes and deletes its markers."""
 
     def __init__(self, name: tuple[str, ...], folder: str, strategy: VersionedStrategy) -> None:
         self.name, self.folder, self._strategy, self._system = name, folder, strategy, strategy.file_system
 
     def exists(self, *, depth: int = 0) -> bool:
-        """Whether it has a marker or, made by another engine, a table somewhere below it."""
+        """Whether the namespace has a marker, or a table of another engine somewhere below it."""
         if self.versions():
             return True
         names = [name for name in folders_in(self._system, self.folder) if name != ".icefield"]
         if METADATA_FOLDER in names or depth >= _MAX_DEPTH:
-            return False  # a table's folder, or what a dropped one left
+            return False  # the folder of a table, or of a dropped one
         return any(
             is_table(self._system, f"{self.folder}/{name}") or self._child(name).exists(depth=depth + 1)
             for name in names
@@ -60,7 +60,7 @@ class NamespaceFolder:
         return self._current()[1]
 
     def update(self, updates: Mapping[str, str], removals: frozenset[str]) -> None:
-        """Publish the next version, on top of whatever is current. Raises ``NoSuchNamespace``."""
+        """Publish the next version, based on the current one. Raises ``NoSuchNamespace``."""
         while True:
             version, properties = self._current()
             kept = {key: value for key, value in properties.items() if key not in removals}
@@ -68,12 +68,12 @@ class NamespaceFolder:
                 return
 
     def drop(self) -> None:
-        """Forget every marker, the highest last: until then the namespace is there, with its last properties."""
+        """Delete every marker, the highest last: until then the namespace exists with its last properties."""
         while versions := self.versions():
             self._strategy.forget([location for _, location in sorted(versions)])
 
     def versions(self) -> list[tuple[int, str]]:
-        """The markers that are there."""
+        """The existing markers: version and location."""
         found = []
         for info in self._system.list_files(f"{self.folder}/.icefield", shallow=True):
             match = _MARKER.fullmatch(info.location.rpartition("/")[2])
@@ -110,7 +110,7 @@ def folders_in(system: FileSystem, folder: str) -> Iterator[str]:
 
 
 def is_table(system: FileSystem, folder: str) -> bool:
-    """Whether a folder holds versions of a table's metadata, the last of which is no tombstone."""
+    """Whether a folder holds versions of a table's metadata, and the last version is no tombstone."""
     versions = [
         (version, info)
         for info in system.list_files(f"{folder}/{METADATA_FOLDER}", shallow=True)

@@ -1,4 +1,4 @@
-"""Catalogs and tables as users hold them."""
+"""The user's interface to catalogs, tables and views."""
 
 from icefield.catalog.catalog import Catalog, PropertiesUpdateSummary
 from icefield.catalog.opening import load_catalog, open_table

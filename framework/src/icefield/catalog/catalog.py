@@ -1,4 +1,4 @@
-"""Catalogs as users hold them: namespaces, tables by name, and how to get at them."""
+"""The user's interface to catalogs: namespaces and tables by name."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _OVERRIDE = "table-override."
 
 @dataclass(frozen=True, slots=True)
 class PropertiesUpdateSummary:
-    """What an update of a namespace's properties did, by key; ``missing`` ones were to be removed and not there."""
+    """The keys that an update of namespace properties changed; ``missing`` are keys to remove that did not exist."""
 
     removed: list[str]
     updated: list[str]
@@ -72,7 +72,7 @@ class PropertiesUpdateSummary:
 
 
 class Catalog(ChangesOfCatalog, ViewsOfCatalog):
-    """A catalog: what ``load_catalog`` gives.
+    """A catalog, as returned by ``load_catalog``.
 
     Tables and namespaces are named by strings (``"db.events"``) or levels (``("db", "events")``). Changes are atomic.
     """
@@ -88,7 +88,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 
     @property
     def backend(self) -> CatalogBackend:
-        """What the plugin provides: it stores the names and hands out the commit strategy of each table."""
+        """The plugin's backend, which stores the names and provides the commit strategy of each table."""
         return self._backend
 
     @property
@@ -144,7 +144,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         return self._backend.namespace_exists(self._namespace(namespace))
 
     def list_namespaces(self, namespace: Identifier = ()) -> list[NamespaceName]:
-        """The namespaces directly below one, or at the top, sorted. Raises ``NoSuchNamespace``."""
+        """The child namespaces of a namespace, or the top-level ones, sorted. Raises ``NoSuchNamespace``."""
         parent = self._namespace(namespace) if namespace else ()
         listing = f"the namespaces of catalog '{self.name}'"
         return list(_pages(listing, lambda token: self._backend.list_namespaces(parent, token=token)))
@@ -188,8 +188,8 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def transaction(self) -> CatalogTransaction:
         """A transaction over several tables: ``with catalog.transaction() as tx: tx.table("db.a").append(rows)``.
 
-        All changes become visible in one step, where the catalog can: ``sql`` does, and ``rest`` where its service
-        offers it.
+        All changes become visible in one step, if the catalog supports it: ``sql`` does, and ``rest`` if its service
+        does.
         """
         return CatalogTransaction(self._backend, self._loaded)
 
@@ -209,15 +209,15 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         sort_order: SortOrder | Any = None,
         properties: Mapping[str, Any] | None = None,
     ) -> Table:
-        """Create a table. Of two creators of one name, one wins.
+        """Create a table. If two writers create the same name, one of them fails.
 
         Column ids are given afresh. ``partition_spec``: a ``PartitionSpec``, or a list such as
         ``[("ts", "day"), "bucket[16](id)", "region"]``; ``sort_order``: a ``SortOrder``, or a list such as
-        ``["id", "ts desc nulls last"]``. The property ``format-version`` selects the format version (2 by default).
-        Without a ``location`` it is the default one of its name, or one beside that where any file is there already,
-        such as those of a table that was renamed. A ``location`` of another table of this catalog is refused
-        (``LocationInUse``), and one where another table was gives a ``LocationWarning``.
-        Raises ``TableExists``, ``NoSuchNamespace``, ``InvalidArgument``, ``InvalidSchema``.
+        ``["id", "ts desc nulls last"]``. The property ``format-version`` selects the format version, 2 by default. The
+        default ``location`` follows from the name; if files exist there, such as the files of a renamed table, a
+        location next to it is used. The ``location`` of another table of this catalog is refused (``LocationInUse``),
+        and the former location of another table gives a ``LocationWarning``. Raises ``TableExists``,
+        ``NoSuchNamespace``, ``InvalidArgument``, ``InvalidSchema``.
         """
         if self._backend.serves_metadata:
             new = self._new_table(schema, location, partition_spec, sort_order, properties)
@@ -229,7 +229,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         except LocationInUse:
             if location is not None:
                 raise
-        # Somebody else has made a table at the default location meanwhile.
+        # Another writer has created a table at the default location meanwhile.
         return self.create_table_transaction(*given).commit_transaction()
 
     def create_table_if_not_exists(
@@ -241,7 +241,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         sort_order: SortOrder | Any = None,
         properties: Mapping[str, Any] | None = None,
     ) -> Table:
-        """Create a table, or load the one that is there, whatever it looks like."""
+        """Create a table, or load the existing one, without comparing schemas."""
         try:
             return self.create_table(identifier, schema, location, partition_spec, sort_order, properties)
         except TableExists:
@@ -256,7 +256,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         sort_order: SortOrder | Any = None,
         properties: Mapping[str, Any] | None = None,
     ) -> Transaction[Table]:
-        """A transaction that creates a table, together with whatever else is staged, when it commits."""
+        """A transaction that creates a table, and applies all other staged changes, when it commits."""
         name = table_name(identifier)
         if self._backend.serves_metadata:
             new = self._new_table(schema, location, partition_spec, sort_order, properties)
@@ -266,7 +266,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
                 return Transaction(
                     served, None, created=state.metadata, finish=lambda state: Table(served.at(state), state)
                 )
-        place = self._backend.table_location(name)  # which raises where there is no namespace
+        place = self._backend.table_location(name)  # raises if the namespace does not exist
         if location is not None:
             place = given_location(location)
         strategy = self._backend.strategy(name, place)
@@ -289,10 +289,10 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         sort_order: SortOrder | Any = None,
         properties: Mapping[str, Any] | None = None,
     ) -> Transaction[Table]:
-        """A transaction that gives a table other columns and no rows, together with whatever else is staged.
+        """A transaction that replaces a table's columns and removes its rows, with all other staged changes.
 
-        The table keeps its identity, its older snapshots, its branches and its properties, to which ``properties``
-        are added. A column of the whole name of one that was there keeps its id. Raises ``NoSuchTable``, and
+        The table keeps its identity, its older snapshots, its branches and its properties; ``properties`` are added. A
+        column keeps its id if the table had a column of the same full name. Raises ``NoSuchTable``, and
         ``LocationInUse`` for the location of another table.
         """
         transaction, columns = self.load_table(identifier).transaction(), as_schema(schema)
@@ -302,17 +302,17 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         return transaction
 
     def register_table(self, identifier: Identifier, metadata_location: Location) -> Table:
-        """Make a table known whose metadata file is there already.
+        """Add a table from its existing metadata file.
 
-        Raises ``TableExists``, ``InvalidMetadata``, and ``InvalidSchema`` for one that other engines would refuse,
-        since a column has the name of a partition field; ``open_table`` reads it. Gives a ``LocationWarning`` where the
+        Raises ``TableExists`` and ``InvalidMetadata``. Raises ``InvalidSchema`` if a column has the name of a partition
+        field, because other engines would refuse the table; ``open_table`` reads it. Gives a ``LocationWarning`` if the
         catalog has the table under another name, or another table in its folder.
         """
         name, location = table_name(identifier), given_location(metadata_location)
-        try:  # before anything is registered it must be clear that it can be read
+        try:  # check that the metadata is readable before it is registered
             found = metadata_at(self.io, location)
         except (LocationRefused, MissingPlugin, StorageError):
-            if not self._backend.serves_metadata:  # a service may open what nobody else can
+            if not self._backend.serves_metadata:  # only the service may be able to open the file
                 raise
         else:
             check_names_differ(found)
@@ -324,8 +324,8 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def rename_table(self, from_identifier: Identifier, to_identifier: Identifier) -> Table:
         """Rename a table; its files stay where they are.
 
-        Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``, and ``NotSupportedByCatalog`` where the name is
-        the path.
+        Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``, and ``NotSupportedByCatalog`` if the name is the
+        path.
         """
         target = table_name(to_identifier)
         self._backend.rename_table(table_name(from_identifier), target)
@@ -335,8 +335,8 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """Drop a table; with ``purge``, delete its files too. Raises ``NoSuchTable``.
 
         Purging keeps data files when the table's property ``gc.enabled`` is false: other tables may share them. It
-        keeps files outside of the table's own folders, and logs how many, unless ``location.owned-only`` is false.
-        Raises ``InvalidArgument`` for a table that the catalog has under a second name; then nothing is done.
+        keeps files outside of the table's own folders, and logs how many, unless ``location.owned-only`` is false. It
+        raises ``InvalidArgument`` if the catalog has the table under a second name; then nothing is done.
         """
         if purge and self._backend.purge_table(table_name(identifier)):
             return
@@ -346,7 +346,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
             refuse_twins(table.io, strategy, table.metadata, table.metadata_location, "purging")
         pointer = None
         if table is None and not self._backend.serves_metadata:
-            with suppress(IcefieldError):  # a table that cannot be read can be dropped
+            with suppress(IcefieldError):  # an unreadable table can be dropped
                 pointer = strategy.load()
         strategy.drop()
         if isinstance(pointer, Pointer):
@@ -360,7 +360,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         self.drop_table(identifier, purge=True)
 
     def free_location(self, identifier: Identifier) -> str:
-        """Where a new table or view of a name would be: see ``create_table``. Raises ``NoSuchNamespace``."""
+        """The location for a new table or view of a name: see ``create_table``. Raises ``NoSuchNamespace``."""
         name = table_name(identifier)
         default = self._backend.table_location(name)
         if self._backend.serves_metadata:
@@ -381,14 +381,14 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         sort_order: SortOrder | Any,
         properties: Mapping[str, Any] | None,
     ) -> NewTable:
-        """What a service gets to know of a new table; all of it is checked here first."""
+        """The request to a service to create a table, checked before it is sent."""
         given = self._table_properties(property_strings(properties or {}))
         place = _ANYWHERE if location is None else given_location(location)
         metadata = _first_metadata(schema, place, partition_spec, sort_order, given)
         return NewTable(creation_updates(metadata), given, None if location is None else metadata.location)
 
     def _served(self, name: TableName, made: Current) -> tuple[TableHandle, TableState]:
-        """A table as a service made it, or staged it."""
+        """A table that a service created or staged."""
         assert made.metadata is not None, "a service that creates tables gives their metadata"
         state = TableState.of(made, made.metadata)
         return TableHandle(name, self.io, self._backend.strategy(name, made.metadata.location)).at(state), state
@@ -410,14 +410,14 @@ def _first_metadata(
     sort_order: SortOrder | Any,
     properties: Mapping[str, str],
 ) -> TableMetadata:
-    """The metadata of a new table, from what a user gives for each part."""
+    """The metadata of a new table, from the user's arguments."""
     columns = as_schema(schema)
     spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
     return new_table_metadata(columns, spec, order, location.rstrip("/"), properties)
 
 
 def metadata_at(io: FileIO, location: str) -> TableMetadata:
-    """What a metadata file holds that a user named."""
+    """The metadata in a file that the user named."""
     try:
         data = io.read_metadata(location)
     except FileMissing as error:
@@ -433,7 +433,7 @@ def metadata_at(io: FileIO, location: str) -> TableMetadata:
 
 
 def _namespace_strings(namespace: NamespaceName, properties: Mapping[str, Any] | None) -> dict[str, str]:
-    """Properties of a namespace, which everybody who uses the catalog sees, and which must be able to be read."""
+    """Checked properties of a namespace: valid strings, and no passwords, since every user of the catalog sees them."""
     try:
         strings = checked_properties(namespace, property_strings(properties or {}))
     except InvalidMetadata as error:
@@ -448,7 +448,7 @@ def _namespace_strings(namespace: NamespaceName, properties: Mapping[str, Any] |
 
 
 def _pages(listing: str, read: Callable[[str | None], Page[Name]]) -> Iterator[Name]:
-    """The names of all pages. Raises ``InvalidMetadata`` where they do not end: a page may be without names, too."""
+    """The names of all pages. Raises ``InvalidMetadata`` if the pages do not end; a page may be empty."""
     page = read(None)
     steps = characters = 0
     while True:

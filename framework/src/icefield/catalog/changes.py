@@ -27,14 +27,14 @@ from icefield.storage import FileIO
 from icefield.storage.neighbours import check_location, check_move
 
 CheckTable = Callable[[TableName, TableMetadata | None, TableMetadata], None]
-"""Is given a table's name, its metadata before a change (None: it is created) and after it; raises to refuse that."""
+"""Called with a table's name and its metadata before (None for a new table) and after a change; raises to refuse it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableUpdates:
-    """A change of one table: the protocol's updates, and the requirements that they rely on.
+    """A change of one table: the protocol's updates, and their requirements.
 
-    ``judge`` is asked about what each attempt makes of the table, before anything is written.
+    ``judge`` is called with the result of each attempt, before anything is written.
     """
 
     table: TableName
@@ -49,11 +49,11 @@ class TableUpdates:
 
     @property
     def moves(self) -> bool:
-        """Whether it may change where the table's files go."""
+        """Whether the change may move the location of the table's files."""
         return any(isinstance(update, SetLocation | SetProperties | RemoveProperties) for update in self.updates)
 
     def applied(self, base: TableMetadata | None) -> TableMetadata:
-        """The metadata after the change, whose requirements hold. Raises what ``check`` and ``apply_updates`` raise."""
+        """The metadata after the change. Raises the errors of ``check`` and of ``apply_updates``."""
         check(self.requirements, base)
         if base is None:
             made = created_by(self.updates)
@@ -65,7 +65,10 @@ class TableUpdates:
 
 
 def _without_old_number(update: TableUpdate, base: TableMetadata) -> TableUpdate:
-    """An update without a last column id below the table's: Java states that of the new schema, which means nothing."""
+    """Remove the last column id of an update if it is below the table's.
+
+    Java states the last id of the new schema, which is irrelevant.
+    """
     if isinstance(update, AddSchema) and (update.last_column_id or 0) < base.last_column_id:
         return AddSchema(update.schema)
     return update
@@ -87,9 +90,9 @@ class ChangesOfCatalog:
     ) -> Table:
         """Change a table by updates of the REST catalog protocol; the requirement ``assert-create`` creates it.
 
-        Where another commit comes first, the requirements are checked against what it left and the updates applied to
-        that. ``judge`` is given the table's name and its metadata before and after the change, for each attempt, and
-        raises to refuse it. Raises ``NoSuchTable``, ``TableExists``, ``CommitFailed``, ``ValidationFailed``,
+        If another commit comes first, the requirements are checked against the new version and the updates are applied
+        to it. For each attempt ``judge`` is called with the table's name and its metadata before and after the change;
+        it raises to refuse the change. Raises ``NoSuchTable``, ``TableExists``, ``CommitFailed``, ``ValidationFailed``,
         ``InvalidArgument``, ``CommitStateUnknown``.
         """
         change = TableUpdates(table_name(identifier), tuple(updates), tuple(requirements), judge)
@@ -114,8 +117,8 @@ class ChangesOfCatalog:
     ) -> None:
         """Change several tables in one step: all of it is visible, or nothing.
 
-        Each change is a table's name, its updates and its requirements; ``judge`` is that of ``commit_table``. Raises
-        ``NotSupportedByCatalog`` where the catalog cannot, and else what ``commit_table`` raises.
+        Each change is a table's name, its updates and its requirements; see ``commit_table`` for ``judge``. Raises
+        ``NotSupportedByCatalog`` if the catalog cannot do this, and the errors of ``commit_table``.
         """
         if CatalogAbility.MULTI_TABLE not in self._backend.abilities:
             raise NotSupportedByCatalog(f"catalog '{self._backend.name}' cannot change several tables in one step")
@@ -143,7 +146,7 @@ class ChangesOfCatalog:
         return Staged(handle, base, Proposal(logged, change.updates, change.requirements, base.metadata))
 
     def _loaded(self, name: TableName, known: TableState | None = None) -> tuple[TableHandle, TableState]:
-        """A table at its current version, whose metadata is read unless it is ``known``. Raises ``NoSuchTable``."""
+        """A table at its current version; its metadata is read unless it is ``known``. Raises ``NoSuchTable``."""
         handle = TableHandle(name, self._io, self._backend.strategy(name))
         state = load_table(handle, known, read_again=True)
         if state is None:
@@ -155,13 +158,13 @@ class ChangesOfCatalog:
             raise TableExists(f"table {string_of(name)} exists already in catalog '{self._backend.name}'", table=name)
 
     def _check_move(self, handle: TableHandle, base: TableState, changed: TableMetadata) -> None:
-        """See ``check_move``; where a service decides, it does so itself."""
+        """Call ``check_move``, unless a service manages the metadata and checks the move itself."""
         if not self._backend.serves_metadata:
             check_move(handle.io, handle.writable(), base.metadata, changed, base.pointer.location)
 
     def _created(self, change: TableUpdates) -> Table:
         metadata = change.applied(None)
-        self._backend.table_location(change.table)  # the namespace is there
+        self._backend.table_location(change.table)  # raises if the namespace does not exist
         strategy = self._backend.strategy(change.table, metadata.location)
         self._check_absent(change.table, strategy)
         if not self._backend.serves_metadata:

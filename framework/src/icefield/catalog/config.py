@@ -5,8 +5,8 @@ A catalog's property is looked for in the arguments of ``load_catalog``, then in
 ``[catalog.<name>]`` of the first ``icefield.toml`` found: ``$ICEFIELD_CONFIG``, the working directory, the home
 directory.
 
-A ``warehouse`` that is a relative path is below the folder of the file that names it, else below the working
-directory; that of a catalog of type ``rest`` is a name that its service knows.
+A relative ``warehouse`` is resolved against the folder of the configuration file, or else against the working
+directory. The ``warehouse`` of a catalog of type ``rest`` is a name that its service knows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def catalog_properties(
 ) -> dict[str, str]:
     """The properties of a catalog, all strings; arguments win over the environment, which wins over the file.
 
-    Raises ``InvalidArgument`` for a file that is not TOML and for a value that is no plain scalar.
+    Raises ``InvalidArgument`` for a file that is not TOML and for a value that is not a scalar.
     """
     environment = os.environ if environment is None else environment
     properties = _from_file(name, environment)
@@ -57,9 +57,9 @@ def catalog_properties(
 
 
 def check_names(properties: Mapping[str, str]) -> None:
-    """Refuse properties that choose a catalog which cannot be made, and warn of slips in the kernel's own names.
+    """Refuse properties for unsupported catalog implementations, and warn of typos in the kernel's property names.
 
-    Others are kept: they may be a plugin's, or another engine's. Raises ``InvalidArgument``.
+    Other names are kept: they may belong to a plugin or to another engine. Raises ``InvalidArgument``.
     """
     for name in properties:
         if name in _IMPLEMENTATIONS:
@@ -74,7 +74,7 @@ def check_names(properties: Mapping[str, str]) -> None:
 
 
 def _likely_name(name: str) -> str | None:
-    """The name of the kernel that an unknown one differs from by a slip."""
+    """The kernel's property name that an unknown name probably misspells."""
     if name in _NAMES or name.startswith(tuple(f"{prefix}." for prefix in _PREFIXES)):
         return None
     for prefix in _PREFIXES:
@@ -86,7 +86,7 @@ def _likely_name(name: str) -> str | None:
 
 
 def default_catalog_name(environment: Mapping[str, str] | None = None) -> str:
-    """The catalog to use when none is named.
+    """The name of the default catalog.
 
     ``ICEFIELD_DEFAULT_CATALOG``, else ``default-catalog`` of the file, else ``default``.
     """
@@ -104,9 +104,9 @@ def configured_catalogs(environment: Mapping[str, str] | None = None) -> list[st
 
 
 def configuration_file(environment: Mapping[str, str] | None = None) -> Path | None:
-    """The file that configures catalogs: the first that is there.
+    """The configuration file: the first that exists.
 
-    Raises ``InvalidArgument`` for one that is named and not there.
+    Raises ``InvalidArgument`` if ``ICEFIELD_CONFIG`` names a missing file.
     """
     named = (os.environ if environment is None else environment).get("ICEFIELD_CONFIG")
     if named and not Path(named).is_file():
@@ -133,7 +133,7 @@ def _from_file(name: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _anchored(properties: dict[str, str], folder: Callable[[], Path]) -> dict[str, str]:
-    """A relative ``warehouse`` below a folder: tables record absolute locations, wherever they are used from."""
+    """Make a relative ``warehouse`` absolute, below a folder, because tables record absolute locations."""
     warehouse = None if is_service(properties) else properties.get("warehouse")
     if warehouse and not warehouse.startswith("/") and not _SCHEME.match(warehouse):
         properties["warehouse"] = os.path.normpath(folder() / Path(warehouse).expanduser())
@@ -141,7 +141,7 @@ def _anchored(properties: dict[str, str], folder: Callable[[], Path]) -> dict[st
 
 
 def is_service(properties: Mapping[str, str]) -> bool:
-    """Whether properties are those of a catalog of type ``rest``, whose ``warehouse`` is a name and no location."""
+    """Whether properties describe a catalog of type ``rest``; its ``warehouse`` is a name, not a location."""
     kind = properties.get("type")
     return kind == "rest" or (kind is None and properties.get("uri", "").startswith(("http://", "https://")))
 

@@ -26,7 +26,7 @@ def namespace_name(identifier: str | Iterable[str]) -> NamespaceName:
 
 
 def string_of(name: Iterable[str]) -> str:
-    """A name as people write it."""
+    """The dotted form of a name."""
     return ".".join(name)
 
 

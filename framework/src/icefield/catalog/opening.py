@@ -1,4 +1,4 @@
-"""How a catalog is opened by its name, and a table by its metadata file."""
+"""Opening a catalog by its name, and a table by its metadata file."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
 
     ``type`` selects it (``directory``, ``sql``, ``hive``, ``rest``, ...); without one it is ``hive`` where a ``uri``
     begins with ``thrift:``, ``rest`` where it begins with ``http:`` or ``https:``, ``sql`` for any other, and
-    ``directory`` where only a ``warehouse`` is given. A ``warehouse`` that is a relative path is made absolute. Raises
-    ``MissingPlugin`` for a type that no installed plugin provides, ``LocationRefused`` for a ``warehouse`` that names
-    another machine's disk.
+    ``directory`` if only a ``warehouse`` is given. A relative ``warehouse`` is made absolute. Raises ``MissingPlugin``
+    for a type that no installed plugin provides, ``LocationRefused`` for a ``warehouse`` on another machine's disk.
     """
     called = name or default_catalog_name()
     found = catalog_properties(called, properties)
@@ -47,12 +46,12 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
     backend = plugins.catalog(kind)
     if not backend.serves_metadata and found.get("warehouse"):
         check = local_path if scheme_of(found["warehouse"]) == "file" else split_location
-        check(found["warehouse"])  # refuses what is no place on this machine, before anything is written
+        check(found["warehouse"])  # refuses an invalid location before anything is written
     return Catalog(backend(called, found, FileIO(plugins, found, catalog=called)))
 
 
 def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
-    """The plugins that were given, else those installed, with the preferences that the properties state."""
+    """The given plugins, else the installed plugins with the preferences in the properties."""
     if given is None:
         given = Plugins.installed({key[len(_PREFER) :]: v for key, v in properties.items() if key.startswith(_PREFER)})
     given.check_preferences()
@@ -60,7 +59,7 @@ def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
 
 
 def _likely_type(properties: Mapping[str, str]) -> str | None:
-    """The type of a catalog that does not state its own."""
+    """The likely type of a catalog without the property ``type``."""
     if "uri" in properties:
         if is_service(properties):
             return "rest"
@@ -71,11 +70,11 @@ def _likely_type(properties: Mapping[str, str]) -> str | None:
 def open_table(
     metadata_location: Location, properties: Mapping[str, Any] | None = None, *, plugins: Plugins | None = None
 ) -> Table:
-    """A table from its metadata file, without a catalog; it can be read and not changed.
+    """A read-only table from its metadata file, without a catalog.
 
-    ``properties`` are those of a catalog: ``location.map.<prefix>`` for a table that was moved, the credentials of
-    its store, which go to the host or account that the location names, ... Raises ``FileMissing``,
-    ``InvalidMetadata``, ``NoSuchTable`` for the mark of one that was dropped.
+    ``properties`` are catalog properties, such as ``location.map.<prefix>`` for a table that was moved, or credentials
+    for the host or account in the location. Raises ``FileMissing``, ``InvalidMetadata``, and ``NoSuchTable`` for the
+    tombstone of a dropped table.
     """
     location = given_location(metadata_location)
     found = property_strings(properties or {})

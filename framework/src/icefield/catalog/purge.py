@@ -29,12 +29,12 @@ _log = logging.getLogger(__name__)
 
 
 def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str, strategy: CommitStrategy) -> None:
-    """Delete the data, the manifests and the metadata of a table that no catalog knows any more.
+    """Delete the data, the manifests and the metadata of a dropped table.
 
-    What the strategy has published as versions it forgets itself: see ``delete_versions_of``.
-    Data files stay when ``gc.enabled`` is false, and files that are not the table's own stay. A file that cannot be
-    read or deleted is logged and passed over: the table is gone already. The metadata goes last, so that what is left
-    can still be found.
+    The strategy deletes the metadata versions that it published: see ``delete_versions_of``. Data files stay when
+    ``gc.enabled`` is false, and files that are not the table's own stay. A file that cannot be read or deleted is
+    logged and skipped, because the table is already dropped. Metadata is deleted last, so that after a crash the
+    remaining files can still be found.
     """
     places = Places(io, metadata.location)
     owned = TableFiles(io, metadata)
@@ -68,7 +68,7 @@ def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str,
 
 
 def _content(io: FileIO, places: Places, manifests: Sequence[ManifestFile]) -> Iterator[str]:
-    """Every data and delete file, those among them that a snapshot deleted, each once."""
+    """Every data and delete file without duplicates, including files that a snapshot deleted."""
     seen = PlaceSet()
     for locations, _ in files(io, manifests, live=False):
         new = seen.add_new(places.hashes(locations))
@@ -76,7 +76,7 @@ def _content(io: FileIO, places: Places, manifests: Sequence[ManifestFile]) -> I
 
 
 def _is_kept(io: FileIO, location: str, strategy: CommitStrategy) -> bool:
-    """Whether a metadata file is a version that the table's strategy has published, and knows more of than the file."""
+    """Whether a metadata file is a version that the table's strategy published and deletes itself."""
     if not isinstance(strategy, VersionedStrategy) or version_of(location) is None:
         return False
     try:
@@ -86,7 +86,7 @@ def _is_kept(io: FileIO, location: str, strategy: CommitStrategy) -> bool:
 
 
 def delete_versions_of(strategy: CommitStrategy) -> None:
-    """Delete what the strategy of such a table has kept; a failure is logged: the table is gone already."""
+    """Delete the strategy's own files of a dropped table. A failure is only logged, because the drop succeeded."""
     try:
         strategy.purge()
     except IcefieldError as error:

@@ -1,4 +1,4 @@
-"""What is read of a table: its rows, what was appended, what changed."""
+"""Scans of a table: its rows, its appended rows and its changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_STRINGS: Mapping[str, str] = {}
 
 
 class ReadableTable(ABC):
-    """A table whose metadata and files can be read."""
+    """The read methods of a table, based on its metadata and file IO."""
 
     @property
     @abstractmethod
@@ -34,7 +34,7 @@ class ReadableTable(ABC):
 
     @property
     def planner(self) -> ScanService | None:
-        """What plans its scans, where that is a service."""
+        """The service that plans its scans; None without a service."""
         return None
 
     def scan(
@@ -49,9 +49,9 @@ class ReadableTable(ABC):
         ref: str | None = None,
         as_of: Timestamp | None = None,
     ) -> TableScan:
-        """Read rows: those that match a filter, some columns of them, as of a snapshot, branch, tag or time.
+        """Read the rows that match a filter, with all or some columns, at a snapshot, branch, tag or time.
 
-        ``as_of``: the version that was current then, by the snapshot log; ms since 1970 UTC, a ``datetime`` or a
+        ``as_of`` selects the current version at a time, by the snapshot log: ms since 1970 UTC, a ``datetime`` or a
         string in ISO form.
         """
         scan = TableScan(
@@ -84,10 +84,10 @@ class ReadableTable(ABC):
         options: Mapping[str, str] = _NO_STRINGS,
         limit: int | None = None,
     ) -> IncrementalAppendScan:
-        """Read the rows that appends added between two snapshots, whatever became of them later.
+        """Read the rows that appends added between two snapshots, even if later snapshots changed or deleted them.
 
-        Without a beginning: from the oldest ancestor that is kept; without an end: to the head of ``ref`` (a branch or
-        tag; ``main``). Times: after the first, up to the second.
+        The range begins at the oldest ancestor that is kept and ends at the head of ``ref`` (a branch or tag; ``main``
+        by default), unless a start or an end is given. A start time is exclusive, an end time is inclusive.
         """
         return IncrementalAppendScan(
             metadata=self.metadata,
@@ -127,10 +127,10 @@ class ReadableTable(ABC):
         remove_carryovers: bool = True,
         limit: int | None = None,
     ) -> IncrementalChangelogScan:
-        """Read what changed between two snapshots: rows with ``_change_type``, ``_change_ordinal`` and
-        ``_commit_snapshot_id``.
+        """Read the changed rows between two snapshots.
 
-        The range is that of ``incremental_append_scan``; the options are those of ``IncrementalChangelogScan``.
+        The rows have the columns ``_change_type``, ``_change_ordinal`` and ``_commit_snapshot_id``. See
+        ``incremental_append_scan`` for the range and ``IncrementalChangelogScan`` for the options.
         """
         return IncrementalChangelogScan(
             metadata=self.metadata,

@@ -1,4 +1,4 @@
-"""What users hold: a table, at the version that was loaded last."""
+"""The user's interface to a table, at its last loaded version."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ _NO_VALUES: Mapping[str, Mapping[str, Any]] = {}
 class Table(ReadableTable, Extensible):
     """A table at one version.
 
-    It stays at the version that was loaded until it is refreshed or changes the table itself; then it is at the
-    version of that change. Every change is one commit; ``transaction`` puts several into one.
+    It stays at its loaded version until ``refresh`` is called or it commits a change; then it moves to the new version.
+    Every change is one commit; ``transaction`` combines several changes in one commit.
     """
 
     services = "table-services"
@@ -65,7 +65,7 @@ class Table(ReadableTable, Extensible):
     def __repr__(self) -> str:
         return printable(without_userinfo(f"Table({self._handle.full_name}, {self.metadata_location})"))
 
-    # -- what it is -----------------------------------------------------------------------------------------------
+    # -- properties -----------------------------------------------------------------------------------------------
 
     def name(self) -> tuple[str, ...]:
         """The levels of its namespace, and its own name."""
@@ -82,9 +82,9 @@ class Table(ReadableTable, Extensible):
         return self._state.pointer.location
 
     def at_metadata_file(self, metadata_location: str) -> Table:
-        """The version of this table that another of its metadata files holds; it can be read and not changed.
+        """A read-only version of this table, from another of its metadata files.
 
-        It is opened with what opens this table's files. Raises ``FileMissing``, ``InvalidMetadata``.
+        It uses the file IO of this table. Raises ``FileMissing``, ``InvalidMetadata``.
         """
         io = self._handle.io
         metadata = decode_metadata(io.read_metadata(metadata_location), metadata_location)
@@ -98,7 +98,7 @@ class Table(ReadableTable, Extensible):
 
     @property
     def planner(self) -> ScanService | None:
-        """What plans its scans, where that is a service."""
+        """The service that plans its scans; None without a service."""
         return self._state.planner
 
     @property
@@ -113,7 +113,7 @@ class Table(ReadableTable, Extensible):
 
     @property
     def last_sequence_number(self) -> int:
-        """The highest sequence number that was given out; 0 in version 1."""
+        """The highest assigned sequence number; 0 in version 1."""
         return self.metadata.last_sequence_number
 
     def location(self) -> str:
@@ -121,7 +121,7 @@ class Table(ReadableTable, Extensible):
         return self.metadata.location
 
     def location_provider(self) -> LocationProvider:
-        """Where new files go."""
+        """The provider of locations for new files."""
         return LocationProvider.from_metadata(self.metadata)
 
     def schema(self) -> Schema:
@@ -174,7 +174,7 @@ class Table(ReadableTable, Extensible):
     def snapshot_as_of_timestamp(self, timestamp_ms: Timestamp) -> Snapshot:
         """The snapshot that was current at a time (ms since 1970 UTC, a ``datetime``, or a string in ISO form).
 
-        Raises ``NoSuchSnapshot``, and ``InvalidArgument`` for what is no time.
+        Raises ``NoSuchSnapshot``, and ``InvalidArgument`` for an invalid time.
         """
         return self.metadata.snapshot_as_of(as_milliseconds(timestamp_ms))
 
@@ -183,15 +183,15 @@ class Table(ReadableTable, Extensible):
         return dict(self.metadata.refs)
 
     def history(self) -> list[SnapshotLogEntry]:
-        """Which snapshot was current since when, oldest first."""
+        """The snapshot log: each snapshot with the time at which it became current, oldest first."""
         return list(self.metadata.snapshot_log)
 
     @property
     def inspect(self) -> InspectTable:
-        """Tables about the table: snapshots, files, manifests, ..."""
+        """The metadata tables: snapshots, files, manifests, ..."""
         return InspectTable(self.metadata, self.io, self.metadata_location)
 
-    if TYPE_CHECKING:  # a service, which icefield-maintenance provides
+    if TYPE_CHECKING:  # a service of icefield-maintenance
 
         @property
         def maintenance(self) -> MaintenanceTable: ...
@@ -215,8 +215,8 @@ class Table(ReadableTable, Extensible):
     ) -> None:
         """Add rows: a pyarrow table, batch or reader, an iterable of batches, or anything that exports an Arrow stream.
 
-        Columns are matched by name; ``snapshot_properties`` go into the snapshot's summary. ``branch`` must be there;
-        None stages the snapshot, for ``manage_snapshots().cherry_pick`` to publish. So with every change of rows.
+        Columns are matched by name; ``snapshot_properties`` go into the snapshot's summary. ``branch`` must exist; None
+        stages the snapshot, for ``manage_snapshots().cherry_pick`` to publish. The same holds for every change of rows.
         """
         with self.transaction() as tx:
             tx.append(df, snapshot_properties, branch)
@@ -230,10 +230,10 @@ class Table(ReadableTable, Extensible):
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
     ) -> None:
-        """Delete the rows that match a filter (all by default) and add others, in one step.
+        """Delete the rows that match a filter (all by default) and add new rows, in one step.
 
-        The filter is evaluated on the table as it is at the commit. ``isolation_level`` ``serializable`` or
-        ``snapshot`` refuses what was committed to such rows since the table was loaded.
+        The filter is evaluated on the table as it is at the commit. With the ``isolation_level`` ``serializable`` or
+        ``snapshot``, the commit fails if another commit has changed such rows since the table was loaded.
         """
         with self.transaction() as tx:
             tx.overwrite(df, overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level)
@@ -262,7 +262,7 @@ class Table(ReadableTable, Extensible):
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
     ) -> UpdateResult:
-        """Give columns of the rows that match a filter other values: ``table.update("id = 3", {"state": "sold"})``.
+        """Update columns of the rows that match a filter: ``table.update("id = 3", {"state": "sold"})``.
 
         ``set`` maps names of columns, and of fields of structs (``"a.b"``), to a literal, a
         ``pyarrow.compute.Expression`` over the table's columns, or a function of a record batch that gives an array.
@@ -273,7 +273,7 @@ class Table(ReadableTable, Extensible):
     def dynamic_partition_overwrite(
         self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
-        """Replace the partitions that rows are given for, and leave all others as they are.
+        """Replace the partitions of the given rows, and keep all other partitions.
 
         Raises ``ValidationFailed`` where files of other partition specs may hold rows of these partitions.
         """
@@ -291,7 +291,7 @@ class Table(ReadableTable, Extensible):
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         isolation_level: IsolationLevel | str | None = None,
     ) -> UpsertResult:
-        """Replace the rows that have the key of a given row and differ from it, and add those with new keys.
+        """Replace the rows with the same key as a given row and other values, and add the rows with new keys.
 
         ``join_cols`` are the columns of the key; the schema's identifier fields by default.
         """
@@ -320,8 +320,8 @@ class Table(ReadableTable, Extensible):
     ) -> Merge:
         """Begin a merge: ``table.merge(df, "id").when_matched_update_all().when_not_matched_insert_all().commit()``.
 
-        ``on`` are the columns of the key, or a mapping of the table's to those of the source; the schema's identifier
-        fields by default. Conditions and values see the source as a struct of the name ``source_name``.
+        ``on`` are the key columns, or a mapping from the table's key columns to the source's; the schema's identifier
+        fields by default. Conditions and values refer to the source as a struct named ``source_name``.
         """
         return Merge(
             self._commit,
@@ -362,9 +362,8 @@ class Table(ReadableTable, Extensible):
     ) -> None:
         """Bring a stream of inserts, updates and deletes into the table, in its order and without reading the table.
 
-        ``changes`` are rows with a column that says what happened to each, or pairs of an operation and rows.
-        ``columns`` identify a row; the schema's identifier fields, unless given. With ``upsert`` inserts and updates
-        replace whatever has their key.
+        ``changes`` are rows with an operation column, or pairs of an operation and rows. ``columns`` identify a row;
+        the schema's identifier fields by default. With ``upsert`` inserts and updates replace rows with the same key.
         """
         with self.transaction() as tx:
             tx.apply_changes(changes, columns, operation_column, upsert, snapshot_properties, case_sensitive, branch)
@@ -378,10 +377,11 @@ class Table(ReadableTable, Extensible):
         partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
         file_format: str | None = None,
     ) -> None:
-        """Take files that were written elsewhere into the table, where they are; each must be in one partition.
+        """Add existing files to the table without copying them; each file must belong to one partition.
 
-        ``partition_values``: what files lack whose folders name it, as for ``Transaction.add_files``. ``file_format``
-        names the format of files whose suffix and first bytes do not.
+        ``partition_values`` are partition values that the folder names state and the files lack: see
+        ``Transaction.add_files``. ``file_format`` is the format of files that their suffix and first bytes do not
+        identify.
         """
         with self.transaction() as tx:
             tx.add_files(file_paths, snapshot_properties, check_duplicate_files, branch, partition_values, file_format)
@@ -389,13 +389,13 @@ class Table(ReadableTable, Extensible):
     def update_snapshot(
         self, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> UpdateSnapshot:
-        """Changes of files, for whoever has written the files themselves; each is a commit of its own."""
+        """Add and remove files that the caller has written; each change is a separate commit."""
         return UpdateSnapshot(self._commit, branch=branch, snapshot_properties=snapshot_properties)
 
     def write_context(self) -> WriteContext:
-        """What a writer elsewhere (a Spark executor) needs to write data files for this table; picklable.
+        """The context to write data files for this table in another process, such as a Spark executor; picklable.
 
-        Commit what it wrote with ``transaction().append_files(files)``.
+        Commit the written files with ``transaction().append_files(files)``.
         """
         return WriteContext.from_metadata(self.metadata, self.io)
 
@@ -412,7 +412,7 @@ class Table(ReadableTable, Extensible):
         return UpdateSortOrder(self._commit, self.metadata, case_sensitive)
 
     def manage_snapshots(self) -> ManageSnapshots:
-        """Create, move and remove branches and tags; roll back; publish what was staged."""
+        """Create, move and remove branches and tags; roll back; publish staged snapshots."""
         return ManageSnapshots(self._commit)
 
     def update_statistics(self) -> UpdateStatistics:
@@ -434,7 +434,7 @@ class Table(ReadableTable, Extensible):
         return state
 
     def access(self) -> TableAccess:
-        """The newest version, for a service of the table; this one stays at its own until a change is committed."""
+        """The newest version, for a service of the table. This object keeps its version until a change is committed."""
         if self._handle.strategy is None:
             return TableAccess(self.metadata, self.io, self.transaction, self.metadata_location, name=self._handle.name)
         newest = Table(self._handle, self._state).refresh()

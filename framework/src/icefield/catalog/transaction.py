@@ -1,4 +1,4 @@
-"""Changes of several tables that become visible in one step, where the catalog can do that."""
+"""Atomic changes of several tables, for catalogs that support them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from icefield.transaction import Transaction
 
 @dataclass(slots=True)
 class _Part:
-    """What is staged for one table."""
+    """The staged changes of one table."""
 
     handle: TableHandle
     state: TableState
@@ -39,7 +39,7 @@ class _Part:
     proposal: Proposal | None = None
 
     def restaged(self) -> Staged:
-        """The change on the newest version of the table."""
+        """The changes, applied to the newest version of the table."""
         state = load_table(self.handle, self.state)
         if state is None:
             raise NoSuchTable(f"table '{self.handle.full_name}' was dropped", table=self.handle.name)
@@ -53,14 +53,14 @@ class _Part:
 
 @dataclass(slots=True)
 class Staged:
-    """One table's part of a change of several, on its base; ``proposal`` is None where nothing is to be done."""
+    """The change of one table within a change of several tables; ``proposal`` is None if there is nothing to change."""
 
     handle: TableHandle
     base: TableState | None
     proposal: Proposal | None
 
     def change(self) -> TableChange | None:
-        """The part as a catalog is handed it."""
+        """The change in the form of the catalog contract."""
         if self.proposal is None:
             return None
         return TableChange(self.handle.name, self.base.pointer if self.base is not None else None, self.proposal)
@@ -69,7 +69,8 @@ class Staged:
 class ChangeOfTables(Change[dict[TableName, Committed]]):
     """A change of several tables on its way through the retry loop.
 
-    ``stage`` gives the parts on what is current. ``expose`` hears whether a version may refer to what was written.
+    ``stage`` returns the changes based on the current versions. ``expose`` is told whether a version may refer to the
+    written files.
     """
 
     def __init__(
@@ -92,12 +93,12 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
 
     @property
     def policy(self) -> RetryPolicy:
-        """That of the table that allows the most retries."""
+        """The policy of the table that allows the most retries."""
         return max(map(RetryPolicy.from_properties, self._properties), key=lambda each: each.num_retries)
 
     @property
     def checks(self) -> RetryPolicy:
-        """That of the table that allows the most looks, where a part leaves a mark by which it is found."""
+        """The policy of the table that allows the most status checks; one check without a snapshot."""
         if not any(snapshots_of(part.proposal) for part in self.parts):
             return NO_LOOK
         return max(map(RetryPolicy.of_status_checks, self._properties), key=lambda each: each.num_retries)
@@ -123,7 +124,7 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
         return raised
 
     def found(self) -> dict[TableName, Committed] | None:
-        """The tables as they are, if those whose part leaves a mark hold it: the others changed in the same step."""
+        """The current tables, if all staged snapshots are visible: tables without one changed in the same step."""
         made, marked = {}, False
         for part in self._changed():
             state = load_table(part.handle)
@@ -156,7 +157,7 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
 
 
 class CatalogTransaction:
-    """Stages changes of tables and commits them together: all of it is visible then, or nothing.
+    """Stages changes of tables and commits them together: either all of them become visible, or none.
 
     Use it as a context manager: ``with catalog.transaction() as tx: tx.table("db.a").append(rows)``. Leaving it by an
     exception discards every file that was written.
@@ -168,7 +169,7 @@ class CatalogTransaction:
         self._open = True
 
     def table(self, identifier: str | tuple[str, ...]) -> Transaction[None]:
-        """What stages changes of a table: its ``append``, ``delete``, ``update_schema`` and all the others.
+        """The transaction of one table, with ``append``, ``delete``, ``update_schema`` and all other changes.
 
         Raises ``NoSuchTable``, and ``NotSupportedByCatalog`` for a second table where the catalog cannot change
         several in one step.
@@ -187,9 +188,9 @@ class CatalogTransaction:
         return part.staged
 
     def commit_transaction(self) -> None:
-        """Make everything visible in one step.
+        """Make all changes visible in one step.
 
-        Where another commit comes first, everything is applied again to what it left. Raises ``CommitFailed``,
+        If another commit comes first, all changes are applied again to the new version. Raises ``CommitFailed``,
         ``ValidationFailed``, ``CommitStateUnknown``, ``NoSuchTable``.
         """
         self._check_open()
@@ -201,12 +202,12 @@ class CatalogTransaction:
             return
         try:
             self._settle(parts)
-        except BaseException:  # an interrupt is one
+        except BaseException:  # including interrupts
             self._discard()
             raise
 
     def abort(self) -> None:
-        """Give the transaction up, and delete the files that it wrote."""
+        """Abort the transaction, and delete the files that it wrote."""
         if self._open:
             self._open = False
             self._discard()
@@ -228,7 +229,7 @@ class CatalogTransaction:
                 part.staged.context.written.exposed = exposed
 
         settled = settle(ChangeOfTables(self._backend, lambda: [part.restaged() for part in parts], expose))
-        # Nothing from here on may fail.
+        # No step after this may fail.
         for part in parts:
             written = part.staged.context.written
             made = settled.result.get(part.handle.name)

@@ -1,4 +1,4 @@
-"""Views as users hold them: a query by dialect, with the schema of its rows, under a name of the catalog."""
+"""The user's interface to views: queries by dialect, and the schema of their rows, under a name of the catalog."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from icefield.schema import Schema, as_schema, assign_fresh_ids
 from icefield.transaction import property_strings
 
 _RETRIES: Final = "9"
-"""Of a view that does not say: a change of it costs little, and several writers may make it at once."""
+"""The default number of retries of a view: a change is cheap, and several writers may commit at once."""
 
 CheckView = Callable[[TableName, ViewMetadata | None, ViewMetadata], None]
-"""Is given a view's name, and its metadata before and after a change; raises to refuse that."""
+"""Called with a view's name and its metadata before and after a change; raises to refuse the change."""
 
 
 class View:
@@ -60,7 +60,7 @@ class View:
 
     @property
     def metadata_location(self) -> str:
-        """Where the metadata file of this version is."""
+        """The location of the metadata file of this version."""
         return self._current.location
 
     @property
@@ -75,7 +75,7 @@ class View:
 
     @property
     def default_namespace(self) -> TableName:
-        """Where names without a namespace in the query are looked up."""
+        """The namespace of unqualified names in the query."""
         return self.metadata.current_version().default_namespace
 
     def schema(self) -> Schema:
@@ -83,7 +83,7 @@ class View:
         return self.metadata.schema()
 
     def sql_for(self, dialect: str) -> str:
-        """The query in a dialect, whatever its case. Raises ``NotSupportedByCatalog`` where the view has none."""
+        """The query in a dialect, ignoring case. Raises ``NotSupportedByCatalog`` if the view has none."""
         found = {name.lower(): sql for name, sql in self.sql.items()}.get(dialect.lower())
         if found is None:
             raise NotSupportedByCatalog(
@@ -103,7 +103,7 @@ class View:
     ) -> View:
         """The view with another query, and with ``properties`` set in the same change.
 
-        Raises ``InvalidArgument``, also where a dialect would be lost.
+        Raises ``InvalidArgument``, also if a dialect of the view is missing.
         """
         namespace = self.default_namespace if default_namespace is None else tuple(default_namespace)
         version = view_version(sql, namespace, default_catalog)
@@ -133,12 +133,12 @@ def commit_view(
     requirements: Iterable[ViewRequirement] = (),
     judge: CheckView | None = None,
 ) -> CurrentView:
-    """Change a view by the updates that ``build`` gives for its metadata.
+    """Change a view by the updates that ``build`` returns for its metadata.
 
-    Tries again where another change came first and the requirements still hold.
+    Retries after a conflict if the requirements still hold.
 
-    Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitStateUnknown``, and ``CommitFailed`` where
-    others change the view all the time.
+    Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitStateUnknown``, and ``CommitFailed`` when
+    retries did not settle a conflict.
     """
     return settle(_ViewChange(backend, name, build, tuple(requirements), judge)).result
 
@@ -188,7 +188,7 @@ class _ViewChange(Change[CurrentView]):
         return self._backend.commit_view(self._view, self._base, self._proposal) or Conflict()
 
     def found(self) -> CurrentView | None:
-        """The view, if it is as this change makes it: a view has no snapshots, and is no more than its state."""
+        """The view, if it has moved and this change would not alter it: there is no snapshot to look for."""
         current = self._loaded()
         for requirement in self._requirements:
             requirement.check(current.metadata)
@@ -278,7 +278,7 @@ class ViewsOfCatalog:
         location: str | None = None,
         properties: Mapping[str, Any] | None = None,
     ) -> View:
-        """Create a view: ``sql`` is its query by dialect, ``schema`` that of its rows.
+        """Create a view: ``sql`` is its query by dialect, ``schema`` is the schema of its rows.
 
         Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``, ``InvalidArgument``.
         """
@@ -301,8 +301,8 @@ class ViewsOfCatalog:
     ) -> View:
         """Change a view by the updates and requirements of the REST catalog protocol.
 
-        ``judge`` is given its name and its metadata before and after the change, and raises to refuse it. Raises
-        ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitFailed``.
+        ``judge`` is called with the view's name and its metadata before and after the change, and raises to refuse it.
+        Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitFailed``.
         """
         name, steps = table_name(identifier), tuple(updates)
         return View(self._backend, name, commit_view(self._backend, name, lambda _: steps, requirements, judge))

@@ -1,4 +1,4 @@
-"""Commits: the state of a table, and the loop that every change goes through."""
+"""Commits: the state of a table, and the retry loop for all changes."""
 
 from icefield.commit.loop import (
     NO_LOOK,

@@ -1,8 +1,8 @@
-"""The change of one table, for the one retry loop: every change of a table goes through ``commit_table``.
+"""The commit of a change to one table, with retries: every change of a table uses ``commit_table``.
 
-A change is a function from a base to the metadata that should follow it. It is published through the table's strategy;
-when another commit came first the base is refreshed, and the function re-validates and re-applies the change to it.
-What is cleaned up is said in ``written_files``.
+A change is a function from a base to the next metadata. It is published through the table's strategy. When another
+commit came first, the base is refreshed, and the function re-validates and re-applies the change to it. The rules of
+cleaning up are in ``written_files``.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.updates import AddSnapshot
 
 NO_LOOK = RetryPolicy(0)
-"""For a change that leaves no mark: it is looked for once."""
+"""The policy of status checks for a change without a snapshot: one check."""
 
 Build = Callable[[TableMetadata | None], Proposal | None]
-"""From a base (None: the table is to be created) to what should follow it; None when there is nothing to change."""
+"""Builds the proposal from a base (None for a new table); returns None when there is nothing to change."""
 
 
 def commit_table(
@@ -39,19 +39,19 @@ def commit_table(
     policy: RetryPolicy | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TableState:
-    """Commit what ``build`` makes of the table, retrying conflicts; return the version that holds the change.
+    """Commit the proposal of ``build``, with retries after conflicts; return the version with the change.
 
     ``base=None`` creates the table. Returns ``base`` itself when ``build`` finds nothing to change. ``policy``
     defaults to the table's own properties.
 
-    Raises ``CommitFailed`` when retries did not settle a conflict, whatever ``build`` raises (``ValidationFailed``
-    when the change cannot be re-applied), ``TableExists`` when a creation lost, ``NoSuchTable`` when the table was
-    dropped meanwhile, and ``CommitStateUnknown`` when nobody can know what happened.
+    Raises ``CommitFailed`` when retries did not settle a conflict, ``TableExists`` when a creation lost,
+    ``NoSuchTable`` when the table was dropped meanwhile, and ``CommitStateUnknown`` when the outcome is unknown. Errors
+    of ``build`` are raised, such as ``ValidationFailed`` when the change cannot be re-applied.
     """
     change = _TableChange(handle, base, build, written if written is not None else WrittenFiles(), policy)
     try:
         settled = settle(change, sleep)
-    except BaseException:  # an interrupt is one
+    except BaseException:  # including interrupts
         discard_unexposed(handle, change.written)
         raise
     if change.is_published:
@@ -77,8 +77,8 @@ def snapshot_of(proposal: Proposal | None) -> Snapshot | None:
 def holds(state: TableState, proposal: Proposal | None) -> bool:
     """Whether a version provably contains a proposal.
 
-    Snapshot ids are random and were drawn by this operation: a table that holds them holds this commit, however the
-    reply was lost. A proposal without a snapshot leaves no such mark.
+    This operation drew random snapshot ids: a table with these ids contains this commit, even if the reply was lost. A
+    proposal without a snapshot leaves no such evidence.
     """
     ours = snapshots_of(proposal)
     return bool(ours) and all(state.metadata.snapshot_by_id(each.snapshot_id) is not None for each in ours)
@@ -126,7 +126,7 @@ class _TableChange(Change[TableState]):
         if policy is None:
             policy = RetryPolicy.from_properties(properties) if base is not None else RetryPolicy(0)
         self._policy = policy
-        # Read now: a property that cannot be used must not come between a commit and its outcome.
+        # Parsed here, because an invalid property must not raise an error after the commit.
         self._checks = RetryPolicy.of_status_checks(properties)
         self.proposal: Proposal | None = None
         self.is_published = False
@@ -146,7 +146,7 @@ class _TableChange(Change[TableState]):
         except FileMissing:
             if base is None or self._surely_unchanged():
                 raise
-            return Conflict()  # what it was built on has expired meanwhile
+            return Conflict()  # a concurrent commit has expired a file of the base
         if proposal is None:
             assert base is not None, "a creation always has something to commit"
             self.is_published = False
@@ -184,7 +184,7 @@ class _TableChange(Change[TableState]):
             raise TableExists(f"table '{self.name}' exists already", table=self.handle.name)
 
     def renew(self) -> TableState | None:
-        # A table that was dropped and created again may have the same name for its version.
+        # A table that was dropped and created again may reuse the metadata location.
         self.base = load_table(self.handle, self.base, read_again=True)
         if self.base is None:
             message = f"table '{self.name}' was dropped while it was being changed"

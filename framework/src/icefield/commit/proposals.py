@@ -1,4 +1,4 @@
-"""Proposals: what a strategy is handed, made of metadata, updates and requirements."""
+"""Building proposals for commit strategies from metadata, updates and requirements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icefield.metadata.updates import RemoveSnapshotRef, SetSnapshotRef, TableUp
 def creation_of(
     created: TableMetadata, updates: Iterable[TableUpdate] = (), metadata: TableMetadata | None = None
 ) -> Proposal:
-    """The proposal of a new table: ``created``, or ``metadata``, which ``updates`` have made of it."""
+    """The proposal of a new table: ``created``, or ``metadata``, the result of ``updates`` on it."""
     return Proposal(metadata or created, (*creation_updates(created), *updates), (AssertCreate(),))
 
 
@@ -23,11 +23,12 @@ def change_of(
     requirements: Iterable[TableRequirement] = (),
     metadata: TableMetadata | None = None,
 ) -> Proposal:
-    """The proposal of a change: what ``updates`` make of ``base``, which is ``metadata`` where it was made already.
+    """The proposal of a change: ``updates`` on ``base``; ``metadata`` is their result, if it is already built.
 
-    It requires that it is the same table and that the branches and tags that it moves are where they were. Each action
-    of a transaction requires what it does of what those before it made, and the proposal has what holds of the base,
-    each once: what does not was made by an action of the same transaction, whose own requirements guard it.
+    It requires that the table is the same and that the branches and tags it moves have not moved. An action of a
+    transaction states requirements on the result of the actions before it. The proposal keeps the requirements that
+    hold for the base, without duplicates. The others refer to the results of earlier actions of the transaction; the
+    requirements of those actions protect them.
     """
     steps = tuple(updates)
     table: list[TableRequirement] = [AssertTableUUID(base.table_uuid)] if base.table_uuid is not None else []

@@ -1,4 +1,4 @@
-"""When a commit is tried again, and how long after a lost reply is looked."""
+"""The retries of a commit, and of status checks after a lost reply."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from icefield.metadata.properties import (
 _DOUBLINGS = 5
 
 _OFTEN = 8
-"""Losses after which a writer waits less from attempt to attempt."""
+"""The number of conflicts after which the back-off shrinks."""
 
 _LEAST = 4
-"""The interval of a writer that has lost very often, in multiples of the first."""
+"""The lower bound of a shrinking back-off, in multiples of the first interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When to try again, times in milliseconds: a commit, or to find out what became of one whose reply was lost."""
+    """The number of retries and their back-off in milliseconds, for commits or for status checks after a lost reply."""
 
     num_retries: int = 4
     min_wait_ms: int = 100
@@ -38,7 +38,7 @@ class RetryPolicy:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> RetryPolicy:
-        """Of commits, from the table properties ``commit.retry.*``."""
+        """The policy for commits, from the table properties ``commit.retry.*``."""
         return cls(
             num_retries=get_int(properties, COMMIT_RETRY_NUM_RETRIES),
             min_wait_ms=get_int(properties, COMMIT_RETRY_MIN_WAIT_MS),
@@ -48,7 +48,7 @@ class RetryPolicy:
 
     @classmethod
     def of_status_checks(cls, properties: Mapping[str, str]) -> RetryPolicy:
-        """Of looking after a lost reply, from the table properties ``commit.status-check.*``."""
+        """The policy for status checks after a lost reply, from the table properties ``commit.status-check.*``."""
         return cls(
             num_retries=get_int(properties, COMMIT_STATUS_CHECK_NUM_RETRIES),
             min_wait_ms=get_int(properties, COMMIT_STATUS_CHECK_MIN_WAIT_MS),
@@ -65,13 +65,13 @@ class RetryPolicy:
     ) -> float:
         """How long to pause after failed attempt ``attempt`` (from 1): exponential, with full jitter.
 
-        Full jitter spreads the losers over the whole interval; they would otherwise meet again. The interval doubles
-        five times: 32 times what an attempt takes keeps some dozens of writers apart. After eight losses it shrinks,
-        to a half, a third, and so on: whoever has lost often waits less, so that a writer that has bad luck is not
-        passed by all the others. It never falls below four times the first one: a crowd of such writers would keep
-        the processors busy with attempts that lose. ``attempt_seconds`` is how long an attempt takes here, since
-        intervals shorter than that spread nothing. Measured in ``benchmarks/bench_contention.py``;
-        see docs/internals/commit.md.
+        Full jitter spreads the losers of a conflict over the whole interval; otherwise they would conflict again. The
+        interval doubles five times: 32 times the duration of an attempt keeps some dozens of writers apart. After eight
+        conflicts it shrinks to a half, a third, and so on: a writer that lost several times uses a shorter back-off, so
+        that the others do not starve it. It never falls below four times the first interval, because a crowd of such
+        writers would keep the processors busy with failing attempts. ``attempt_seconds`` is the measured duration of an
+        attempt, since shorter intervals spread nothing. Measured in ``benchmarks/bench_contention.py``; see
+        docs/internals/commit.md.
         """
         scale = max(self.min_wait_ms, attempt_seconds * 500) if self.min_wait_ms else 0
         longest = scale * 2 ** min(attempt - 1, _DOUBLINGS)

@@ -1,7 +1,7 @@
-"""The one retry loop: every change of a table, of several tables and of a view goes through ``settle``.
+"""The one retry loop: ``settle`` runs every change of a table, of several tables and of a view.
 
-A change is prepared on what is current and published. Where another commit came first, listeners are told, the loop
-waits, the change is renewed and tried again. Where a reply was lost, the loop looks for the change.
+The loop prepares a change on the current version and publishes it. After a conflict it tells the listeners, waits,
+renews the change and tries again. After a lost reply it checks whether the change is visible.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ T = TypeVar("T")
 
 
 class Change(ABC, Generic[T]):
-    """A change on its way to be visible, as ``settle`` asks for it. ``T`` is what a change that is made gives."""
+    """A change for the retry loop ``settle``. ``T`` is the type of its result."""
 
     name: str
-    """What is changed, as people write it."""
+    """The display name of the changed tables or view."""
 
     repeats = True
-    """Whether a failure that may pass is tried again: not for a creation."""
+    """Whether retryable failures are retried: not for a creation."""
 
     @property
     @abstractmethod
     def policy(self) -> RetryPolicy:
-        """When a conflict is tried again."""
+        """The policy for conflicts."""
 
     @property
     @abstractmethod
     def checks(self) -> RetryPolicy:
-        """For how long the change is looked for after a lost reply."""
+        """The policy for status checks after a lost reply."""
 
     @abstractmethod
     def prepare(self) -> T | Conflict | None:
-        """Build the change on what is current. None when it is ready; what there is when nothing is to be changed."""
+        """Build the change on the current version. Returns None, or a result when there is nothing to change."""
 
     @abstractmethod
     def publish(self) -> T | Conflict:
@@ -53,7 +53,7 @@ class Change(ABC, Generic[T]):
 
     @abstractmethod
     def found(self) -> T | None:
-        """Look for what was published last: what shows that it is there, or None, which proves nothing."""
+        """Check whether the last published change is visible; return its result, or None, which proves nothing."""
 
     @abstractmethod
     def tell(self, attempt: int, conflict: Conflict) -> None:
@@ -61,16 +61,16 @@ class Change(ABC, Generic[T]):
 
     @abstractmethod
     def renew(self) -> T | None:
-        """Load what is current, for the next attempt; what is there when that shows that an attempt was made."""
+        """Load the current version for the next attempt; return a result if it contains an earlier attempt."""
 
     @abstractmethod
     def lost(self, attempts: int, seconds: float) -> CommitFailed:
         """The error for conflicts that retries did not settle."""
 
     def failed(self, error: Exception) -> Exception:
-        """The error to raise for one of ``publish``, which says that nothing happened, where the change is not found.
+        """The error to raise for an error of ``publish`` when the change is not found.
 
-        An exception that is none of Icefield's says nothing about it.
+        An Icefield error proves that nothing happened. Any other exception leaves the outcome unknown.
         """
         if isinstance(error, IcefieldError):
             return error
@@ -82,12 +82,12 @@ class Change(ABC, Generic[T]):
         return unknown
 
     def rejected(self) -> None:
-        """Called when nothing of the last attempt is visible."""
+        """Called when the last attempt did not become visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled(Generic[T]):
-    """A change that is visible, after so many attempts and seconds."""
+    """The result of a visible change, with the number of attempts and the duration."""
 
     result: T
     attempts: int
@@ -95,10 +95,10 @@ class Settled(Generic[T]):
 
 
 def settle(change: Change[T], sleep: Callable[[float], None] = time.sleep) -> Settled[T]:
-    """Try a change until it is visible, or cannot be.
+    """Try a change until it is visible or has failed.
 
-    Raises ``CommitFailed`` when retries did not settle a conflict, ``CommitStateUnknown`` when nobody can know what
-    happened, and what the methods of the change raise.
+    Raises ``CommitFailed`` when retries did not settle a conflict, ``CommitStateUnknown`` when the outcome is unknown,
+    and the errors of the change's methods.
     """
     began = time.monotonic()
     shortest = math.inf  # the first attempt may have opened connections and loaded code
@@ -123,11 +123,11 @@ def settle(change: Change[T], sleep: Callable[[float], None] = time.sleep) -> Se
 
 
 def _published(change: Change[T], sleep: Callable[[float], None]) -> T | Conflict:
-    """The one call that makes a change visible, with its failures sorted."""
+    """Publish a change and turn its failures into a conflict, a result or an error."""
     try:
         outcome = change.publish()
     except CommitStateUnknown as error:
-        # What is visible and may be gone after a loss of power is not acknowledged, though it can be found.
+        # A visible commit that may not survive a loss of power is not acknowledged.
         found = None if error.visible else _looked_for(change, sleep)
         if found is None:
             raise
@@ -137,7 +137,7 @@ def _published(change: Change[T], sleep: Callable[[float], None]) -> T | Conflic
         if isinstance(error, IcefieldError) and error.retryable and change.repeats:
             change.rejected()
             return Conflict()
-        # The contract says that nothing became visible. A plugin that is wrong about it must not cost the commit.
+        # By contract nothing became visible. Check anyway: a plugin that breaks the contract must not lose the commit.
         found = _found(change)
         if found is not None:
             _log.warning("'%s' is committed, though the commit ended in %s", change.name, type(error).__name__)
@@ -152,7 +152,7 @@ def _published(change: Change[T], sleep: Callable[[float], None]) -> T | Conflic
 
 
 def _looked_for(change: Change[T], sleep: Callable[[float], None]) -> T | None:
-    """Look more than once: the store may be down, and the request still on its way."""
+    """Check several times: the store may be down, or the request still in transit."""
     began = time.monotonic()
     for attempt in count(1):
         found = _found(change)
@@ -165,5 +165,5 @@ def _looked_for(change: Change[T], sleep: Callable[[float], None]) -> T | None:
 def _found(change: Change[T]) -> T | None:
     try:
         return change.found()
-    except Exception:  # who cannot look does not know
+    except Exception:  # a failed check proves nothing
         return None

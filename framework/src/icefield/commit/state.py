@@ -1,4 +1,4 @@
-"""The state of a table: which version is current, and how it is loaded."""
+"""The state of a table at one version, and the loading of the current version."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from icefield.errors import FileMissing, InvalidMetadata, NotSupportedByCatalog
 from icefield.metadata import TableMetadata, decode_metadata, with_metadata_log
 from icefield.storage import FileIO
 
-# A metastore may delete the metadata file that a pointer names between reading the one and opening the other.
+# A metastore may delete the metadata file after its pointer is read and before the file is opened.
 _LOAD_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """One version of a table: the pointer to its metadata file, and what the file holds.
+    """One version of a table: the pointer to its metadata file, and the metadata.
 
-    ``properties``, ``access`` and ``planner`` are what the catalog's service returned for this table alone: see
+    The catalog's service returned ``properties``, ``access`` and ``planner`` for this table alone: see
     ``icefield.abc.Current``.
     """
 
@@ -30,12 +30,12 @@ class TableState:
 
     @classmethod
     def at(cls, location: str, metadata: TableMetadata) -> TableState:
-        """The version that a metadata file holds."""
+        """The version in a metadata file."""
         return cls(Pointer(location), metadata)
 
     @classmethod
     def after(cls, outcome: Committed, proposal: Proposal, base: TableState | None) -> TableState:
-        """The version that a commit made."""
+        """The version after a commit."""
         properties = outcome.properties or (base.properties if base is not None else {})
         access = outcome.access or (base.access if base is not None else ())
         planner = outcome.planner or (base.planner if base is not None else None)
@@ -43,15 +43,15 @@ class TableState:
 
     @classmethod
     def of(cls, current: Current, metadata: TableMetadata) -> TableState:
-        """The version that is current, whose metadata is known."""
+        """The current version, from its known metadata."""
         return cls(current.pointer, metadata, current.properties, current.access, current.planner)
 
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """What is needed to load and commit one table: its name, its file IO and its strategy.
+    """The name, file IO and strategy of a table, to load and commit it.
 
-    ``strategy`` is None for a table that was opened without a catalog, which can only be read.
+    ``strategy`` is None for a read-only table that was opened without a catalog.
     """
 
     name: tuple[str, ...]
@@ -60,7 +60,7 @@ class TableHandle:
 
     @property
     def full_name(self) -> str:
-        """The name as people write it: ``db.events``."""
+        """The dotted name: ``db.events``."""
         return ".".join(self.name)
 
     def writable(self) -> CommitStrategy:
@@ -74,21 +74,21 @@ class TableHandle:
         return self.strategy
 
     def at(self, state: TableState) -> TableHandle:
-        """The same with the file IO that opens the files of a version."""
+        """This handle with the file IO for the files of a version."""
         io = self.io.for_table(state.metadata.location, state.properties, state.access)
         return self if io is self.io else replace(self, io=io)
 
     def logged(self, metadata: TableMetadata, base: TableState) -> TableMetadata:
-        """What follows ``base``, with the metadata file of ``base`` in its log.
+        """The successor of ``base``, with the metadata file of ``base`` in its log.
 
-        The log names the file where everyone finds it who reads the table's own locations, with a map or without.
+        The log has the file's unmapped location, so that readers with and without ``location.map`` find it.
         """
         replaced = self.io.unmapped(base.pointer.location, base.metadata.location)
         return with_metadata_log(metadata, replaced, base.metadata.last_updated_ms)
 
 
 def current_of(strategy: CommitStrategy) -> Current | None:
-    """What ``load`` of a strategy gives, in its long form."""
+    """The result of the strategy's ``load``, as a ``Current``."""
     found = strategy.load()
     return Current(found) if isinstance(found, Pointer) else found
 
@@ -97,8 +97,8 @@ def load_table(handle: TableHandle, known: TableState | None = None, *, read_aga
     """The current version of a table, or None when there is no table.
 
     The metadata file is read only if the pointer has moved on from ``known``. With ``read_again`` it is read unless it
-    is certain that it is the same file: that of a table that was dropped and created again may have the same location.
-    Raises ``InvalidMetadata`` when the table under that name is another one than ``known`` (its uuid differs).
+    is certainly the same file: a table that was dropped and created again may reuse the location. Raises
+    ``InvalidMetadata`` when the table under that name is another one than ``known`` (its uuid differs).
     """
     strategy = handle.writable()
     for tries_left in reversed(range(_LOAD_TRIES)):
@@ -126,7 +126,7 @@ def load_table(handle: TableHandle, known: TableState | None = None, *, read_aga
 
 def _same_table(handle: TableHandle, known: TableState | None, metadata: TableMetadata, pointer: Pointer) -> None:
     before = known.metadata.table_uuid if known is not None else None
-    # A v1 table may be given its uuid by a later commit.
+    # A later commit may add the uuid of a v1 table.
     if before is not None and metadata.table_uuid != before:
         raise InvalidMetadata(
             f"table '{handle.full_name}' is not the table that was loaded: its uuid was {before} and is now "

@@ -1,4 +1,4 @@
-"""The files that an operation wrote, and the rules of cleaning up, which are three:
+"""The files that an operation wrote, and the three rules of cleaning up.
 
 1. only files that this operation wrote are ever deleted (``WrittenFiles``);
 2. nothing is deleted while the outcome of a commit is unknown;
@@ -15,27 +15,28 @@ _log = logging.getLogger(__name__)
 
 
 class WrittenFiles:
-    """The files that one operation wrote, and which of them its latest attempt has no use for.
+    """The files that one operation wrote, and those its latest attempt does not use.
 
-    A manifest is written once and referred to by every attempt; a manifest list serves one attempt only. A file is
-    kept after a success unless it was retired, so that forgetting to say so costs an orphan and never data.
+    A manifest is written once and referred to by every attempt; a manifest list serves one attempt only. After a
+    success a file is deleted only if it was retired, so that a missing ``retire`` leaves an orphan and never loses
+    data.
     """
 
     def __init__(self) -> None:
         self._retired: dict[str, bool] = {}
         self.exposed = False
-        """Whether a version may refer to them: from the call that publishes one until it is known to have failed."""
+        """Whether a version may refer to the files: from the publishing call until it is known to have failed."""
 
     def add(self, *locations: str) -> None:
-        """Note files that were written, or that are of use again."""
+        """Record files that were written, or that are used again."""
         self._retired.update(dict.fromkeys(locations, False))
 
     def retire(self, *locations: str) -> None:
-        """Note that the attempt that is being built does not refer to these files of an earlier one."""
+        """Record that the current attempt does not refer to these files of an earlier attempt."""
         self._retired.update((location, True) for location in locations if location in self._retired)
 
     def forget(self) -> None:
-        """Drop the account: the files are gone."""
+        """Clear the record after the files are deleted."""
         self._retired.clear()
 
     def all(self) -> list[str]:
@@ -48,7 +49,7 @@ class WrittenFiles:
 
 
 def discard_unexposed(handle: TableHandle, written: WrittenFiles) -> None:
-    """Delete what an operation wrote that ends without a commit, unless a version may refer to it."""
+    """Delete the files of an operation that ended without a commit, unless a version may refer to them."""
     if not written.exposed:
         discard(handle, written.all())
         written.forget()

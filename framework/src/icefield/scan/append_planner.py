@@ -1,4 +1,4 @@
-"""Planning what appends added: from some snapshots and a filter to the files that may hold matching rows."""
+"""Planning of append scans: the files that appends added and that may hold matching rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from icefield.storage import FileIO
 class AppendPlanner:
     """Plans the files that the appends among some snapshots added; see ``ScanPlanner`` for the arguments.
 
-    Deletes do not apply: an append adds none, and what later snapshots deleted it added all the same.
+    Deletes do not apply: an append adds none, and its rows count even if later snapshots deleted them.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class AppendPlanner:
     def files(self, first: int = 0, rows: int | None = None) -> Iterator[PlannedFiles]:
         """The files that the appends added and that may hold matching rows, the oldest first.
 
-        ``first`` is the place to begin at among the manifests that the appends wrote and that may match; ``rows`` about
-        how many entries are read ahead. Raises ``InvalidMetadata`` for a damaged manifest or manifest list.
+        ``first`` is the index of the first manifest, among the appends' manifests that may match; ``rows`` is the
+        approximate number of entries to read ahead. Raises ``InvalidMetadata`` for a damaged manifest or manifest list.
         """
         ids = {snapshot.snapshot_id for snapshot in self._snapshots}
         found = chain.from_iterable(
@@ -75,7 +75,7 @@ class AppendPlanner:
         self.report.emit(self._io, self._identifier, newest, self._filter, self._metadata, schema_id)
 
     def _manifests(self, ids: set[int]) -> list[ManifestFile]:
-        """The manifests that the appends wrote, each once: later lists name those of earlier ones as well."""
+        """The manifests of the appends without duplicates: later lists also name the manifests of earlier ones."""
         found: dict[str, ManifestFile] = {}
         for _, listed in manifest_lists(self._metadata, self._io, self._snapshots):
             for manifest in written_manifests(listed, ManifestContent.DATA, ids, self._matching):

@@ -1,4 +1,4 @@
-"""Incremental scans of what was appended between two snapshots."""
+"""Incremental scans of the rows that were appended between two snapshots."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from icefield.scan.snapshot_range import SnapshotRange
 class IncrementalAppendScan(FileScan):
     """The rows that the appends among some snapshots added, under the table's current schema.
 
-    Snapshots that did anything else are passed over, so that an append's rows are given whatever became of them.
-    ``range`` says which snapshots. Without an end given, that of a table without a snapshot is empty.
+    Snapshots with other operations are skipped, so that appended rows are returned even if they were deleted later.
+    ``range`` selects the snapshots. For a table without snapshots it is empty unless an end is given.
     """
 
     range: SnapshotRange = field(default_factory=SnapshotRange)
@@ -56,7 +56,7 @@ class IncrementalAppendScan(FileScan):
         )
 
     def _version_asked(self) -> tuple[int, int | None, bool] | None:
-        # A range that begins with the table's first snapshot has nothing before it that a request could name.
+        # A request needs a snapshot before the range, and the table's first snapshot has none.
         if not self.snapshots or (begin := self.snapshots[0].parent_snapshot_id) is None:
             return None
         return self.snapshots[-1].snapshot_id, begin, False

@@ -1,4 +1,4 @@
-"""The delete files of data files, as numbers; objects are made when they are first asked for."""
+"""The delete files of data files, as numbers; ``DataFile`` objects are created on first use."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from icefield.partitioning.tuples import Ints
 from icefield.scan.delete_scopes import Mask, Ranges
 
 _FILE_BYTES: Final = 1_000
-"""What a delete file takes as an object, with the bounds of its paths."""
+"""The approximate size of a ``DataFile`` object with the bounds of its paths, in bytes."""
 
 
 class DeleteFiles:
-    """All delete files that are looked up, numbered over their manifests."""
+    """All delete files of a scan, numbered across their manifests."""
 
     def __init__(self, parts: Sequence[ManifestEntries]) -> None:
         self.parts = parts
@@ -28,14 +28,14 @@ class DeleteFiles:
         self._objects: list[DataFile | None] = [None] * len(self)
         self.is_vector = np.zeros(len(self), bool)
         self.of_one_file = np.zeros(len(self), bool)
-        """Which hold positions of one data file alone, by its name or by bounds that are equal."""
+        """Which files hold positions of a single data file, by its name or by equal path bounds."""
 
     def __len__(self) -> int:
         return int(self._starts[-1])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns, and of an object for each file."""
+        """The size in bytes of the columns, and of an object for each file."""
         return sum(part.nbytes for part in self.parts) + _FILE_BYTES * len(self)
 
     def column(self, number: int) -> pa.Array:
@@ -44,12 +44,12 @@ class DeleteFiles:
 
     @lazy
     def paths(self) -> pa.StringArray:
-        """Their locations."""
+        """The locations of the files."""
         return self.column(f.FILE_PATH)
 
     @lazy
     def record_counts(self) -> Ints:
-        """The rows, or deleted positions, that each says to have."""
+        """The stated number of rows or deleted positions of each file."""
         return np.asarray(self.column(f.RECORD_COUNT))
 
     def bounds(self, kind: int, field_id: int) -> pa.BinaryArray:
@@ -68,12 +68,12 @@ class DeleteFiles:
         for part in np.flatnonzero(np.bincount(self._part(numbers), minlength=len(self.parts))).tolist():
             first, end = int(self._starts[part]), int(self._starts[part + 1])
             if objects[first] is None:
-                # All of a manifest at once: one by one would cost many times as much.
+                # All files of a manifest at once, because single conversions are many times slower.
                 objects[first:end] = self.parts[part].data_files()
         return [objects[number] for number in numbers.tolist()]
 
     def entries(self, numbers: Ints) -> Iterator[ManifestEntries]:
-        """Some of the files in columns, by manifests: ``numbers`` ascend."""
+        """Some of the files in columns, grouped by manifest; ``numbers`` must be ascending."""
         parts = self._part(numbers)
         for part in np.unique(parts).tolist():
             yield self.parts[part].take(numbers[parts == part] - self._starts[part])
@@ -86,7 +86,7 @@ class DeleteFiles:
 class AssignedDeletes:
     """The delete files of each of some data files.
 
-    Those of row r are, in each of ``ranges``, what it says, and after these ``numbers[offsets[r]:offsets[r + 1]]``.
+    Row r has the delete files in row r of each of ``ranges``, and then ``numbers[offsets[r]:offsets[r + 1]]``.
     """
 
     __slots__ = ("_files", "_numbers", "_offsets", "_ranges", "_tuples")
@@ -100,32 +100,32 @@ class AssignedDeletes:
 
     @classmethod
     def of(cls, files: DeleteFiles, ranges: Sequence[Ranges], rows: Ints, numbers: Ints, count: int) -> AssignedDeletes:
-        """From pairs of a row and a delete file, the rows ascending, for so many data files."""
+        """Create it from pairs of a row and a delete file, sorted by row, for ``count`` data files."""
         offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count))))
         return cls(files, ranges, offsets, numbers)
 
     @property
     def delete_files(self) -> DeleteFiles:
-        """All that the numbers count."""
+        """The delete files that the numbers refer to."""
         return self._files
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, the tuples of files counted as if they were made."""
+        """The size in bytes, as if the tuples of files were created."""
         ranges = sum(one.firsts.nbytes + one.ends.nbytes for one in self._ranges)
         return self._offsets.nbytes + self._numbers.nbytes + ranges + 64 * len(self._offsets) + 8 * len(self._numbers)
 
     def counts(self) -> Ints:
-        """How many delete files each data file has."""
+        """The number of delete files of each data file."""
         counts: Ints = np.diff(self._offsets)
         for one in self._ranges:
             counts = counts + one.counts
         return counts
 
     def known_deleted_rows(self) -> Ints:
-        """How many rows of each data file the delete files say to delete that hold positions of it alone.
+        """The number of deleted rows of each data file, as stated by delete files for this data file alone.
 
-        How many others delete is not known before they are read.
+        The number for other delete files is unknown until they are read.
         """
         counts = np.where(self._files.of_one_file, np.maximum(self._files.record_counts, 0), 0)
         before = np.concatenate(([0], np.cumsum(counts[self._numbers])))
@@ -133,7 +133,7 @@ class AssignedDeletes:
         return known
 
     def having(self, chosen: Mask) -> Mask:
-        """Which data files have one of the delete files of a mask over all of these."""
+        """Which data files have a delete file that is marked in ``chosen``, a mask over all delete files."""
         rows = np.repeat(np.arange(len(self._offsets) - 1), np.diff(self._offsets))
         found: Mask = np.zeros(len(self._offsets) - 1, bool)
         found[rows[chosen[self._numbers]]] = True
@@ -143,7 +143,7 @@ class AssignedDeletes:
         return found
 
     def used(self) -> Mask:
-        """Which of all delete files some data file has."""
+        """Which delete files are assigned to a data file."""
         found: Mask = np.zeros(len(self._files), bool)
         found[self._numbers] = True
         for one in self._ranges:
@@ -155,7 +155,7 @@ class AssignedDeletes:
         return found
 
     def part(self, start: int, stop: int) -> AssignedDeletes:
-        """Those of some of the data files, which follow each other."""
+        """The delete files of consecutive data files."""
         offsets = self._offsets[start : stop + 1]
         ranges = [Ranges(one.numbers, one.firsts[start:stop], one.ends[start:stop]) for one in self._ranges]
         return AssignedDeletes(self._files, ranges, offsets - offsets[0], self._numbers[offsets[0] : offsets[-1]])
@@ -175,14 +175,14 @@ class AssignedDeletes:
         counts = np.diff(self._offsets)
         repeats = np.zeros(len(counts), bool)
         repeats[1:] = counts[1:] == counts[:-1]
-        # Where that is so, the numbers of the one before are as many places earlier as it has.
+        # For equal counts, the numbers of the previous file are ``count`` positions earlier.
         earlier = np.arange(len(self._numbers)) - np.repeat(counts, counts)
         differs = self._numbers != self._numbers[np.maximum(earlier, 0)]
         repeats &= np.bincount(np.repeat(np.arange(len(counts)), counts), differs, len(counts)) == 0
         return repeats
 
     def _made(self) -> list[tuple[DataFile, ...]]:
-        # Neighbours mostly have the same files, and share one tuple of them.
+        # Adjacent data files mostly have the same delete files, and share one tuple.
         starts = np.append(np.flatnonzero(~self._repeats()), len(self._offsets) - 1)
         listed = self._files.files(self._numbers)
         made: list[tuple[DataFile, ...]] = []
@@ -195,7 +195,7 @@ class AssignedDeletes:
         ):
             made += [tuple(listed[first:end])] * (stop - start)
         for one in reversed(self._ranges):
-            # Files next to each other are mostly of one commit and one partition, and share what applies to them.
+            # Adjacent files mostly belong to one commit and partition, and have the same delete files.
             pairs = np.stack((one.firsts, np.maximum(one.firsts, one.ends)), axis=1)
             starts = np.concatenate(([0], np.flatnonzero(np.any(pairs[1:] != pairs[:-1], axis=1)) + 1, [len(pairs)]))
             for start, stop in pairwise(starts.tolist()):
@@ -224,7 +224,7 @@ class AssignedDeletes:
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), self._files.paths.take(pa.array(numbers)))
 
     def vectors(self) -> tuple[Ints, Ints]:
-        """The data files that have a deletion vector and nothing else, and how many rows each says to delete."""
+        """The data files with only a deletion vector, and the stated number of deleted rows of each."""
         rows = np.flatnonzero((self.counts() == 1) & (np.diff(self._offsets) == 1))
         numbers = self._numbers[self._offsets[rows]]
         alone = self._files.is_vector[numbers]

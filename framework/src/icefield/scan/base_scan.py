@@ -1,4 +1,4 @@
-"""What all kinds of scans have in common: which rows and columns are asked for, and what to make of them."""
+"""The base class of all scans: the selection of rows and columns, and the output formats."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from icefield.types.reserved import CHANGELOG_IDS, METADATA_COLUMNS, PARTITION, 
 
 @dataclass(frozen=True)
 class BaseScan(Extensible):
-    """Rows and columns of a table. Immutable: the methods that narrow it give another scan.
+    """Rows and columns of a table. Immutable: methods that change the selection return a new scan.
 
     ``row_filter`` is an expression or its string. ``selected_fields`` are names of columns (``"a.b"`` for nested ones;
-    ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...). ``limit`` is the most rows that are read. The
-    scan keeps to the metadata that it was made with, whatever is committed meanwhile.
+    ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...). ``limit`` is the maximum number of rows. Commits
+    after the creation of the scan do not affect it.
     """
 
     services: ClassVar[str] = "scan-services"
@@ -64,29 +64,29 @@ class BaseScan(Extensible):
         return replace(self, row_filter=self._expression & as_expression(row_filter))
 
     def select(self, *names: str) -> Self:
-        """Only these columns, in place of those selected before."""
+        """Only these columns, replacing the previous selection."""
         return replace(self, selected_fields=names)
 
     def with_case_sensitive(self, case_sensitive: bool = True) -> Self:
-        """Names of columns matched with or without regard to case."""
+        """Match column names with or without regard to case."""
         return replace(self, case_sensitive=case_sensitive)
 
     @lazy
     def schema(self) -> Schema:
-        """The columns that the filter and the selection are meant for: those that the table has now."""
+        """The schema for the names in the filter and the selection: the table's current schema."""
         return self.metadata.schema()
 
     @lazy
     def projection(self) -> Schema:
-        """The columns that the scan gives: those of the table in its order, then the metadata columns as selected.
+        """The columns of the scan's result: table columns in table order, then metadata columns as selected.
 
-        Raises ``InvalidArgument`` for a name that is neither.
+        Raises ``InvalidArgument`` for an unknown name.
         """
         return self._rows_projection
 
     @lazy
     def context(self) -> ScanContext:
-        """What the tasks of this scan are read with, here or on another machine."""
+        """The context for reading the tasks of this scan, here or on another machine."""
         metadata = self.metadata
         mapping = find_value(metadata.properties, NAME_MAPPING_DEFAULT)
         return ScanContext(
@@ -111,30 +111,30 @@ class BaseScan(Extensible):
     def to_pandas(self, **options: Any) -> Any:
         """The rows as a pandas data frame; ``options`` go to ``pyarrow.Table.to_pandas``.
 
-        Raises ``MissingPlugin`` where pandas is not installed, before anything is read.
+        Raises ``MissingPlugin`` if pandas is not installed, before anything is read.
         """
         library("pandas", "to_pandas")
         return self.to_arrow().to_pandas(**options)
 
     def to_polars(self) -> Any:
-        """The rows as a Polars data frame. Raises ``MissingPlugin`` where Polars is not installed."""
+        """The rows as a Polars data frame. Raises ``MissingPlugin`` if Polars is not installed."""
         return library("polars", "to_polars").from_arrow(self.to_arrow())
 
     def to_duckdb(self, table_name: str, connection: Any = None) -> Any:
-        """The rows as a table of a DuckDB connection, of a new one in memory by default; gives the connection.
+        """Register the rows as a table of a DuckDB connection, by default a new in-memory one; return the connection.
 
-        Raises ``MissingPlugin`` where DuckDB is not installed.
+        Raises ``MissingPlugin`` if DuckDB is not installed.
         """
         used = library("duckdb", "to_duckdb").connect() if connection is None else connection
         return used.register(table_name, self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The rows for another library, by Arrow's stream interface, read as that library takes them."""
+        """The rows for another library, by Arrow's stream interface; the library pulls the batches."""
         return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
 
     @lazy
     def _rows_projection(self) -> Schema:
-        """The columns that come of rows."""
+        """The result columns that are read from rows."""
         return self._projected(tuple(dict.fromkeys(self.selected_fields)))
 
     def _projected(self, names: tuple[str, ...]) -> Schema:

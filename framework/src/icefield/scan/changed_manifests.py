@@ -1,4 +1,4 @@
-"""What single snapshots changed: the entries of the manifests that they wrote."""
+"""The changes of single snapshots: the entries of the manifests that they wrote."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def manifest_lists(
 def written_manifests(
     manifests: ManifestList, content: ManifestContent, snapshot_ids: Collection[int], matching: ManifestFilter
 ) -> list[ManifestFile]:
-    """The manifests of a list that some snapshots wrote and that may name files that match, whatever became of them."""
+    """The manifests that some snapshots wrote and that may list matching files, including deleted files."""
     kept = manifests.integers(CONTENT) == content
-    writers = manifests.columns[ADDED_SNAPSHOT]  # null where a list of version 1 does not say
+    writers = manifests.columns[ADDED_SNAPSHOT]  # null if a list of version 1 does not state it
     kept &= np.isin(np.asarray(writers.fill_null(0)), list(snapshot_ids)) | np.asarray(writers.is_null())
     specs = manifests.integers(SPEC_ID)
     for spec_id in np.unique(specs[kept]).tolist():
@@ -60,7 +60,7 @@ def changed_entries(
     row_filter: BooleanExpression,
     request: ManifestRequest,
 ) -> Iterator[tuple[ManifestEntries, Mask, SpecPlan]]:
-    """The entries of manifests with a mask of those to which some snapshots gave that status and that may match."""
+    """The entries of manifests, with a mask of matching entries that the snapshots wrote with this status."""
     for parts in matching.groups(manifests, request):
         plan = matching.spec_plan(parts[0].spec_id)
         found = files_that_may_match(EntryGroup(parts, matching.types), plan.partition_filter, row_filter)

@@ -1,4 +1,4 @@
-"""Scans of what changed between two snapshots, row by row."""
+"""Scans of the row changes between two snapshots."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ _CHANGES = (CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID)
 class IncrementalChangelogScan(BaseScan):
     """The rows that the snapshots of a range inserted, deleted and updated, under the table's current schema.
 
-    Each row comes with ``_change_type`` (INSERT, DELETE, UPDATE_BEFORE or UPDATE_AFTER), ``_change_ordinal`` (the place
-    of its snapshot among those that changed rows, from 0) and ``_commit_snapshot_id``; with some of these alone where
-    ``selected_fields`` names them. Changes come in the order of their snapshots, within one deletes before inserts and
-    an update's two rows together. Snapshots of the operation ``replace`` changed no row. Only rows that match the
-    filter count: a row that an update made match was inserted.
+    Each row has the columns ``_change_type`` (INSERT, DELETE, UPDATE_BEFORE or UPDATE_AFTER), ``_change_ordinal`` (the
+    number of its snapshot among the snapshots that changed rows, from 0) and ``_commit_snapshot_id``. If
+    ``selected_fields`` names some of them, only these are returned. Changes are in the order of their snapshots; within
+    a snapshot deletes precede inserts, and the two rows of an update are adjacent. Snapshots of the operation
+    ``replace`` change no row. Only matching rows are compared: a row that matches only after an update counts as
+    inserted.
 
-    ``remove_carryovers``: whether rows that a snapshot deleted and inserted with the same values are left out, as
-    those of a rewritten file that it did not change. ``net_changes``: whether changes that later ones undid are left
-    out. ``compute_updates``: whether a deleted and an inserted row of one snapshot (with ``net_changes`` of the range)
-    that agree in ``identifier_columns`` are an update; by default where such columns are given. Without them the
-    schema's identifier fields count, and where it has none, in version 3, the rows' ids.
+    ``remove_carryovers`` drops unchanged rows of rewritten files, which a snapshot deletes and inserts with the same
+    values. ``net_changes`` drops changes that later changes undid. ``compute_updates`` turns a deleted and an inserted
+    row with equal ``identifier_columns`` into an update, within a snapshot, or within the range with ``net_changes``.
+    It is on by default if ``identifier_columns`` are given. Without them the identifier fields of the schema are used,
+    or else the row ids in version 3.
     """
 
     range: SnapshotRange = field(default_factory=SnapshotRange)
@@ -67,12 +68,12 @@ class IncrementalChangelogScan(BaseScan):
 
     @lazy
     def projection(self) -> Schema:
-        """The columns that the scan gives: of the table, metadata columns as selected, those that state the change."""
+        """The result columns: table columns, selected metadata columns, and the columns that state the change."""
         return Schema(*self._rows_projection.fields, *self._changes.fields)
 
     @lazy
     def changelog_context(self) -> ChangelogContext:
-        """What the tasks of this scan are read with, here or on another machine. Raises ``InvalidArgument``."""
+        """The context for reading the tasks of this scan, here or on another machine. Raises ``InvalidArgument``."""
         given, keys = self._rows_projection, self._keys
         others = [one for one in given.fields if one.field_id not in self.schema.field_ids]
         by_id = ROW_ID.field_id in keys
@@ -86,7 +87,7 @@ class IncrementalChangelogScan(BaseScan):
         return ChangelogContext(self.context, self._changes, matched, (*first, *table), keys, self.net_changes)
 
     def plan_files(self) -> Iterator[ChangelogScanTask]:
-        """Tasks in the order of the snapshots: changed files alone, or together where their rows must be compared.
+        """Tasks in the order of the snapshots: single files, or groups of files with rows that must be compared.
 
         Raises ``InvalidMetadata`` for a damaged manifest or manifest list.
         """
@@ -104,7 +105,7 @@ class IncrementalChangelogScan(BaseScan):
         return pa.RecordBatchReader.from_batches(schema_to_arrow(self.projection), batches)
 
     def count(self) -> int:
-        """How many changes there are, at most ``limit``."""
+        """The number of changes, at most ``limit``."""
         return sum(batch.num_rows for batch in self.select(CHANGE_TYPE.name).to_arrow_batch_reader())
 
     def planner(self) -> ChangelogPlanner:
@@ -115,7 +116,7 @@ class IncrementalChangelogScan(BaseScan):
         )
 
     def with_net_changes(self, net_changes: bool = True) -> Self:
-        """With or without changes that later ones of the range undid."""
+        """The scan with or without changes that later changes of the range undid."""
         return replace(self, net_changes=net_changes)
 
     def _tasks(self, changes: Iterator[ChangedFile]) -> Iterator[ChangelogScanTask]:
@@ -123,7 +124,7 @@ class IncrementalChangelogScan(BaseScan):
         if first is None:
             return
         if not self.remove_carryovers or not (first.may_delete or self.net_changes):
-            # Added files come last: after one of them there is nothing to compare it with.
+            # Added files come last: if the first file is one, no deleted rows follow to compare with.
             yield ChangelogScanTask((first,))
             yield from (ChangelogScanTask((changed,)) for changed in changes)
             return
@@ -134,7 +135,7 @@ class IncrementalChangelogScan(BaseScan):
                 yield from (ChangelogScanTask((changed,)) for changed in files)
 
     def _groups(self, files: list[ChangedFile]) -> Iterable[list[ChangedFile]]:
-        """Files apart whose rows cannot be equal, nor of one key: those of different partitions."""
+        """Groups of files by partition, if rows of different partitions can neither be equal nor share a key."""
         specs = {changed.task.spec_id for changed in files}
         spec = self.metadata.spec_by_id(next(iter(specs)))
         sources = {each.source_id for each in spec.fields}
@@ -172,7 +173,7 @@ class IncrementalChangelogScan(BaseScan):
 
     @lazy
     def _changes(self) -> Schema:
-        """The columns that state the change: all, or those that are selected by name."""
+        """The columns that state the change: all of them, or the selected ones."""
         chosen = [column for column in _CHANGES if column.name in self.selected_fields]
         return Schema(*(chosen or _CHANGES))
 

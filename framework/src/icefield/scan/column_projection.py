@@ -1,7 +1,7 @@
-"""From the columns of a file to the columns that a scan asks for: by field id, at every depth.
+"""Projection of file columns to the columns of a scan, by field id, at every depth.
 
-The rules for what a file lacks live here, once for every format. In this order (spec: Column Projection): the value of
-an identity partition field, the name mapping (which has been applied to the file's schema before), the field's
+This module has the rules for missing columns, once for every format. Their order is (spec: Column Projection): the
+value of an identity partition field, the name mapping (already applied to the file's schema), the field's
 ``initial-default``, null. A required field that none of them fills is an error.
 """
 
@@ -26,12 +26,12 @@ from icefield.types.values import constant_array, initial_value
 
 
 class ColumnProjection:
-    """How the batches of one file become batches of the read schema.
+    """Converts the batches of one file to batches of the read schema.
 
     ``file_columns`` is the part of the file's schema that must be read; ``positions`` says whether its batches must
-    have the row's position as one more column, last. ``schema`` is the Arrow schema of what ``apply`` gives.
-    ``reusable`` says that no constant was needed, so that it serves any file of the same schema. Where a column of
-    the file has its final form, its memory is handed on as it is.
+    have the row's position as one more column, last. ``schema`` is the Arrow schema of the result of ``apply``.
+    ``reusable`` says that no constant is needed, so that it works for any file of the same schema. A file column that
+    needs no conversion is returned without a copy.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ColumnProjection:
 
     @property
     def held_dictionaries(self) -> frozenset[int]:
-        """Columns of the file that may be read as dictionaries, since nothing is left to convert in them."""
+        """The file columns that may be read as dictionaries, because they need no conversion."""
         sources = {slot.source for slot in self._slots if slot.convert is None}
         held = {field_id(field) for source, field in enumerate(self.file_columns) if source in sources}
         return self._dictionaries.intersection(held)
@@ -74,13 +74,12 @@ class ColumnProjection:
         lineage: RowLineage | None = None,
         dictionaries: frozenset[int] = frozenset(),
     ) -> ColumnProjection:
-        """Settle where each column comes from.
+        """Resolve the source of each column.
 
-        ``constants`` are internal values by field id: of the identity partition fields of the file (used where the
-        file lacks the column), and of metadata columns. ``location`` is for messages. Without ``lineage`` the columns
-        of lineage are null.
-        Raises ``InvalidFile`` for a column that is required and nowhere to be had, or of a type that cannot be read
-        as the table's. ``dictionaries`` are ids of columns that ``apply`` gives dictionary-encoded.
+        ``constants`` are internal values by field id: of the identity partition fields of the file (used where the file
+        lacks the column), and of metadata columns. ``location`` is for messages. Without ``lineage`` the columns of
+        lineage are null. Raises ``InvalidFile`` for a missing required column, and for a type that cannot be read as
+        the table's. ``dictionaries`` are ids of columns that ``apply`` returns dictionary-encoded.
         """
         known = dict(constants or {})
         wanted = LINEAGE_IDS.intersection(field.field_id for field in read_schema.fields)
@@ -129,7 +128,7 @@ class ColumnProjection:
         try:
             array = slot.array(columns, rows)
             if self._lineage is not None and slot.field.field_id in LINEAGE_IDS:
-                # Asked for alone, the last change needs no positions.
+                # The sequence number of the last change needs no positions, and may be the only column.
                 array = self._lineage.inherited(slot.field.field_id, array, columns[-1] if columns else array)
             if slot.field.field_id in self._dictionaries:
                 array = array.dictionary_encode()
@@ -143,7 +142,7 @@ class ColumnProjection:
 
 
 class _ById(Rules):
-    """A file's column is the one with the field's id."""
+    """Rules that match columns of a file by field id."""
 
     def __init__(self, constants: Mapping[int, Any], location: str) -> None:
         self._constants = constants
@@ -159,8 +158,9 @@ class _ById(Rules):
         return [None if self._is_ignored(field) else positions.get(field.field_id) for field in fields]
 
     def _is_ignored(self, field: NestedField) -> bool:
-        """Whether a column of the file with this id would mean nothing: that of a metadata column which states the
-        file itself, and that of a field of unknown type, which is null everywhere.
+        """Whether a file column with this id is ignored.
+
+        Ignored are metadata columns about the file itself, and fields of unknown type, which are always null.
         """
         if is_reserved_id(field.field_id):
             return field.field_id in self._constants or field.field_id in (POS.field_id, DELETED.field_id)
@@ -180,7 +180,7 @@ class _ById(Rules):
         )
 
     def _value(self, field: NestedField, path: Path) -> tuple[bool, Any]:
-        """What stands for a missing field, and whether anything does."""
+        """Whether a missing field has a value, and the value."""
         if field.field_id in self._constants:
             self.is_general = False
             return True, self._constants[field.field_id]
@@ -194,7 +194,7 @@ class _ById(Rules):
         return value is not None, value
 
     def _partition_struct(self, kind: StructType, path: Path) -> tuple[Any, ...] | None:
-        """A struct that the file lacks while partition values state fields inside it; None otherwise."""
+        """The value of a missing struct if partition values state fields inside it; else None."""
         if not any(map(self._says, kind.fields)):
             return None
         values = []
@@ -250,7 +250,7 @@ class _ById(Rules):
 
 
 def constant(kind: IcebergType, value: Any) -> Fill:
-    """Gives arrays of one internal value; what was made once is sliced."""
+    """A function that returns arrays of one internal value, as slices of the longest one so far."""
     made = [constant_array(kind, value, 0)]
 
     def fill(rows: int) -> pa.Array:

@@ -1,8 +1,8 @@
-"""How a column of a data file becomes one of the table's type.
+"""Conversion of the columns of data files to the table's types.
 
-The table's type decides what a column means. A file may hold what the type was promoted from (SCH-10 to 12), another
-layout of the same values (a large string, a dictionary), another unit of time, or the bare numbers of an annotated
-type. Nothing else is turned into anything: a type that does not fit is an error, never a guess.
+The table's type defines the meaning of a column. The file may have the type before a promotion (SCH-10 to 12), another
+layout of the same values (a large string, a dictionary), another unit of time, or plain integers without the logical
+type annotation. Any other type is an error, never a guess.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
     UUIDType: _BYTES,
     FixedType: _BYTES,
 }
-"""What a checked cast turns into the type: a cast that would lose something raises."""
+"""The types that a checked cast converts to each type; a lossy cast raises an error."""
 
 _BARE: dict[type[IcebergType], pa.DataType] = {
     DateType: pa.int32(),
@@ -67,7 +67,7 @@ _BARE: dict[type[IcebergType], pa.DataType] = {
     TimestampNanoType: pa.int64(),
     TimestamptzNanoType: pa.int64(),
 }
-"""The numbers of types whose annotation a file may lack."""
+"""The integer types of temporal types without their annotation."""
 
 
 class Unfit(Exception):
@@ -75,9 +75,9 @@ class Unfit(Exception):
 
 
 def conversion(kind: IcebergType, held: pa.DataType) -> Convert | None:
-    """How an array of the file's type becomes one of the table's primitive type; None when it is one already.
+    """A function that converts arrays of the file's type to the table's primitive type; None if they agree.
 
-    Raises ``Unfit``. What is returned may raise Arrow's errors for values that do not fit.
+    Raises ``Unfit``. The returned function may raise Arrow's errors for values that do not fit.
     """
     target = to_arrow_type(kind)
     if held == target:

@@ -1,9 +1,9 @@
 """Which delete files apply to which data files.
 
-Spec: "Scan Planning". By the *data* sequence number: an equality delete applies to files strictly older than itself,
-a position delete and a deletion vector also to files of the same commit. All apply within one partition of one spec,
-but for equality deletes of an unpartitioned spec, which are global. A deletion vector takes the place of every
-position delete file of its data file.
+Spec: "Scan Planning". By the *data* sequence number: an equality delete applies to files strictly older than itself, a
+position delete and a deletion vector also to files of the same commit. All apply within one partition of one spec,
+except for equality deletes of an unpartitioned spec, which are global. A deletion vector replaces all position delete
+files of its data file.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ DELETE_STATISTICS: Final = {
     f.LOWER_BOUNDS: frozenset({DELETE_FILE_PATH.field_id}),
     f.UPPER_BOUNDS: frozenset({DELETE_FILE_PATH.field_id}),
 }
-"""The statistics that the index needs of delete files: the bounds of the paths that a position delete file names."""
+"""The statistics of delete files that the index needs: the bounds of the paths in position delete files."""
 
 _NONE: Final = np.zeros(0, np.int64)
 _BOUNDS: Final = (f.LOWER_BOUNDS, f.UPPER_BOUNDS)
 
 
 class DeleteIndex:
-    """The delete files of a snapshot, ready to be looked up for many data files at once.
+    """The delete files of a snapshot, indexed for lookups of many data files at once.
 
     ``entries`` are live entries of delete manifests, read with ``DELETE_STATISTICS``; ``unpartitioned`` are the ids
     of the specs without partitions. Raises ``InvalidMetadata`` for two deletion vectors of one data file.
@@ -62,9 +62,9 @@ class DeleteIndex:
         return self.assign_all([data])[0]
 
     def assign_all(self, parts: Sequence[ManifestEntries], whole: Sequence[bool] = ()) -> list[AssignedDeletes | None]:
-        """As ``assign``, for the data files of several manifests at once: each lookup costs more than a file of it.
+        """Like ``assign``, for several manifests at once, because the fixed cost of a lookup exceeds its cost per file.
 
-        ``whole`` says which parts are all files of their manifests; what is assigned to these is kept.
+        ``whole`` says which parts have all files of their manifests; their assignments are cached.
         """
         keys = [
             (part.manifest.manifest_path, part.manifest.sequence_number) if kept else None
@@ -77,12 +77,12 @@ class DeleteIndex:
 
     @property
     def has_equality_deletes(self) -> bool:
-        """Whether any of the files deletes by values."""
+        """Whether the index has equality deletes."""
         return self._global is not None or self._equality is not None
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, the objects counted as if all were made: the files, the keys of them, and what is assigned."""
+        """The size in bytes of the files, their keys and their assignments, as if all objects were created."""
         assigned = sum(one.nbytes for one in self._whole.values() if one is not None)
         return self._files.nbytes + 200 * (len(self) + len(self._partitions) + len(self._whole)) + assigned
 
@@ -144,7 +144,7 @@ class DeleteIndex:
         referenced = files.column(f.REFERENCED_DATA_FILE)
         referenced = _without(pc.equal(referenced, ""), referenced)
         self._check_vectors(referenced)
-        # All paths in a file whose bounds are equal are the same one. What is not UTF-8 is no path of a data file.
+        # Equal bounds mean that the file has a single path. Invalid UTF-8 matches no data file.
         same = pc.if_else(pc.equal(low, high), low, None)
         options = pc.CastOptions(target_type=pa.string(), allow_invalid_utf8=True)
         named = pc.if_else(
@@ -191,19 +191,19 @@ class DeleteIndex:
 
 
 def _path_bounds(low: pa.BinaryArray, high: pa.BinaryArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
-    """Bounds of paths, unknown where no path can be between them: such a file still deletes rows."""
+    """Bounds of paths; invalid bounds, with no path between them, become unknown, since the file still deletes rows."""
     wrong = pc.or_kleene(pc.greater(low, high), pc.equal(high, b""))
     return _without(wrong, low), _without(wrong, high)
 
 
 def _without(wrong: pa.BooleanArray, values: pa.Array) -> pa.Array:
-    """The values, null where they are wrong."""
+    """The values, with null where ``wrong`` is true."""
     wrong = pc.fill_null(wrong, False)
     return pc.if_else(wrong, pa.scalar(None, values.type), values) if pc.any(wrong).as_py() else values
 
 
 def _partitions(entries: ManifestEntries) -> tuple[Ints, list[tuple[Hashable, ...]]]:
-    """The partition of each file, as its place in the list of distinct ones."""
+    """The partition of each file, as an index into the list of distinct partitions."""
     if entries.partition.type.num_fields == 0:
         return np.zeros(len(entries), np.int64), [(entries.spec_id,)]
     numbers, examples = tuple_groups(entries.partition)

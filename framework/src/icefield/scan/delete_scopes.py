@@ -1,7 +1,7 @@
-"""Delete files arranged by what they apply to, and looked up for whole columns of data files.
+"""Delete files sorted by their scope, with lookups for whole columns of data files.
 
-Every lookup gives pairs of a row among the data files and a delete file, or ranges that stand for such pairs. Delete
-files are numbers of rows of an index; groups are numbers of partitions, -1 for one that no delete file has.
+A lookup returns pairs of a data file's row and a delete file, or ranges that represent such pairs. Delete files are row
+numbers of an index; groups are partition numbers, -1 for a partition without delete files.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from icefield.storage.path_hashes import path_hashes
 Mask = npt.NDArray[np.bool_]
 
 _AT_ONCE: Final = 1 << 20
-"""Pairs that are looked at together."""
+"""The number of pairs to check together."""
 
 _ABOVE_ALL_PATHS: Final = b"\xff"
-"""No string in UTF-8 has such a byte."""
+"""A bound above all paths: UTF-8 never contains this byte."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class FilesToAssign:
     sequences: Ints
 
     def take(self, rows: Ints) -> FilesToAssign:
-        """Some of them."""
+        """A selection of the files."""
         return FilesToAssign(self.paths.take(pa.array(rows)), self.groups[rows], self.sequences[rows])
 
 
@@ -51,7 +51,7 @@ class Ranges:
 
     @property
     def counts(self) -> Ints:
-        """How many delete files each data file has."""
+        """The number of delete files of each data file."""
         counts: Ints = np.maximum(self.ends - self.firsts, 0)
         return counts
 
@@ -76,14 +76,14 @@ class ByAge:
         self._keys = groups[order] * self._width + np.searchsorted(self._ages, sequences[order])
 
     def find(self, files: FilesToAssign) -> Ranges:
-        """Those that apply to each file, oldest first."""
+        """The delete files that apply to each data file, oldest first."""
         low = files.groups * self._width
         firsts = np.searchsorted(self._keys, low + np.searchsorted(self._ages, files.sequences, self._side))
         return Ranges(self.numbers, firsts, np.searchsorted(self._keys, low + self._width))
 
 
 class ByPath:
-    """Delete files of a single data file each, found by hashes of its path; the paths decide."""
+    """Delete files for a single data file each, found by path hashes and confirmed by comparing paths."""
 
     def __init__(self, numbers: Ints, groups: Ints, sequences: Ints, paths: pa.StringArray) -> None:
         hashes = path_hashes(paths) if len(numbers) else np.zeros(0, np.uint64)
@@ -110,17 +110,17 @@ class ByPath:
 class ByBounds:
     """Position delete files of many data files of a partition, found by the bounds of the paths that they name.
 
-    The bounds of all files are numbered in their order, and a path is compared with those alone. Files are ordered by
-    group and lower bound; ``ceilings`` are the greatest upper bounds of a group up to each of them. What may name a
-    path is between the first ceiling that reaches it and the last lower bound that is not above it::
+    The bounds of all files are sorted and numbered, so that a path is compared with distinct bounds only. Files are
+    sorted by group and lower bound; ``ceilings`` are the running maximum of the upper bounds within a group. The
+    candidates for a path are between the first ceiling that reaches it and the last lower bound that is not above it::
 
-        lower bounds    a    c    e    g         of the path f: the second to the third,
-        upper bounds    b    h    e    i         of which the third ends before it
+        lower bounds    a    c    e    g         candidates for the path f: files 2 and 3;
+        upper bounds    b    h    e    i         file 3 ends before f, so only file 2 matches
         ceilings        b    h    h    i
     """
 
     def __init__(self, numbers: Ints, groups: Ints, sequences: Ints, low: pa.BinaryArray, high: pa.BinaryArray) -> None:
-        """A lower or an upper bound that is null admits everything on its side."""
+        """A null bound is unlimited on its side."""
         bounds = pa.concat_arrays([pc.fill_null(low, b""), pc.fill_null(high, _ABOVE_ALL_PATHS)]).dictionary_encode()
         order = pc.sort_indices(bounds.dictionary)
         self._bounds = bounds.dictionary.take(order)
@@ -139,7 +139,7 @@ class ByBounds:
 
     def find(self, files: FilesToAssign) -> tuple[Ints, Ints]:
         """Rows of data files and the delete file of each pair."""
-        # The last is false: it stands for the group -1 and for all that are greater than those here.
+        # The last element is false: the group -1 and all groups above the greatest one here map to it.
         inside = np.flatnonzero(self._has_group[np.minimum(files.groups, len(self._has_group) - 1)])
         if not len(inside):
             return inside, inside
@@ -153,12 +153,12 @@ class ByBounds:
         return inside[rows], self.numbers[places]
 
     def _placed(self, paths: pa.BinaryArray) -> tuple[Ints, Ints]:
-        """How many of the bounds are less than each path, and how many are not greater."""
+        """The number of bounds below each path, and the number of bounds not above it."""
         ends = pc.min_max(paths)
         least, greatest = ends["min"].as_py(), ends["max"].as_py()
         start, stop = bisect_left(self._ordered, least), bisect_left(self._ordered, greatest)
-        # What is between the least and the greatest path begins as both of them do: the eight bytes after that decide,
-        # or else leave few bounds.
+        # All bounds between the least and the greatest path share their common prefix. The next eight bytes decide the
+        # order, or leave few bounds to compare.
         common = _common_length(least, greatest)
         words = _words(self._bounds.slice(start, stop - start), common)
         wanted = _words(paths, common)
@@ -178,7 +178,7 @@ class ByBounds:
         return np.asarray(compare(bounds, paths))
 
     def _pairs(self, firsts: Ints, ends: Ints, below: Ints, sequences: Ints) -> Iterator[tuple[Ints, Ints]]:
-        """The pairs of rows and places, some rows at a time: wide bounds make many candidates."""
+        """The pairs of rows and positions, some rows at a time, because wide bounds have many candidates."""
         places = np.arange(len(self.numbers))
         start, count = 0, len(firsts)
         totals = np.cumsum(np.maximum(ends - firsts, 0))
@@ -198,9 +198,9 @@ def _common_length(one: bytes, other: bytes) -> int:
 
 
 def _words(strings: pa.BinaryArray, skipped: int) -> npt.NDArray[np.uint64]:
-    """Eight bytes of each string after some that are skipped, as numbers in the order of the bytes.
+    """Eight bytes of each string after a skipped prefix, as integers that sort like the bytes.
 
-    A shorter string is filled with zeros, so that some that differ are equal here.
+    Shorter strings are padded with zeros, so that some different strings have equal integers.
     """
     if not len(strings):
         return np.zeros(0, np.uint64)
@@ -213,7 +213,8 @@ def _words(strings: pa.BinaryArray, skipped: int) -> npt.NDArray[np.uint64]:
     words = np.lib.stride_tricks.as_strided(data[:8].view(">u8"), (len(data) - 7,), (1,))[starts].astype(np.uint64)
     short = np.flatnonzero(ends - starts < 8)
     if len(short):
-        # What follows a short string is of the next one; numpy leaves a shift by 64 bits undefined.
+        # The bytes after a short string belong to the next one. Shift in two halves: numpy leaves a shift by 64 bits
+        # undefined.
         surplus = (8 * (8 - (ends - starts)[short])).astype(np.uint64)
         half = surplus >> np.uint64(1)
         words[short] = words[short] >> half >> half << half << half

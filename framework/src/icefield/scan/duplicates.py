@@ -1,7 +1,7 @@
-"""Finds a data file that is listed twice, over all manifests of a plan, by 64-bit hashes of the paths.
+"""Detection of data files that are listed twice in a plan, by 64-bit hashes of the paths.
 
-Hashing takes whole columns; eight bytes a file are kept. A hash that occurs twice only raises suspicion: the paths
-themselves are compared before anything is refused.
+Whole columns are hashed, and eight bytes per file are kept. If a hash occurs twice, the paths are compared before the
+plan is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FIRST_CHECK: Final = 1 << 15
 
 
 class DistinctPaths:
-    """The paths of a plan so far. ``paths_of`` reads the paths of a manifest's live files again, for a closer look."""
+    """The paths of a plan so far. ``paths_of`` reads the paths of a manifest's live files again, to compare them."""
 
     def __init__(self, paths_of: Callable[[ManifestFile], list[str]]) -> None:
         self._paths_of = paths_of
@@ -34,19 +34,19 @@ class DistinctPaths:
         self._next_check = _FIRST_CHECK
 
     def add(self, entries: ManifestEntries) -> None:
-        """Take in the files of one manifest. Raises ``InvalidMetadata`` once a path is known to occur twice."""
+        """Add the files of one manifest. Raises ``InvalidMetadata`` if a check finds a path twice."""
         self._manifests.append(entries.manifest)
         self._pending.append(entries.column(f.FILE_PATH))
         self._pending_count += len(entries)
         if self._pending_count >= _HASHED_AT_ONCE:
             self._hash()
         if self._count >= self._next_check:
-            # At each doubling, so that all checks together cost about as much as the last.
+            # Check at each doubling, so that all checks together cost about twice the last one.
             self._next_check = 2 * self._count
             self.check()
 
     def _hash(self) -> None:
-        """Hash what is pending, in one go: many short vectors cost several times as much as a long one."""
+        """Hash all pending paths at once, because many short vectors cost several times as much as a long one."""
         if self._pending:
             hashes = path_hashes(pa.concat_arrays(self._pending))
             self._hashes.extend(np.split(hashes, np.cumsum([len(paths) for paths in self._pending])[:-1]))
@@ -54,7 +54,7 @@ class DistinctPaths:
             self._pending, self._pending_count = [], 0
 
     def check(self) -> None:
-        """Look at all paths so far. Raises ``InvalidMetadata`` when one occurs twice."""
+        """Check all paths so far. Raises ``InvalidMetadata`` if one occurs twice."""
         self._hash()
         if not self._hashes:
             return

@@ -35,7 +35,7 @@ from icefield.types.arrow.types import with_dictionaries
 from icefield.types.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 
 _LEAST_SPLIT = 16 << 20
-"""Bytes below which to open a file takes more than reading in parallel gains."""
+"""The minimum split size in bytes: below it, opening a file costs more than parallel reads save."""
 
 
 class FilePlanner(Protocol):
@@ -44,35 +44,35 @@ class FilePlanner(Protocol):
     def files(self, first: int = 0, rows: int | None = None) -> Iterator[PlannedFiles]:
         """The files that may hold matching rows, manifest by manifest, with the deletes that apply to them.
 
-        ``first`` is the place of the manifest to begin at, as ``PlannedFiles`` state it; ``rows`` about how many
-        entries are read ahead.
+        ``first`` is the first manifest, by ``PlannedFiles.place``; ``rows`` is the approximate number of entries to
+        read ahead.
         """
 
 
 @dataclass(frozen=True)
 class FileScan(BaseScan):
-    """A scan that reads data files whole. A subclass says which.
+    """A scan that reads data files; a subclass selects them.
 
     ``options``: ``split-size``, ``split-lookback`` and ``split-file-open-cost`` for ``plan_tasks``.
-    ``dictionary_columns``: see ``with_dictionaries``. ``service`` finds out which files are read, where that is not
-    done here.
+    ``dictionary_columns``: see ``with_dictionaries``. ``service`` plans the files to read, if the catalog has such a
+    service.
     """
 
     service: ScanService | None = field(default=None, repr=False, compare=False)
 
     def with_dictionaries(self, *names: str) -> Self:
-        """These columns as Arrow dictionaries, each distinct value of a batch once, in place of those named before.
+        """The scan with these columns as Arrow dictionaries, replacing the columns named before.
 
-        They must be of type string or binary and not inside others. Where values repeat this takes less memory, and
-        reading Parquet files that hold such dictionaries less time. pandas gets categories.
+        They must be top-level columns of type string or binary. Repeated values then take less memory, and Parquet
+        files with dictionaries are read faster. In pandas they become categories.
         """
         return replace(self, dictionary_columns=names)
 
     def plan_files(self, *, include_stats: bool = False) -> Iterator[FileScanTask]:
-        """One task for each data file that may hold matching rows, as they are found.
+        """One task for each data file that may hold matching rows, as planning finds them.
 
-        ``include_stats``: whether each task's ``file`` carries its column statistics. Raises ``InvalidMetadata`` for
-        a damaged manifest or manifest list, and for a plan of a service that cannot be.
+        ``include_stats``: whether each task's ``file`` has its column statistics. Raises ``InvalidMetadata`` for a
+        damaged manifest or manifest list, and for an invalid plan of a service.
         """
         served = self._served
         if served is not None:
@@ -84,20 +84,20 @@ class FileScan(BaseScan):
     def plan_manifests(
         self, *, include_stats: bool = False, first: int = 0, rows: int | None = None
     ) -> Iterator[PlannedManifest]:
-        """The plan in columns, a manifest at a time, in an order that the version and the filter alone decide.
+        """The plan in columns, one manifest at a time, in an order that depends only on the version and the filter.
 
-        ``first`` is the place of the manifest to begin at, such as where a plan in parts has ended: none before it is
-        read. ``rows``: about how many entries are read ahead, for whoever takes no more than that. A file that is
-        listed twice is found in plans from the first place to the end.
+        ``first`` is the first manifest to read, for example to continue a partial plan. ``rows`` is the approximate
+        number of entries to read ahead, for a consumer that takes no more. Only a complete plan, from the first
+        manifest to the end, is sure to detect a file that is listed twice.
         """
         planner = self.planner(include_stats=include_stats)
         for planned in () if planner is None else planner.files(first, rows):
             yield PlannedManifest.of(planned)
 
     def plan_arrow(self, *, include_stats: bool = False) -> pa.Table:
-        """The plan as a table, one row for each data file; ``partition`` holds the fields of all specs together.
+        """The plan as a table, one row for each data file; ``partition`` has the fields of all specs.
 
-        A service that plans does not say which commits added the files: their sequence numbers and snapshots are null.
+        The plan of a service does not state the commits of the files: their sequence numbers and snapshots are null.
         """
         table, served = PlanTable(self._united_partition, statistics=include_stats), self._served
         if served is not None:
@@ -105,10 +105,11 @@ class FileScan(BaseScan):
         return table.table(self._planned(include_stats))
 
     def plan_tasks(self, at_least: int = 1) -> Iterator[tuple[FileScanTask, ...]]:
-        """The plan in groups of about equal size: large files divided where they may be, small ones put together.
+        """The plan in groups of about equal size: large files are split if possible, small ones are combined.
 
-        By the table's ``read.split.*`` properties, or the scan's ``options``. ``at_least``: how many groups there are
-        to be if that leaves 16 MiB for each; unless ``options`` say a size, or the table wants none but its own.
+        The table's ``read.split.*`` properties or the scan's ``options`` set the size. ``at_least`` is the minimum
+        number of groups, as long as each has 16 MiB. It is ignored if ``options`` set a size, or if the table disables
+        ``read.split.adaptive-size.enabled``.
         """
         target = self._number("split-size", SPLIT_TARGET_SIZE)
         files = self.plan_files()
@@ -131,7 +132,7 @@ class FileScan(BaseScan):
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def count(self) -> int:
-        """How many rows there are, at most ``limit``. Files that the filter takes whole are counted, not read."""
+        """The number of rows, at most ``limit``. Files that match as a whole are counted without reading them."""
         if (served := self._served) is not None:
             return served.count(self.context, self.limit)
         tally = _Tally()
@@ -149,13 +150,13 @@ class FileScan(BaseScan):
 
     @lazy
     def context(self) -> ScanContext:
-        """What the tasks of this scan are read with, here or on another machine."""
+        """The context for reading the tasks of this scan, here or on another machine."""
         served, context = self._served, super().context
         return context if served is None else replace(context, io=served.io)
 
     @lazy
     def _served(self) -> ServedScan | None:
-        """The plan of the service; None where there is none to ask, and where what it lists would not do."""
+        """The scan as planned by the service; None without a service, or if it cannot plan this scan."""
         if self.service is None or LAST_UPDATED_SEQUENCE_NUMBER.field_id in self.projection.field_ids:
             return None
         version = self._version_asked()
@@ -177,16 +178,18 @@ class FileScan(BaseScan):
 
     @abstractmethod
     def _version_asked(self) -> tuple[int, int | None, bool] | None:
-        """What a service is asked for: the last snapshot; the one after which appends count, None for all files; and
-        whether names are of the snapshot. None for what a service cannot plan.
+        """The version for a service: a snapshot, the snapshot before the appends, and a flag.
+
+        The second is None for all files. The flag says whether names refer to the snapshot's schema. Returns None if a
+        service cannot plan the scan.
         """
 
     @abstractmethod
     def planner(self, *, include_stats: bool = False, prove: bool = False) -> FilePlanner | None:
-        """What plans this scan; None where there is nothing to read.
+        """The planner of this scan; None if there is nothing to read.
 
-        ``include_stats``: whether the files carry their column statistics. ``prove``: whether to find out which files
-        match whole by these.
+        ``include_stats``: whether the files have their column statistics. ``prove``: whether to find files that match
+        as a whole, by these statistics.
         """
 
     def _planned(self, include_stats: bool) -> Iterator[PlannedFiles]:
@@ -204,7 +207,7 @@ class FileScan(BaseScan):
 
 
 class _Tally:
-    """Counts the rows of files that need not be read, and passes on the tasks of the others."""
+    """Counts the rows of files that need no reading, and returns the tasks of all others."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -213,7 +216,7 @@ class _Tally:
         for files in planned:
             whole, needed, deleted = _counted_files(files)
             counts = (np.asarray(files.entries.column(f.RECORD_COUNT)) - deleted)[whole]
-            # In halves, since counts of a manifest that is wrong may add up to more than a long holds.
+            # Summed in halves, since the counts of an invalid manifest may exceed a long.
             self.rows += (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFF_FFFF).sum())
             if limit is not None and self.rows >= limit:
                 return
@@ -223,21 +226,22 @@ class _Tally:
 
 
 def _counted_files(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Which files match whole, and which must be read; the others match nowhere. With the rows that are deleted of
-    those that match whole.
+    """Which files match as a whole, and which must be read, with the deleted rows of the former.
+
+    All other files have no matching rows.
     """
     groups, residuals = files.residual_groups()
     whole = np.array([isinstance(residual, AlwaysTrue) for residual in residuals])[groups]
     never = np.array([isinstance(residual, AlwaysFalse) for residual in residuals])[groups]
     if files.proven is not None:
         whole |= files.proven
-    # A negative count is not known, and a count of none is looked at: it would hide the rows of the file.
+    # A count of 0 or less is not trusted: read the file, since a wrong count would hide its rows.
     counts = np.asarray(files.entries.column(f.RECORD_COUNT))
     whole &= counts > 0
     deleted = np.zeros(len(counts), np.int64)
     if files.deletes is not None:
-        # A deletion vector states how many rows it deletes, one at least; other deletes may overlap, or delete what is
-        # not there.
+        # A deletion vector states its number of deleted rows, at least one. Other deletes may overlap, or delete
+        # missing rows.
         rows, positions = files.deletes.vectors()
         known = (positions > 0) & (positions <= counts[rows])
         deleted[rows[known]] = positions[known]

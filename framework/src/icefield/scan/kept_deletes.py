@@ -1,7 +1,7 @@
-"""The delete index of a table, kept for the next scans of the same process.
+"""The cache of delete indexes, for later scans in the same process.
 
-A delete manifest never changes, so the index of certain ones is right for every snapshot that lists them. An index
-counts with what it holds and with what was assigned through it; the least recently used ones go first.
+Delete manifests never change, so their index is valid for every snapshot that lists the same ones. The size of an index
+includes its cached assignments; the least recently used indexes are evicted first.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from icefield.scan.delete_index import DeleteIndex
 from icefield.storage import FileIO
 
 DELETE_INDEXES: Final[LruCache[Hashable, DeleteIndex]] = decoded_cache(64 << 20)
-"""Indexes of all live entries of their manifests, up to a bound."""
+"""Indexes of all live entries of their manifests, up to a size limit."""
 
 
 def index_key(
     io: FileIO, metadata: TableMetadata, manifests: Sequence[ManifestFile], *others: Hashable
 ) -> Hashable | None:
-    """What an index of delete manifests of a table is kept under; None where nothing is kept.
+    """The cache key for an index of delete manifests; None if caching is off.
 
-    ``others`` is whatever else the index depends on: the schema, and the columns that are read.
+    ``others`` are the other inputs of the index: the schema, and the columns to read.
     """
     scope = cache_scope(io)
     if scope is None or not MANIFESTS.capacity:
@@ -36,6 +36,6 @@ def index_key(
 
 
 def kept_index(key: Hashable | None, *, filtered: bool) -> DeleteIndex | None:
-    """The index of a key. One with equality deletes serves no scan with a filter, to which fewer of them apply."""
+    """The cached index of a key. A filtered scan never gets one with equality deletes, since it needs fewer of them."""
     found = None if key is None else DELETE_INDEXES.get(key)
     return None if found is None or (filtered and found.has_equality_deletes) else found

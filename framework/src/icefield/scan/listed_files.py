@@ -1,4 +1,4 @@
-"""Files that a service lists in JSON, as files of the table: checked as what a manifest holds is."""
+"""Conversion of the files that a service lists in JSON to data files, with the same checks as for manifests."""
 
 from __future__ import annotations
 
@@ -41,18 +41,21 @@ _AS_LISTED: Final = frozenset(ListedFile.__struct_fields__) - {
     *_COUNTS,
     *_BOUNDS,
 }
-"""The fields of a file that a service says as a manifest does."""
+"""The fields of a file with the same form in a service's list and in a manifest."""
 
 _OF_ROWS: Final = frozenset({DataFileContent.DATA})
 _OF_DELETES: Final = frozenset(DataFileContent) - _OF_ROWS
 _HASHED_AS_THEY_ARE: Final = frozenset((str, int, type(None)))
-"""Types of JSON of which no two values are equal that differ in what they mean."""
+"""The JSON types for which equal values have the same meaning."""
 
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 
 
 class ListedReader:
-    """Reads what a service lists by the specs of a table. ``statistics``: the fields whose statistics are wanted."""
+    """Converts the listed files of a service, by the specs of a table.
+
+    ``statistics``: the types of the fields with column statistics, by id.
+    """
 
     def __init__(
         self,
@@ -81,7 +84,7 @@ class ListedReader:
         return self._files(listed, of_rows=False)
 
     def residual(self, file: DataFile) -> BooleanExpression:
-        """What a file's rows are still to be filtered by."""
+        """The residual filter for the rows of a file."""
         if isinstance(self._filter, AlwaysTrue):
             return self._filter
         found = self._residuals.get(file.spec_id)
@@ -90,7 +93,7 @@ class ListedReader:
         return found.of(file.partition)
 
     def _files(self, listed: Sequence[ListedFile], *, of_rows: bool) -> list[DataFile]:
-        """Files, made column by column."""
+        """Data files, converted column by column."""
         columns: dict[str, Iterable[Any]] = {
             "content": _contents(listed, of_rows),
             "file_format": map(str.lower, [each.file_format for each in listed]),
@@ -121,9 +124,9 @@ class ListedReader:
         return found
 
     def _bounds(self, listed: ListedFile) -> Iterator[tuple[str, Mapping[int, bytes]]]:
-        """Bounds, encoded. Services write them by the type of the column or, as Java does, as hexadecimal digits.
+        """Encoded bounds. Services write them as JSON values of the column's type or, like Java, as hexadecimal digits.
 
-        The values of a file say which; where they could be either there are none.
+        The values of a file show the form; ambiguous bounds are ignored.
         """
         given = {name: _pairs(listed, getattr(listed, name)) for name in _BOUNDS if getattr(listed, name) is not None}
         wanted = [
@@ -163,7 +166,10 @@ class ListedReader:
         return found
 
     def _partitions_of(self, spec_id: int, listed: Sequence[ListedFile]) -> Sequence[tuple[Any, ...]]:
-        """The partition of each file of one spec. What is looked at file by file is what few services list."""
+        """The partition of each file of one spec.
+
+        Only partitions in unusual forms, and damaged ones, are checked file by file.
+        """
         kinds = [kind for _, kind in self._types.get(spec_id, ())]
         given: list[Any] = [each.partition for each in listed]
         if set(map(type, given)) != {tuple} or set(map(len, given)) != {len(kinds)} or not kinds:
@@ -177,7 +183,7 @@ class ListedReader:
             for each, one in zip(listed, given, strict=True):
                 _check_partition(each, kinds, one)
             raise
-        # Files of one partition share its tuple: the garbage collector follows each tuple that stays.
+        # Files of one partition share its tuple, because each tuple costs the garbage collector time.
         return list(map(dict(zip(distinct, made, strict=True)).__getitem__, given)) if alike else made
 
     def _given(self, listed: ListedFile) -> tuple[Any, ...]:
@@ -199,13 +205,16 @@ class ListedReader:
 
 
 def _partitions(kinds: Sequence[IcebergType], given: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
-    """Tuples of internal values from tuples of JSON's. Raises ``InvalidArgument``."""
+    """Tuples of internal values from tuples of JSON values. Raises ``InvalidArgument``."""
     columns = [_values(kind, column) for kind, column in zip(kinds, zip(*given, strict=True), strict=True)]
     return list(zip(*columns, strict=True)) if columns else given
 
 
 def _values(kind: IcebergType, given: Sequence[Any]) -> list[Any]:
-    """The internal values of one type from JSON. Each is read once: few differ. Raises ``InvalidArgument``."""
+    """The internal values of one type from JSON. Raises ``InvalidArgument``.
+
+    Equal strings and integers are converted once.
+    """
     if isinstance(kind, FloatType | DoubleType) or not set(map(type, given)) <= _HASHED_AS_THEY_ARE:
         return [_value(kind, value) for value in given]
     known = {value: _value(kind, value) for value in set(given)}
@@ -224,7 +233,7 @@ def _check_partition(listed: ListedFile, kinds: Sequence[IcebergType], values: S
 
 
 def _contents(listed: Sequence[ListedFile], of_rows: bool) -> list[DataFileContent | None]:
-    """What each file holds. Raises ``InvalidMetadata`` for what a file cannot be, and for one of the other kind."""
+    """The content of each file. Raises ``InvalidMetadata`` for an unknown content, and for one of the other kind."""
     contents = [_CONTENTS.get(each.content) for each in listed]
     sizes = [each.file_size_in_bytes for each in listed]
     if not set(contents) <= (_OF_ROWS if of_rows else _OF_DELETES) or min(sizes, default=0) < 0:
@@ -268,7 +277,7 @@ def _pairs(listed: ListedFile, given: ListedNumbers | ListedValues) -> list[tupl
 
 
 def _is_encoded(kind: IcebergType, value: Any) -> bool | None:
-    """Whether a bound is bytes in hexadecimal digits, and not a value; None where it may be either."""
+    """Whether a bound is bytes in hexadecimal digits instead of a value; None if it is ambiguous."""
     if not isinstance(value, str):
         return False
     if not _HEXADECIMAL.fullmatch(value):
@@ -280,7 +289,7 @@ def _is_encoded(kind: IcebergType, value: Any) -> bool | None:
 
 def _decoded(kind: IcebergType, value: Any) -> bytes:
     data = bytes.fromhex(value)
-    value_from_bytes(kind, data)  # which raises for what is none of the type
+    value_from_bytes(kind, data)  # raises for an invalid value of the type
     return data
 
 

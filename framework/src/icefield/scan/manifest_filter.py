@@ -1,7 +1,7 @@
-"""A filter against the manifests of a snapshot: which to open, and which of their entries may match.
+"""Pruning of manifests and of their entries by a filter.
 
-Scans, deletes, overwrites and conflict checks share it. The filter is projected once for each partition spec,
-manifests are left out by the summaries in the manifest list, and the others are read ahead of the consumer.
+Scans, deletes, overwrites and conflict checks share it. The filter is projected once for each partition spec. Manifests
+are pruned by the summaries in the manifest list, and the others are read ahead of the consumer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from icefield.types import StructType
 
 @dataclass(frozen=True)
 class SpecPlan:
-    """What the filter means for one partition spec; settled once, whatever the number of files."""
+    """The projection of the filter to one partition spec; computed once for all files."""
 
     spec: PartitionSpec
     schema: Schema
@@ -46,12 +46,12 @@ class SpecPlan:
 
     @lazy
     def residuals(self) -> Residuals:
-        """What is left of the filter in each partition."""
+        """The residual filter of each partition."""
         return Residuals(self.spec, self.schema, self.row_filter)
 
 
 class ManifestFilter:
-    """A filter that is bound to ``schema``, against manifests of one table. ``workers``: threads that read them."""
+    """Prunes manifests of one table by a filter bound to ``schema``. ``workers``: the number of reading threads."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class ManifestFilter:
 
     @property
     def specs(self) -> Sequence[SpecPlan]:
-        """What the filter means for each of the specs that were met so far."""
+        """The projections of the filter to the specs seen so far."""
         return [*self._specs.values()]
 
     def spec_plan(self, spec_id: int) -> SpecPlan:
-        """What the filter means for a spec. Raises ``InvalidMetadata`` for a spec that the table does not have."""
+        """The projection of the filter to a spec. Raises ``InvalidMetadata`` if the table does not have the spec."""
         found = self._specs.get(spec_id)
         if found is None:
             spec = self._metadata.spec_by_id(spec_id)
@@ -89,7 +89,7 @@ class ManifestFilter:
         return found
 
     def choose(self, manifests: ManifestList, content: ManifestContent) -> npt.NDArray[Any]:
-        """The positions in the list of the manifests of a content that may hold live files that match."""
+        """The positions in the list of manifests with this content that may list matching live files."""
         kept = (manifests.integers(CONTENT) == content) & manifests.may_have_live_files()
         specs = manifests.integers(SPEC_ID)
         for spec_id in np.unique(specs[kept]).tolist():
@@ -106,9 +106,9 @@ class ManifestFilter:
     def matching(
         self, manifests: Sequence[ManifestFile], row_filter: BooleanExpression, request: ManifestRequest
     ) -> Iterator[tuple[ManifestEntries, Mask | None, SpecPlan]]:
-        """The entries of each manifest, in order, with the mask of those that are live and may match; None for all.
+        """The entries of each manifest, in order, with a mask of the live entries that may match; None for all.
 
-        ``row_filter`` judges by column metrics; the partition is always judged by the filter itself.
+        ``row_filter`` applies to column metrics; the filter of this object always applies to partitions.
         """
         for found, plan in self.matching_groups(manifests, row_filter, request):
             for part, mask in found:
@@ -117,7 +117,7 @@ class ManifestFilter:
     def matching_groups(
         self, manifests: Sequence[ManifestFile], row_filter: BooleanExpression, request: ManifestRequest
     ) -> Iterator[tuple[list[tuple[ManifestEntries, Mask | None]], SpecPlan]]:
-        """As ``matching``, the manifests of one spec that are at hand together."""
+        """Like ``matching``, with groups of manifests of one spec that are read already."""
         for parts in self.groups(manifests, request):
             plan = self.spec_plan(parts[0].spec_id)
             masks = matching_rows(parts, plan.partition_filter, row_filter, self.types)

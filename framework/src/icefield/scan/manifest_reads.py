@@ -1,8 +1,8 @@
-"""Manifests fetched by threads, a few ahead of the consumer, and decoded in order as they are drawn.
+"""Reading of manifests: threads fetch a few ahead of the consumer, which decodes them in order.
 
-Threads wait for storage while the consumer decodes, and inflate together with it what it decodes next. They neither
-decode nor inflate next to it: decoding is a long row of short vector operations, and each is held up by threads that
-want the interpreter after every block.
+Threads wait for storage while the consumer decodes. Before it decodes a group, they help it to inflate the group. They
+never decode or inflate while the consumer decodes: decoding is a long series of short vector operations, and threads
+that take the interpreter lock after every block delay each of them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from icefield.manifest import FetchedManifest, ManifestEntries, ManifestFile, Ma
 from icefield.types import StructType
 
 GROUP_ROWS: Final = 65_536
-"""Entries that are handed out together, where so many are decoded already."""
+"""The maximum number of entries in a group, if so many are already decoded."""
 
 _DECODED_AT_ONCE: Final = 8192
-"""Entries that are decoded before they are handed out, where so many are fetched already."""
+"""The maximum number of entries to decode for a group, if so many are already fetched."""
 
 _DECODED_TOGETHER_BYTES: Final = 8 * 1024 * 1024
 
 _AHEAD_BYTES: Final = 64 * 1024 * 1024
 
 _INFLATED_BYTES: Final = 4 * 1024 * 1024
-"""How much of each manifest is inflated side by side with others."""
+"""The size up to which manifests are inflated in parallel, in bytes for each manifest."""
 
 
 def manifest_groups(
@@ -40,8 +40,8 @@ def manifest_groups(
 ) -> Iterator[list[ManifestEntries]]:
     """The entries of each manifest, given with its partition type, in order.
 
-    What is cached is taken at once; what is not is fetched by ``workers`` threads (``FileIO.workers``), at most twice
-    as many manifests and some 64 MiB ahead. Consecutive manifests of one spec that are at hand come together.
+    Cached manifests are used at once. All others are fetched by ``workers`` threads (``FileIO.workers``), at most twice
+    as many manifests and about 64 MiB ahead. Consecutive manifests of one spec that are already read form one group.
     """
     workers = reader.io.workers(workers, waiting=True)
     reads = _Reads(reader, iter(manifests), request, min(workers, len(manifests)))
@@ -53,7 +53,7 @@ def manifest_groups(
 
 
 def in_lots(manifests: Sequence[ManifestFile], rows: int | None) -> Iterator[Sequence[ManifestFile]]:
-    """The manifests in lots of about so many entries each, by the counts of their list; together without a number."""
+    """The manifests in lots of about ``rows`` entries each, by the counts of their list; one lot if it is None."""
     if rows is None:
         yield manifests
         return
@@ -69,7 +69,7 @@ def in_lots(manifests: Sequence[ManifestFile], rows: int | None) -> Iterator[Seq
 
 @dataclass(slots=True)
 class _Ahead:
-    """A manifest whose turn comes: decoded, or being fetched; ``size`` is what it counts for meanwhile."""
+    """A manifest in the queue: decoded, or being fetched; ``size`` is its share of the bytes ahead."""
 
     manifest: ManifestFile
     partition_type: StructType
@@ -105,7 +105,7 @@ class _Reads:
         self._inflaters = min(reader.io.workers(), workers)
 
     def next_group(self) -> list[ManifestEntries]:
-        """The next manifests, at least one; empty at the end."""
+        """The next group of manifests, at least one; empty at the end."""
         if self._error is not None:
             raise self._error
         self._fill()
@@ -118,7 +118,7 @@ class _Reads:
             except Exception as error:
                 if not group:
                     raise
-                self._error = error  # after what was read before it
+                self._error = error  # raised after the manifests before it are returned
                 break
             group += taken
             number = sum(map(len, taken))
@@ -127,7 +127,7 @@ class _Reads:
         return group
 
     def stop(self) -> None:
-        """Drop what is not begun."""
+        """Cancel all reads that have not started."""
         for pool in (self._pool, self._side):
             if pool is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -152,7 +152,7 @@ class _Reads:
                 typed = [(one.manifest, one.partition_type) for one in together]
                 entries = self._reader.read_together(typed, self._request, wholes)
             except IcefieldError:
-                for one in alike:  # one of them is wrong: those before it are read all the same
+                for one in alike:  # one is damaged: read each alone to return those before it
                     one.is_alone = True
             else:
                 for one in alike:
@@ -164,15 +164,15 @@ class _Reads:
         return [self._reader.read(head.manifest, head.partition_type, self._request, fetched)]
 
     def _awaited(self, one: _Ahead) -> FetchedManifest | None:
-        """The file, once it is there; None when it is fetched when its turn comes. Raises what fetching raised."""
+        """The fetched file, once it has arrived; None if it is fetched later. Raises the errors of fetching."""
         return None if one.data is None else one.data.result()
 
     def _inflate(self, together: Sequence[_Ahead], wholes: Sequence[FetchedManifest | None]) -> None:
-        """Inflate the files, in as many threads as there are processors, this one among them."""
+        """Inflate the files in parallel, in this thread and in others."""
         left = deque((one.manifest, whole) for one, whole in zip(together, wholes, strict=True) if whole is not None)
 
         def inflate() -> None:
-            # What is damaged is named when it is read. `left` may be emptied by another thread at any time.
+            # Reading raises the errors of damaged files. Another thread may empty `left` at any time.
             with suppress(IcefieldError, IndexError):
                 while True:
                     self._reader.prepare(*left.popleft(), _INFLATED_BYTES)
@@ -192,7 +192,7 @@ class _Reads:
         self._bytes -= one.size
 
     def _alike(self, head: _Ahead) -> list[_Ahead]:
-        """Those that follow, are at hand and can be decoded together with the first."""
+        """The following manifests that are fetched already and can be decoded together with the first."""
         rows, size = head.manifest.entry_count, head.size
         found: list[_Ahead] = []
         for other in self._ahead:
@@ -222,7 +222,7 @@ class _Reads:
 
     def _fetch(self, manifest: ManifestFile) -> Future[FetchedManifest] | None:
         if self._workers == 1:
-            return None  # fetched when its turn comes
+            return None  # fetched when it is needed
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-plan")
         return self._pool.submit(self._reader.fetch, manifest)

@@ -1,4 +1,4 @@
-"""Manifests whose entries are judged by a filter: by the planner itself, or as work for the tasks of a cluster."""
+"""Filtering of manifest entries, in the planner or as work for the tasks of a cluster."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ from icefield.storage import FileIO
 R = TypeVar("R")
 
 _LOT_BYTES: Final = 8 << 20
-"""Of manifests that one item of work reads at least."""
+"""The minimum size of the manifests for one item of work, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What a filter leaves of a manifest. ``total`` counts its entries; ``proven`` are the files that match whole."""
+    """The matching entries of a manifest.
+
+    ``total`` is the number of all entries; ``proven`` marks the files that match as a whole.
+    """
 
     entries: ManifestEntries
     total: int
@@ -37,7 +40,7 @@ class Matched:
         return len(self.entries) == self.total
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Columns of manifests that were decoded together are slices, which would be pickled with all that they are of.
+        # Columns of manifests that were decoded together are slices; pickling a slice would copy its whole buffer.
         entries = self.entries
         numbers = list(entries.columns)
         batch = pa.RecordBatch.from_arrays([entries.columns[each] for each in numbers], names=list(map(str, numbers)))
@@ -60,10 +63,10 @@ def _rebuild(
 
 @dataclass(frozen=True, slots=True)
 class MatchManifests(Work[Sequence[ManifestFile], list[Matched]]):
-    """Leaves of manifests the entries that are live and may match, with some ``columns`` of them.
+    """Finds the live entries of manifests that may match, with some ``columns`` of them.
 
-    ``plans``: what the filter means for the partition specs of the manifests. ``prove``: whether to find out which
-    files match whole.
+    ``plans``: the projections of the filter to the partition specs of the manifests. ``prove``: whether to find files
+    that match as a whole.
     """
 
     io: FileIO
@@ -74,13 +77,13 @@ class MatchManifests(Work[Sequence[ManifestFile], list[Matched]]):
     prove: bool
 
     def do(self, item: Sequence[ManifestFile], attempt: Attempt) -> list[Matched]:
-        """What is left of each manifest, in their order."""
+        """The matching entries of each manifest, in order."""
         return [each for group in self.groups(item, attempt.threads) for each in group]
 
     def groups(
         self, manifests: Sequence[ManifestFile], workers: int | None, reader: ManifestReader | None = None
     ) -> Iterator[list[Matched]]:
-        """What is left of each manifest, in their order; those of one spec that are at hand together."""
+        """The matching entries of each manifest, in order; manifests of one spec that are read already form a group."""
         types = filter_types(self.row_filter)
         typed = [(one, self.plans[one.partition_spec_id].partition_type) for one in manifests]
         for parts in manifest_groups(reader or ManifestReader(self.io), typed, self.request, workers):
@@ -104,14 +107,14 @@ class MatchManifests(Work[Sequence[ManifestFile], list[Matched]]):
 def run_in_lots(
     work: Work[Sequence[ManifestFile], R], manifests: Sequence[ManifestFile], runner: WorkRunner | None
 ) -> list[R] | None:
-    """What work gives for each lot of manifests; None where there is no runner, or too few bytes for it."""
+    """The result of work for each lot of manifests; None without a runner, or if the manifests are too small for it."""
     if runner is None or sum(max(0, one.manifest_length) for one in manifests) < runner.least_manifest_bytes:
         return None
     return runner.run(work, lots(manifests, runner.slots))
 
 
 def lots(manifests: Sequence[ManifestFile], slots: int) -> list[list[ManifestFile]]:
-    """Manifests in lots of about equal bytes, in their order and of one spec each, for so many that work at once."""
+    """Split manifests into lots of similar size for ``slots`` workers, in order; each lot has one spec."""
     every = sum(max(0, one.manifest_length) for one in manifests)
     most = max(_LOT_BYTES, every // (2 * slots))
     found: list[list[ManifestFile]] = []

@@ -1,4 +1,4 @@
-"""Opening a file of a table, and reading no other number of rows from a data file than its manifest says."""
+"""Opening the files of a table, and checking their row counts against the manifest."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.manifest import DataFile
 from icefield.storage import FileIO
 
-# What files begin with: those of the specification in plain, and encrypted by it or by Parquet.
+# The magic bytes of plain files, and of files encrypted by the specification or by Parquet.
 _PLAIN: Final = {"parquet": b"PAR1", "avro": b"Obj\x01", "orc": b"ORC"}
 _ENCRYPTED: Final = (b"AGS1", b"PARE")
 
 
 def open_file(io: FileIO, file: DataFile) -> AbstractContextManager[FormatReader]:
-    """A reader of a data file or a delete file. Raises ``UnsupportedFeature`` for one that is encrypted."""
+    """A reader of a data file or a delete file. Raises ``UnsupportedFeature`` for an encrypted file."""
     source = io.open_input(file.file_path)
     if file.key_metadata is not None:
         _refuse_encrypted(file, source)
@@ -27,10 +27,10 @@ def open_file(io: FileIO, file: DataFile) -> AbstractContextManager[FormatReader
 
 
 def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-    """What is read of a data file that holds as many rows as its manifest says.
+    """The batches of a data file, with a check of its row count against the manifest.
 
-    The format may state when the file is opened; else the rows are counted. A part of a file, or what a filter leaves
-    of it, has no more rows than the whole, and none at a position behind its end.
+    The format may state the count on opening; else the rows are counted. A split or a filtered read has at most as many
+    rows as the whole file, and no position beyond its end.
     """
     known = reader.record_count
     if known is not None:
@@ -49,10 +49,10 @@ def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Itera
 
 
 def deleted_rows(io: FileIO, file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-    """The rows of a delete file, which count as the file has them: a manifest may state another number.
+    """The rows of a delete file; all of them are valid, even if the manifest states another number.
 
-    Where the format does not state how many there are, a file that also has another size than its manifest says may
-    have lost rows. Raises ``InvalidFile`` then.
+    If the format does not state the row count, a file with another size than in the manifest may have lost rows. Raises
+    ``InvalidFile`` in this case.
     """
     rows = 0
     for batch in reader.read(request):
@@ -66,7 +66,7 @@ def deleted_rows(io: FileIO, file: DataFile, reader: FormatReader, request: Read
 
 
 def _refuse_encrypted(file: DataFile, source: InputFile) -> None:
-    """Raise ``UnsupportedFeature`` for a file that does not begin as one in plain. Impala puts keys on plain files."""
+    """Raise ``UnsupportedFeature`` unless the file has plain magic bytes: Impala sets keys on plain files, too."""
     magic = source.read(4)
     source.seek(0)
     plain = _PLAIN.get(file.file_format.lower())
@@ -78,13 +78,13 @@ def _refuse_encrypted(file: DataFile, source: InputFile) -> None:
 
 
 def _check_count(file: DataFile, rows: int, given: int = 0) -> None:
-    # A negative count is not known.
+    # A negative count means unknown.
     if 0 <= file.record_count != rows:
         raise _contradiction(file, str(rows), given)
 
 
 def _contradiction(file: DataFile, rows: str, given: int) -> InvalidFile:
-    """``given`` rows of it came before: a file whose format does not state its rows is counted as it is read."""
+    """The error for a wrong row count. ``given`` rows were already returned, if rows are counted while reading."""
     before = f"{given} of its rows were given out before this was seen" if given else "none of its rows is given out"
     return InvalidFile(
         f"{file.file_path} holds {rows} rows, and its manifest says {file.record_count}: the file is another, or "

@@ -1,4 +1,4 @@
-"""What identifies the partitions of files among all files of a table."""
+"""Keys that identify partitions across all specs of a table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from icefield.partitioning.tuples import Ints
 
 
 def partition_keys(spec_id: int, partition: pa.StructArray, rows: Ints) -> list[tuple[Hashable, ...]]:
-    """What identifies the partitions of these rows among all files of a table: the spec and the normalised tuple."""
+    """The table-wide partition keys of these rows: the spec id and the normalised tuple."""
     tuples = partition_tuples(take(partition, pa.array(rows)))
     return [(spec_id, *normalised_key(values)) for values in tuples]

@@ -1,6 +1,6 @@
-"""The file with statistics of each partition of a snapshot, read and written.
+"""Reading and writing of partition statistics files.
 
-Spec: "Partition Statistics File". It is a file of any format that holds data, with a row a partition.
+Spec: "Partition Statistics File". It is a file in any data file format, with one row per partition of a snapshot.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DELETES: Final = {
 
 
 def united_partition(metadata: TableMetadata) -> UnitedPartition:
-    """The partition tuples of all specs of a table. Raises ``InvalidArgument`` for one that never had a partition."""
+    """The partition tuples of all specs of a table. Raises ``InvalidArgument`` for a table without partition fields."""
     schema, older = metadata.schema(), list(metadata.schemas)
     types = {spec.spec_id: spec.partition_type(schema, older) for spec in metadata.partition_specs}
     united = UnitedPartition(metadata.partition_specs, types)
@@ -71,7 +71,7 @@ def stats_schema(partition: StructType, format_version: int) -> Schema:
 def stats_table(metadata: TableMetadata, united: UnitedPartition, found: PartitionSums) -> pa.Table:
     """The rows of the file: partitions in ascending order, nulls first.
 
-    ``total_record_count`` is stated where nothing deletes rows: else only reading the data would tell.
+    ``total_record_count`` is only set for partitions without deletes; otherwise it is unknown without reading data.
     """
     found = found.take(np.flatnonzero(found.has_files))
     found = found.take(_ascending(found))
@@ -112,16 +112,16 @@ def write_stats(
 
 
 def new_location(io: FileIO, metadata: TableMetadata, snapshot_id: int, file_format: str) -> str:
-    """Where a new file goes; named as Java's library names it."""
+    """The location of a new file, named as in Java's library."""
     name = f"partition-stats-{snapshot_id}-{uuid4()}.{io.file_format(file_format).extension}"
     return LocationProvider.from_metadata(metadata).metadata_location(name)
 
 
 def read_stats(io: FileIO, metadata: TableMetadata, file: PartitionStatisticsFile) -> pa.Table:
-    """The rows of a file under the columns and partition fields that the table has now.
+    """The rows of a file with the current columns and the table's current partition fields.
 
-    Raises ``InvalidFile`` for damage, ``FileMissing``, and ``UnsupportedFeature`` for a format that its name does not
-    tell.
+    Raises ``InvalidFile`` for damage, ``FileMissing``, and ``UnsupportedFeature`` if the file name has no format
+    suffix.
     """
     location = file.statistics_path
     schema = stats_schema(united_partition(metadata).type, metadata.format_version)
@@ -140,13 +140,13 @@ def read_stats(io: FileIO, metadata: TableMetadata, file: PartitionStatisticsFil
             continue
         if field.name not in _DELETES:
             raise InvalidFile(f"{location} is damaged: a partition has no {field.name}", location=location)
-        # Before version 3 nobody had to state the deletes.
+        # Before version 3 the delete columns are optional.
         rows = rows.set_column(at, field, pc.fill_null(rows.column(at), 0))
     return rows
 
 
 def sums_of(rows: pa.Table, location: str) -> PartitionSums:
-    """What was read as sums again, to be carried on. Raises ``InvalidFile`` for counts that cannot be."""
+    """The sums from the rows of a file, to be updated incrementally. Raises ``InvalidFile`` for negative counts."""
     columns = {name: pc.fill_null(rows.column(name), 0) if name in rows.column_names else None for name in SUMS}
     none = np.zeros(len(rows), np.int64)
     sums = np.stack([none if one is None else one.to_numpy().astype(np.int64) for one in columns.values()], axis=1)
@@ -171,14 +171,14 @@ def _typed(values: Any, kind: pa.DataType) -> pa.Array:
 def _ascending(found: PartitionSums) -> Any:
     """The order of the partitions, nulls first; of equal tuples the older spec comes first."""
     fields = [_sortable(found.partition.field(place)) for place in range(found.partition.type.num_fields)]
-    # A null has a false in front of it, which sorts before the true of a value.
+    # Each column is preceded by its validity: false (null) sorts before true.
     columns = [each for field in fields for each in (field.is_valid(), field)] + [pa.array(found.spec_ids)]
     table = pa.table(columns, names=[str(place) for place in range(len(columns))])
     return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]).to_numpy()
 
 
 def _sortable(column: pa.Array) -> pa.Array:
-    """A column that Arrow sorts as Iceberg does: -0.0 before 0.0, NaN after all numbers."""
+    """A column that sorts in Arrow as in Iceberg: -0.0 before 0.0, NaN after all numbers."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_null(column.type):

@@ -1,4 +1,4 @@
-"""What each partition of a snapshot holds: sums over the entries of manifests, in whole columns."""
+"""Sums of rows, files and deletes for each partition, over manifest entries in whole columns."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SUMS: Final = (
 """The columns of ``PartitionSums.sums``."""
 
 FILES: Final = [SUMS.index(name) for name in SUMS if name.endswith(("file_count", "dv_count"))]
-"""Which of them count files."""
+"""The indexes of the sums that count files."""
 
 COLUMNS: Final = frozenset(
     {f.STATUS, f.SNAPSHOT_ID, f.CONTENT, f.FILE_FORMAT, f.RECORD_COUNT, f.FILE_SIZE, f.PARTITION}
 )
-"""What is read of manifests."""
+"""The manifest columns to read."""
 
 _LARGEST: Final = 2.0**62
 
@@ -45,8 +45,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PartitionSums:
-    """One row a partition: its tuple under the fields of all specs, its spec, sums in the order of ``SUMS``, and the
-    snapshot that changed it last with its time (ms). A time of -1 is not known.
+    """One row per partition, in columns.
+
+    A row has the tuple with the fields of all specs, the spec, and the sums in the order of ``SUMS``. It also has the
+    snapshot of the last change and its time (ms). A time of -1 is unknown.
     """
 
     partition: pa.StructArray
@@ -60,7 +62,7 @@ class PartitionSums:
 
     @property
     def has_files(self) -> npt.NDArray[np.bool_]:
-        """Which partitions hold any file."""
+        """Which partitions have files."""
         held: npt.NDArray[np.bool_] = (self.sums[:, FILES] != 0).max(axis=1, initial=False)
         return held
 
@@ -71,7 +73,7 @@ class PartitionSums:
 
 
 def combined(parts: Sequence[PartitionSums]) -> PartitionSums:
-    """The partitions of several parts, each once. Raises ``InvalidMetadata`` for sums that no long holds."""
+    """The merged partitions of several parts. Raises ``InvalidMetadata`` for sums that overflow a long."""
     partition = pa.concat_arrays([part.partition for part in parts])
     spec_ids = np.concatenate([part.spec_ids for part in parts])
     sums = np.concatenate([part.sums for part in parts])
@@ -94,20 +96,20 @@ def combined(parts: Sequence[PartitionSums]) -> PartitionSums:
     np.maximum.at(latest, numbers, times)
     last = np.zeros(len(rows), np.int64)
     latest_rows = np.flatnonzero(times == latest[numbers])
-    # Where several rows are the latest of one partition, the last assignment stays.
+    # If several rows have the latest time of a partition, the last assignment wins.
     last[numbers[latest_rows]] = snapshot_ids[latest_rows]
     return PartitionSums(partition.take(pa.array(rows)), spec_ids[rows], summed, latest, last)
 
 
 def snapshot_times(metadata: TableMetadata) -> dict[int, int]:
-    """When each snapshot of a table was made (ms)."""
+    """The times of the snapshots of a table, by id (ms)."""
     return {each.snapshot_id: each.timestamp_ms for each in metadata.snapshots}
 
 
 class SummingUp:
     """Adds up entries, manifest by manifest, in memory that grows with the number of partitions only.
 
-    ``times``: when each snapshot of the table was made (ms).
+    ``times``: the times of the table's snapshots, by id (ms).
     """
 
     def __init__(self, times: Mapping[int, int], united: UnitedPartition) -> None:
@@ -118,7 +120,7 @@ class SummingUp:
         self._least = 1 << 17
 
     def add(self, part: PartitionSums) -> None:
-        """Take sums over."""
+        """Add the sums of one part."""
         self._parts.append(part)
         self._waiting += len(part)
         if self._waiting > self._least:
@@ -127,12 +129,12 @@ class SummingUp:
             self._least = max(self._least, 2 * self._waiting)
 
     def add_live(self, entries: Iterable[ManifestEntries]) -> None:
-        """Count the live files of manifests. One that is marked as deleted counts for the time of the last change."""
+        """Count the live files of manifests. A deleted file only counts for the time of the last change."""
         for part in entries:
             self.add(self._of(part, (part.status() != EntryStatus.DELETED).astype(np.int64)))
 
     def add_changes(self, entries: Iterable[ManifestEntries]) -> None:
-        """Count what the snapshots of the manifests added, and take off what they removed."""
+        """Add the files that the snapshots of the manifests added, and subtract the files that they removed."""
         for part in entries:
             status = part.status()
             own = np.asarray(part.column(f.SNAPSHOT_ID)) == part.manifest.added_snapshot_id
@@ -141,7 +143,7 @@ class SummingUp:
             self.add(self._of(changed, signs))
 
     def result(self) -> PartitionSums:
-        """All that was added."""
+        """The sums of all parts."""
         kind = self._united.arrow_type
         none = np.zeros(0, np.int64)
         empty = PartitionSums(pa.nulls(0, kind), none, np.zeros((0, len(SUMS)), np.int64), none, none)
@@ -189,6 +191,6 @@ class SummingUp:
         )
 
     def _times_of(self, ids: Ints) -> Ints:
-        """When each snapshot was made; -1 for one that has expired."""
+        """The times of snapshots; -1 for an expired snapshot."""
         distinct, places = np.unique(ids, return_inverse=True)
         return np.array([self._times.get(each, -1) for each in distinct.tolist()], np.int64)[places]

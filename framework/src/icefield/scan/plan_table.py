@@ -1,4 +1,4 @@
-"""A plan as an Arrow table: no Python object for a file."""
+"""A plan as an Arrow table, without a Python object for each file."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _DELETES: Final = pa.list_(pa.string())
 
 
 class PlanTable:
-    """Puts planned files into one table.
+    """Builds one table from planned files.
 
-    ``partition``: the partition tuples of every spec of the table as one. A file's own spec is named in ``spec_id``.
+    ``partition``: the united partition tuple of all specs of the table. The column ``spec_id`` has the spec of a file.
     """
 
     def __init__(self, partition: UnitedPartition, *, statistics: bool = False) -> None:
@@ -64,7 +64,7 @@ class PlanTable:
         return pa.Table.from_batches([self._batch(one) for one in planned], schema=self.schema)
 
     def served_table(self, parts: Iterable[ServedFiles]) -> pa.Table:
-        """The table of files that a service lists, in its order; what it does not say of them is null."""
+        """The table of the files that a service lists, in its order; unknown values are null."""
         return pa.Table.from_batches([self._served_batch(one) for one in parts], schema=self.schema)
 
     def _served_batch(self, part: ServedFiles) -> pa.RecordBatch:

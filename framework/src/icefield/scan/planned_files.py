@@ -1,4 +1,4 @@
-"""Planned files in columns, of which tasks are rows."""
+"""Planned files in columns; each row is a task."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from icefield.scan.tasks import FileScanTask, PlannedTask
 
 
 class PlannedFiles:
-    """Files of one manifest that are to be read. Objects are made when one of the tasks is first asked for them.
+    """The planned files of one manifest. ``DataFile`` objects are created when a task first needs them.
 
-    ``deletes`` are the delete files that apply, None when there are none. ``proven``, where it was asked for, states
-    which files match whole by their statistics. ``place`` is the manifest's among those that are planned from.
+    ``deletes`` are the delete files that apply; None without deletes. ``proven`` marks the files that match as a whole
+    by their statistics; None unless requested. ``place`` is the position of the manifest in the planner's list.
     """
 
     __slots__ = ("_deletes", "_files", "_groups", "_residuals", "_sequences", "deletes", "entries", "place", "proven")
@@ -53,17 +53,17 @@ class PlannedFiles:
         """The data file of a task."""
         files = self._files
         if files is None:
-            # All at once: one by one would cost several times as much, and whoever asks for one asks for more.
+            # All files at once: callers need most of them, and single conversions are several times slower.
             files = self._files = list(self.entries.data_files())
         return files[row]
 
     def residual(self, row: int) -> BooleanExpression:
-        """What is left of the filter for the file, by its partition."""
+        """The residual filter of the file, by its partition."""
         groups, residuals = self.residual_groups()
         return residuals[int(groups[row])]
 
     def residual_groups(self) -> tuple[npt.NDArray[np.int64], list[BooleanExpression]]:
-        """The residual of each file, as its place in the list of distinct ones."""
+        """The residual of each file, as an index into the list of distinct residuals."""
         if self._groups is None:
             self._groups = self._residuals.partition_groups(self.entries.partition)
         return self._groups
@@ -71,7 +71,7 @@ class PlannedFiles:
     def delete_files(self, row: int) -> tuple[DataFile, ...]:
         """The delete files that apply to the file."""
         if self._deletes is None:
-            # Those of all rows: whoever asks for one asks for more.
+            # For all rows at once: callers need most of them.
             self._deletes = [()] * len(self) if self.deletes is None else self.deletes.tuples()
         return self._deletes[row]
 

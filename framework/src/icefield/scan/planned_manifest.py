@@ -1,4 +1,4 @@
-"""Planned files in columns, manifest by manifest: for whoever hands a plan on and needs no object for each file."""
+"""Planned files in columns, manifest by manifest, for plans in other formats without an object for each file."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from icefield.scan.planned_files import PlannedFiles
 
 @dataclass(frozen=True, slots=True)
 class PlannedManifest:
-    """Files of one manifest that are to be read.
+    """The planned files of one manifest.
 
-    ``place`` is the manifest's among those that are planned from. ``files`` has the columns of the entries by the
+    ``place`` is the position of the manifest in the planner's list. ``files`` has the columns of the entries by the
     names of the format (spec: "Manifests"), ``partition`` with the fields of the manifest's partition spec.
-    ``residuals[residual_groups[row]]`` is what is left of the filter for a file. The delete files of a file are
-    ``delete_numbers[delete_offsets[row]:delete_offsets[row + 1]]``, numbers that all manifests of a plan share.
+    ``residuals[residual_groups[row]]`` is the residual filter of a file. The delete files of a file are
+    ``delete_numbers[delete_offsets[row]:delete_offsets[row + 1]]``; the numbers are the same for all manifests of a
+    plan.
     """
 
     place: int
@@ -51,7 +52,7 @@ class PlannedManifest:
         )
 
     def slice(self, start: int, stop: int) -> PlannedManifest:
-        """Some of the files, which follow each other."""
+        """A range of consecutive files."""
         offsets = self.delete_offsets[start : stop + 1]
         return PlannedManifest(
             self.place,
@@ -67,7 +68,7 @@ class PlannedManifest:
     def delete_files(self, numbers: Ints) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Delete files in columns, as ``files`` has them, with their partition spec.
 
-        ``numbers`` are ascending and each occurs once; those of one manifest come together, in their order.
+        ``numbers`` are ascending and distinct. The result has one batch for each manifest, in order.
         """
         if self._deletes is not None:
             for entries in self._deletes.entries(numbers):

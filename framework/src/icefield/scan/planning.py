@@ -1,8 +1,8 @@
 """Scan planning: from a snapshot and a filter to the files that may hold matching rows.
 
-The manifest list states which manifests to open; those are read by threads, a few ahead of the consumer; entries are
-judged in columns, many manifests at a time where they are at hand; tasks are made of what is left, when it is drawn.
-Nothing is asked of storage for a data file.
+The manifest list states which manifests to open. Threads read them, a few ahead of the consumer. Entries are filtered
+in columns, for several fetched manifests at a time, and the matching entries become tasks on demand. Planning sends no
+storage request for a data file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from icefield.storage import FileIO
 
 @dataclass
 class PlanReport:
-    """What a plan did so far."""
+    """The counts of a plan so far."""
 
     manifests_read: int = 0
     manifests_skipped: int = 0
@@ -69,7 +69,7 @@ class PlanReport:
         schema_id: int,
         projected: Schema | None = None,
     ) -> None:
-        """Let the listeners know of the plan, which is done; ``snapshot_id`` is -1 where none was planned."""
+        """Tell the listeners about the finished plan; ``snapshot_id`` is -1 if no snapshot was planned."""
         io.plugins.emit(
             ScanPlanned(
                 table=table,
@@ -90,7 +90,7 @@ class PlanReport:
 
 
 def plan_request(columns: frozenset[int], row_filter: BooleanExpression, *, prove: bool = False) -> ManifestRequest:
-    """What of the entries to decode for a filter. ``prove``: for proofs that whole files match as well."""
+    """The manifest columns and statistics to decode for a filter; with ``prove``, also for proofs that files match."""
     if prove:
         return ManifestRequest(columns, needed_statistics(row_filter))
     always, unbounded = decisive_statistics(row_filter)
@@ -100,10 +100,10 @@ def plan_request(columns: frozenset[int], row_filter: BooleanExpression, *, prov
 class ScanPlanner:
     """Plans one scan of one snapshot.
 
-    ``row_filter`` is bound to ``schema``. ``statistics``: whether the planned files carry all their statistics.
-    ``prove``: whether to find out which files match whole by their statistics. ``identifier``: the table's name, for
-    listeners. ``workers``: threads that read manifests. ``runner``: what reads those of data files instead, where they
-    are large. ``projected``: the columns that are read, for listeners.
+    ``row_filter`` is bound to ``schema``. ``statistics``: whether the planned files have all their statistics.
+    ``prove``: whether to find files that match as a whole, by their statistics. ``identifier``: the table's name, for
+    listeners. ``workers``: the number of threads that read manifests. ``runner``: reads the manifests of data files
+    instead, if they are large. ``projected``: the columns to read, for listeners.
     """
 
     def __init__(
@@ -144,15 +144,15 @@ class ScanPlanner:
     def files(self, first: int = 0, rows: int | None = None) -> Iterator[PlannedFiles]:
         """The files that may hold matching rows, manifest by manifest, with the deletes that apply to them.
 
-        ``first`` is the place in the manifest list to begin at; ``rows`` about how many entries are read ahead.
-        Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and for a file that is listed twice in what
-        is planned, once all of it was drawn.
+        ``first`` is the position in the manifest list to begin at; ``rows`` is the approximate number of entries to
+        read ahead. Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and, at the latest at the end of
+        the iteration, for a file that is listed twice in the plan.
         """
         manifests = self.manifests
         distinct = None if manifests.paths_are_distinct else DistinctPaths(self._live_paths)
         key, deletes = self._delete_index()
         if key is not None and deletes is not None and first:
-            DELETE_INDEXES.put(key, deletes)  # whoever plans in parts may end before the end
+            DELETE_INDEXES.put(key, deletes)  # a partial plan may stop early
         chosen, places = self._choose(ManifestContent.DATA, first)
         place_of_each = iter(places.tolist())
         for group in chain.from_iterable(self._matched(lot) for lot in in_lots(chosen, rows)):
@@ -181,7 +181,7 @@ class ScanPlanner:
         )
 
     def _choose(self, content: ManifestContent, first: int = 0) -> tuple[list[ManifestFile], npt.NDArray[Any]]:
-        """The manifests that may hold live files that match, from a place of the list on, and their places in it."""
+        """The manifests that may list matching live files, from a position in the list on, and their positions."""
         manifests = self.manifests
         chosen = self._manifests.choose(manifests, content)
         chosen = chosen[chosen >= first]
@@ -191,7 +191,7 @@ class ScanPlanner:
         return manifests.select(chosen, summaries=False), chosen
 
     def _matched(self, manifests: Sequence[ManifestFile]) -> Iterator[list[Matched]]:
-        """What the filter leaves of manifests of data files, several of one spec at a time."""
+        """The matching entries of data manifests, several manifests of one spec at a time."""
         specs = {one.partition_spec_id for one in manifests}
         work = MatchManifests(
             self._io,
@@ -208,7 +208,7 @@ class ScanPlanner:
             yield from shared
 
     def _delete_index(self) -> tuple[Hashable | None, DeleteIndex | None]:
-        """The index of the delete files, and what it is to be kept under."""
+        """The cache key of the delete index, and the index."""
         chosen, _ = self._choose(ManifestContent.DELETES)
         if not chosen:
             return None, None
@@ -225,13 +225,13 @@ class ScanPlanner:
             entries = part.filter(mask)
             entries = entries.filter(equality_deletes_that_may_match(entries, self._filter, self._manifests.types))
             if len(entries) < np.count_nonzero(part.status() != EntryStatus.DELETED):
-                key = None  # another filter leaves others
+                key = None  # the index depends on the filter
             parts.append(entries)
         unpartitioned = {plan.spec.spec_id for plan in self._manifests.specs if plan.spec.is_unpartitioned}
         return key, DeleteIndex(parts, unpartitioned)
 
     def delete_index(self) -> DeleteIndex | None:
-        """The delete files of the snapshot that may concern rows that match; None where there are none."""
+        """The index of the delete files that may apply to matching rows; None without delete files."""
         key, index = self._delete_index()
         if key is not None and index is not None:
             DELETE_INDEXES.put(key, index)

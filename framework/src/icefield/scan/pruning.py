@@ -1,4 +1,4 @@
-"""What can be left out of a plan without being opened, or without being handed out: masks over whole columns."""
+"""Pruning of manifests and files, as masks over whole columns."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ Mask = npt.NDArray[np.bool_]
 
 
 def needed_statistics(row_filter: BooleanExpression) -> StatisticsRequest:
-    """The statistics that pruning by a bound filter can make use of: those of its fields, and no others."""
+    """The statistics for pruning by a bound filter: only the statistics of its fields."""
     return _request(_bounds_for(row_filter), frozenset(filter_types(row_filter)), _floats(row_filter))
 
 
 def decisive_statistics(row_filter: BooleanExpression) -> tuple[StatisticsRequest, StatisticsRequest]:
-    """``needed_statistics`` in two parts: what is always of use, and what only a file without bounds calls for.
+    """``needed_statistics`` in two parts: statistics for every file, and statistics for files without bounds only.
 
-    Where a file has bounds of a field, its counts of values and nulls add nothing to a comparison. Where it has none,
-    all its values may be null, which only the counts state.
+    If a file has bounds for a field, its counts of values and nulls add nothing to a comparison. Without bounds all its
+    values may be null, and only the counts can show it.
     """
     compared = _bounds_for(row_filter)
     counted = frozenset(leaf.field.field_id for leaf in bound_leaves(row_filter) if leaf.op.is_unary)
@@ -78,7 +78,7 @@ def filter_types(row_filter: BooleanExpression) -> dict[int, IcebergType]:
 
 
 class EntryGroup:
-    """Entries of several manifests of one spec, judged together: one vector operation for all of them."""
+    """Entries of several manifests of one spec, filtered together with one vector operation for all of them."""
 
     def __init__(self, parts: Sequence[ManifestEntries], types: dict[int, IcebergType]) -> None:
         self._parts = parts
@@ -86,7 +86,7 @@ class EntryGroup:
 
     @lazy
     def num_files(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return sum(part.num_rows for part in self._parts)
 
     @property
@@ -95,21 +95,24 @@ class EntryGroup:
         return _joined([part.partition for part in self._parts])
 
     def record_count(self) -> pa.Array:
-        """The rows of each file. A count of none is not known: nobody has looked whether the file is empty."""
+        """The number of rows of each file; null if unknown.
+
+        A count of 0 is unknown, because no reader has checked that the file is empty.
+        """
         stated = _joined([part.column(f.RECORD_COUNT) for part in self._parts])
         known = pc.greater(stated, 0)
         return stated if known.true_count == len(stated) else pc.if_else(known, stated, pa.scalar(None, pa.int64()))
 
     def value_count(self, field_id: int) -> pa.Array | None:
-        """How many values each file has in a field."""
+        """The number of values of a field in each file."""
         return self._single(f.VALUE_COUNTS, field_id)
 
     def null_count(self, field_id: int) -> pa.Array | None:
-        """How many nulls each file has in a field."""
+        """The number of nulls of a field in each file."""
         return self._single(f.NULL_VALUE_COUNTS, field_id)
 
     def nan_count(self, field_id: int) -> pa.Array | None:
-        """How many NaN each file has in a field."""
+        """The number of NaN values of a field in each file."""
         return self._single(f.NAN_VALUE_COUNTS, field_id)
 
     def lower(self, field_id: int) -> pa.Array | None:
@@ -145,7 +148,7 @@ def matching_rows(
     row_filter: BooleanExpression,
     types: dict[int, IcebergType],
 ) -> Iterator[Mask | None]:
-    """For each part which entries are live and may hold matching rows; None when all are.
+    """For each part, which entries are live and may hold matching rows; None for all of them.
 
     ``partition_filter`` is bound to the spec's partition type, ``row_filter`` to the table's schema.
     """
@@ -184,10 +187,10 @@ def _joined(arrays: list[Any]) -> Any:
 def equality_deletes_that_may_match(
     entries: ManifestEntries, row_filter: BooleanExpression, types: dict[int, IcebergType]
 ) -> Mask | None:
-    """Which delete files are of use to a scan: all but equality deletes of rows that the filter rejects anyway.
+    """Which delete files a scan needs: all except equality deletes of rows that the filter rejects anyway.
 
-    Only the columns by which a file deletes count: what it holds in others says nothing of the rows it deletes.
-    None when all are.
+    Only equality columns are tested: the other columns of a delete file do not describe the rows that it deletes. None
+    means that all are needed.
     """
     if isinstance(row_filter, AlwaysTrue) or not len(entries):
         return None
@@ -208,7 +211,7 @@ def _only(field_ids: frozenset[int]) -> Callable[[BoundPredicate], BooleanExpres
 def manifests_that_may_match(
     manifests: ManifestList, rows: npt.NDArray[Any], partition_type: StructType, partition_filter: BooleanExpression
 ) -> Mask:
-    """Which of the manifests in these rows of the list, all of one spec, may list a file whose partition matches."""
+    """Which manifests in these rows of the list, all of one spec, may list a file in a matching partition."""
     if isinstance(partition_filter, AlwaysTrue):
         return np.ones(len(rows), bool)
     needed = field_ids(partition_filter)

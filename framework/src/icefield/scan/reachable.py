@@ -1,6 +1,6 @@
-"""The files that snapshots refer to: manifest lists, manifests, data and delete files, each once.
+"""The files that snapshots refer to: manifest lists, manifests, data and delete files, without duplicates.
 
-The one way by which expiry finds what it may delete, and dropping a table what there is to delete.
+Both snapshot expiry and dropping a table with ``purge`` use it to find the files to delete.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ Kinds = npt.NDArray[np.uint8]
 
 
 class FileKind(IntEnum):
-    """What a file of a table is, in the order in which files are deleted.
+    """The kinds of a table's files, in the order of deletion.
 
-    What names others goes after them, so that what is left after a crash can still be found.
+    A file that names others is deleted after them, so that the remaining files can still be found after a crash.
     """
 
     DATA = 0
@@ -73,7 +73,7 @@ CONTENT_KINDS: Final = (
     FileKind.EQUALITY_DELETES,
     FileKind.DELETION_VECTORS,
 )
-"""What manifests name."""
+"""The kinds of files that manifests list."""
 
 _PATHS: Final = ManifestRequest(frozenset({f.STATUS, f.FILE_PATH}))
 _PATHS_AND_KINDS: Final = ManifestRequest(frozenset({f.STATUS, f.FILE_PATH, f.CONTENT, f.FILE_FORMAT}))
@@ -86,13 +86,13 @@ _log = logging.getLogger(__name__)
 def manifests_of(
     io: FileIO, metadata: TableMetadata, snapshots: Iterable[Snapshot], places: Places, seen: PlaceSet, *, lenient: bool
 ) -> list[ManifestFile]:
-    """The manifests of snapshots that are not among those seen before, each once, without partition summaries.
+    """The manifests of snapshots that are not in ``seen``, without duplicates and without partition summaries.
 
     Raises ``FileMissing``, ``InvalidMetadata``; a list that cannot be read is logged and left out when ``lenient``.
     """
     found: list[ManifestFile] = []
     for lists in _together(_manifest_lists(io, metadata, snapshots, lenient)):
-        # Hashing many short columns by themselves takes several times as long.
+        # Hash them together, because many short columns take several times as long.
         new = seen.add_new(places.hashes(pa.concat_arrays([listed.columns[PATH] for listed in lists])))
         ends = np.cumsum([len(listed) for listed in lists])
         cuts = np.searchsorted(new, ends)
@@ -110,7 +110,7 @@ def _manifest_lists(
         except IcefieldError as error:
             return snapshot, error
 
-    # Threads wait for a store; where nothing waits, they would hold up the one that decodes.
+    # Threads overlap the requests to a remote store; on local disks they would only delay the decoding thread.
     workers = io.workers(waiting=True) if is_remote(io, metadata.location) else 1
     for snapshot, found in map_ahead(snapshots, read, workers):
         try:
@@ -142,7 +142,7 @@ def _together(lists: Iterable[ManifestList]) -> Iterator[list[ManifestList]]:
 def live_paths(
     io: FileIO, manifests: Sequence[ManifestFile], runner: WorkRunner | None = None
 ) -> Iterator[pa.StringArray]:
-    """The locations of the live files of manifests, as they are stated. Raises ``FileMissing``, ``InvalidMetadata``."""
+    """The stated locations of the live files of manifests. Raises ``FileMissing``, ``InvalidMetadata``."""
     shared = run_in_lots(ListFiles(io, live=True, lenient=False), manifests, runner)
     if shared is not None:
         yield from (locations for found in shared for locations, _ in found)
@@ -159,9 +159,9 @@ def files(
     lenient: bool = True,
     runner: WorkRunner | None = None,
 ) -> Iterator[tuple[pa.StringArray, Kinds]]:
-    """The files of manifests with their kinds: the live ones, or with those that are marked as deleted.
+    """The files of manifests with their kinds: only live files, or also files that are marked as deleted.
 
-    A manifest that cannot be read is logged and left out when ``lenient``. ``runner`` reads manifests that are large.
+    With ``lenient``, a manifest that cannot be read is logged and skipped. ``runner`` reads large manifests.
     """
     shared = run_in_lots(ListFiles(io, live, lenient), manifests, runner)
     if shared is not None:
@@ -175,7 +175,7 @@ def files(
 
 @dataclass(frozen=True, slots=True)
 class ListFiles(Work[Sequence[ManifestFile], list[tuple[pa.StringArray, Kinds]]]):
-    """Gives the files of lots of manifests; see ``files``."""
+    """Lists the files of lots of manifests; see ``files``."""
 
     io: FileIO
     live: bool
@@ -184,7 +184,7 @@ class ListFiles(Work[Sequence[ManifestFile], list[tuple[pa.StringArray, Kinds]]]
     def do(self, item: Sequence[ManifestFile], attempt: Attempt) -> list[tuple[pa.StringArray, Kinds]]:
         """The locations and kinds of a lot."""
         found = [*files(self.io, item, live=self.live, lenient=self.lenient)]
-        # Arrays of their own: a slice would be pickled with all that it is of.
+        # Copy the arrays, because pickling a slice would copy its whole buffer.
         return [(each.take(pa.array(np.arange(len(each)))), kinds) for each, kinds in found]
 
 
@@ -197,7 +197,7 @@ def _groups(
     while left:
         done = 0
         try:
-            # No partition is read, and so none has a type: a spec that the table does not know does no harm.
+            # Partitions are not read and need no type, so that an unknown spec does no harm.
             for group in manifest_groups(reader, [(one, _NO_PARTITION) for one in left], request):
                 done += len(group)
                 yield group

@@ -1,4 +1,4 @@
-"""Reading the tasks of a plan: one file after another, or several at once with their order kept."""
+"""Reading of scan tasks: one file after another, or several in parallel with the order kept."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from icefield.types.reserved import DELETED, FILE, PARTITION, SPEC_ID, is_reserv
 from icefield.types.values import distinct
 
 BATCH_ROWS = 131_072
-"""The most rows in one batch."""
+"""The maximum number of rows in a batch."""
 
 _REMEMBERED = 16
-"""Schemas of files whose projection is kept."""
+"""The maximum number of cached projections, by file schema."""
 
 _NO_IDS: Final[frozenset[int]] = frozenset()
 
 
 def read_task(task: FileScanTask, context: ScanContext, deletes: DeleteStore | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of one task under ``context.projection``, filtered exactly; batches may be few and are never empty.
+    """The rows of one task with the columns of ``context.projection``, filtered exactly, in non-empty batches.
 
-    Deleted rows are left out; where ``_deleted`` is among the columns they are given, and marked. ``deletes`` is what
-    was read of delete files for other tasks.
+    Deleted rows are left out, or, if ``_deleted`` is among the columns, returned and marked. ``deletes`` is a store of
+    delete files to share with other tasks.
 
-    Raises ``InvalidFile`` for a damaged file, ``FileMissing``, and ``UnsupportedFeature`` for what this version
+    Raises ``InvalidFile`` for a damaged file, ``FileMissing``, and ``UnsupportedFeature`` for a file that this version
     cannot read.
     """
     return TaskReader(context, deletes).read(task)
@@ -59,8 +59,8 @@ def read_tasks(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of many tasks, in the order of the tasks, at most ``limit`` of them.
 
-    Several tasks are read at once, as far ahead as a bound of bytes allows; ``tasks`` is drawn from as they are
-    needed. ``workers`` is the number of threads. An error ends the reading where the task's rows would have begun.
+    Several tasks are read in parallel, ahead of the consumer up to a number of bytes; ``tasks`` is iterated on demand.
+    ``workers`` is the number of threads. An error is raised in place of the remaining rows of its task.
     """
     reader = TaskReader(context)
     batches = read_ahead(tasks, reader.read, context.io.workers(workers))
@@ -68,7 +68,7 @@ def read_tasks(
 
 
 def read_positions(task: FileScanTask, context: ScanContext, positions: Positions) -> Iterator[pa.RecordBatch]:
-    """The rows of one task that are at some positions of its file, deleted or not; what holds no such row is skipped.
+    """The rows of one task at some positions of its file, deleted or not; other parts of the file are skipped.
 
     ``positions`` are int64 in ascending order. The task's filter applies. Raises as ``read_task`` does.
     """
@@ -78,15 +78,14 @@ def read_positions(task: FileScanTask, context: ScanContext, positions: Position
 def read_deletes(tasks: Sequence[FileScanTask], context: ScanContext) -> list[Positions]:
     """The positions of the deleted rows of each task's file, ascending; each delete file is read once.
 
-    Rows that are deleted by their values are looked up, for which the columns of their keys are read. Raises as
-    ``read_task`` does.
+    For equality deletes the equality columns of the file are read. Raises as ``read_task`` does.
     """
     reader = TaskReader(context)
     return list(map_ahead(tasks, reader.deleted, context.io.workers()))
 
 
 def limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """The first rows of a stream of batches, which is closed after them."""
+    """The first rows of a stream of batches; the stream is closed after them."""
     left = limit
     try:
         while left > 0 and (batch := next(batches, None)) is not None:
@@ -98,11 +97,11 @@ def limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Record
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is read for one residual filter: the projection, and after it the columns that only the filter needs, or
-    that equality deletes find rows by.
+    """The columns to read for one residual filter.
 
-    ``asked`` is how many columns the projection has; None when no more than those are needed. ``widened`` are the
-    columns of the projection of which more is needed, with what cuts them back.
+    ``schema`` has the columns of the projection, then columns that only the filter or equality deletes need. ``asked``
+    is the number of projected columns; None if no others are needed. ``widened`` are the projected columns that are
+    read with more nested fields, each with the projection that removes these fields.
     """
 
     row_filter: BooleanExpression
@@ -113,7 +112,7 @@ class _Wanted:
 
 
 class TaskReader:
-    """Reads the tasks of one scan. What is the same for all files is settled once; threads may share it."""
+    """Reads the tasks of one scan. Setup that all files share is done once; threads may share the reader."""
 
     def __init__(self, context: ScanContext, deletes: DeleteStore | None = None) -> None:
         self._context = context
@@ -125,7 +124,7 @@ class TaskReader:
         self._marks = next(places, None)
 
     def deleted(self, task: FileScanTask) -> Positions:
-        """The positions of all deleted rows of a task's file; rows that are deleted by their values are looked up."""
+        """The positions of all deleted rows of a task's file, including equality deletes."""
         deletes = self._deletes.of(task, task.file)
         if deletes is None:
             return NONE
@@ -137,14 +136,14 @@ class TaskReader:
         ).positions
 
     def read(self, task: FileScanTask, only: Positions | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of one task; with ``only`` those at these positions, deleted or not."""
+        """The rows of one task; with ``only``, the rows at these positions, deleted or not."""
         file = task.file
         wanted = self._wanted_for(task.residual, _NO_IDS)
         if isinstance(wanted.row_filter, AlwaysFalse) or (only is not None and not len(only)):
             return
         abilities = self._context.io.file_format(file.file_format).abilities
         if FormatAbility.SPLITS not in abilities and task.start > 0:
-            return  # the task that has the first byte reads the whole file
+            return  # the task with the first byte reads the whole file
         deletes = self._deletes.of(task, file) if only is None else OnlyRows(only, count=file.record_count)
         if deletes is not None and only is None:
             deletes = self._swept(task, file, deletes, abilities)
@@ -187,8 +186,9 @@ class TaskReader:
     def _swept(
         self, task: FileScanTask, file: DataFile, deletes: TaskDeletes, abilities: frozenset[FormatAbility]
     ) -> TaskDeletes:
-        """The deletes of a task with keys that are too many for memory replaced by the positions of the rows that have
-        them, for which the columns of the keys are read once for each part of them.
+        """Replace equality keys that do not fit into memory by the positions of their rows.
+
+        For each part of the keys, the equality columns of the file are read once.
         """
         found = [deletes.positions]
         for ids, passes in deletes.passes:
@@ -208,7 +208,7 @@ class TaskReader:
     def _projection(
         self, task: FileScanTask, file: DataFile, wanted: _Wanted, file_schema: pa.Schema
     ) -> ColumnProjection:
-        """How the file becomes what is wanted; settled once for files of one schema that need no constants."""
+        """The projection from the file to the wanted columns; cached by file schema if it needs no constants."""
         for known, projection in wanted.projections:
             if known.equals(file_schema, check_metadata=True):
                 return projection.at(file.file_path)
@@ -232,7 +232,7 @@ class TaskReader:
     def _finished(
         self, batch: pa.RecordBatch, wanted: _Wanted, deletes: TaskDeletes | None, positions: pa.Array | None
     ) -> pa.RecordBatch:
-        """The rows that match and are not deleted, without the columns that were only needed to find them."""
+        """The matching rows that are not deleted, without the columns that were only needed to find them."""
         mask = None if isinstance(wanted.row_filter, AlwaysTrue) else evaluate(wanted.row_filter, batch)
         gone: Mask | None = None
         if deletes is not None and (mask is None or mask.true_count):
@@ -254,7 +254,7 @@ class TaskReader:
         return batch.filter(mask) if batch.num_columns else _bare_rows(mask.true_count)
 
     def _wanted_for(self, residual: BooleanExpression, keys: frozenset[int]) -> _Wanted:
-        # Tasks share residuals, and to hash one takes as long as it is.
+        # Tasks share residual objects, and hashing a long expression is slow.
         last = self._last
         if last is not None and last[0] is residual and last[1] == keys:
             return last[2]
@@ -266,7 +266,7 @@ class TaskReader:
         return found
 
     def _constants(self, file: DataFile, schema: Schema) -> dict[int, Any]:
-        """What is known of each row without reading: identity partition values, and the metadata columns."""
+        """The constant columns of a file: identity partition values, and metadata columns."""
         constants = {source: file.partition[place] for source, place in self._identities(file.spec_id)}
         constants[FILE.field_id] = file.file_path
         constants[SPEC_ID.field_id] = file.spec_id
@@ -276,7 +276,7 @@ class TaskReader:
         return constants
 
     def _identities(self, spec_id: int) -> list[tuple[int, int]]:
-        """The sources of a spec's identity fields, with their places in the partition tuple."""
+        """The source ids of a spec's identity fields, with their indexes in the partition tuple."""
         if spec_id not in self._sources:
             spec = self._context.specs.get(spec_id)
             self._sources[spec_id] = [
@@ -294,7 +294,7 @@ class TaskReader:
 
 
 def _check_ids(file: DataFile, held: pa.Schema, wanted: Schema, constants: dict[int, Any]) -> None:
-    """Refuse a file of which nobody can say what its columns are: all would be null, as if the data were not there."""
+    """Refuse a file without field ids if there is no name mapping: its columns would all be null, as if empty."""
     if not len(held) or carries_ids(held):
         return
     unknown = [f.name for f in wanted.fields if f.field_id not in constants and not is_reserved_id(f.field_id)]
@@ -307,7 +307,7 @@ def _check_ids(file: DataFile, held: pa.Schema, wanted: Schema, constants: dict[
 
 
 def _is_empty(file: DataFile, deletes: TaskDeletes) -> bool:
-    """Whether all rows of a file are deleted by their positions."""
+    """Whether positions delete all rows of a file."""
     count = file.record_count
     return count > 0 and int(np.searchsorted(deletes.positions, count)) == count
 
@@ -329,7 +329,7 @@ def _wanted(context: ScanContext, residual: BooleanExpression, keys: frozenset[i
 
 
 def _with_fields(table: Schema, projection: Schema, extra: frozenset[int]) -> Schema:
-    """The projection with more of the table's fields: inside its own columns where they are there, else after them."""
+    """The projection with more fields of the table: nested fields inside its own columns, other columns after them."""
     leaves = {id_ for column in projection.fields for id_ in _leaf_ids(column)}
     widened = {column.field_id: column for column in table.select_ids(leaves | extra).fields}
     columns = [widened.pop(column.field_id, column) for column in projection.fields]

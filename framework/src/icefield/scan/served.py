@@ -1,4 +1,4 @@
-"""Scans that a service plans: its lists of files as tasks."""
+"""Scans that a service plans, with tasks from its lists of files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from icefield.types import IcebergType, PrimitiveType
 
 
 class ServedScan:
-    """One scan that a service plans. What it lists is checked as what a manifest lists is.
+    """A scan that a service plans. The listed files are checked like the entries of manifests.
 
-    What is left of the filter for a file follows from the file's partition and is found out here, so that a service
-    decides which files are opened, and not which of their rows are given.
+    The residual filter of a file is computed here, from its partition. The service decides which files are opened, but
+    not which of their rows are returned.
     """
 
     def __init__(
@@ -46,18 +46,18 @@ class ServedScan:
 
     @lazy
     def io(self) -> FileIO:
-        """What opens the files. Asks for the plan, which may state it."""
+        """The file IO for the listed files. Requests the plan, because it may contain the credentials."""
         self._first = self._listing()
         access = self._first.access
         return self._io.opened_by(access) if access else self._io
 
     def tasks(self, *, statistics: bool = False) -> Iterator[FileScanTask]:
-        """One task for each file. Raises ``InvalidMetadata`` for a list that cannot be."""
+        """One task for each file. Raises ``InvalidMetadata`` for an invalid list."""
         for part in self.parts(statistics=statistics):
             yield from part.tasks()
 
     def parts(self, *, statistics: bool = False) -> Iterator[ServedFiles]:
-        """The files, as the service lists them together; with the statistics of their columns, where it has them."""
+        """The files, in the parts of the service's list; with column statistics, if the service has them."""
         report, seen = PlanReport(), set[str]()
         if isinstance(self._asked.row_filter, AlwaysFalse):
             return
@@ -84,7 +84,7 @@ class ServedScan:
         )
 
     def count(self, context: ScanContext, limit: int | None) -> int:
-        """How many rows there are, at most ``limit``. Files that the filter takes whole are counted, not read."""
+        """The number of rows, at most ``limit``. Files that match as a whole are counted without reading them."""
         counted = 0
 
         def opened() -> Iterator[FileScanTask]:
@@ -108,7 +108,7 @@ class ServedScan:
         return self._service.plan(replace(self._asked, statistics=statistics))
 
     def _fields(self) -> dict[str, tuple[int, IcebergType]]:
-        """The columns that have statistics, by names that mean no other column."""
+        """The columns with statistics, by their unambiguous names."""
         schema = self._schema
         found = ((number, schema.find_type(number), schema.find_column_name(number)) for number in schema.field_ids)
         return {
@@ -119,7 +119,7 @@ class ServedScan:
 
 
 def _refuse_again(files: Sequence[ListedFile], seen: set[str]) -> None:
-    """Note the locations of files. Raises ``InvalidMetadata`` for one that was seen, or is there twice."""
+    """Record the locations of files. Raises ``InvalidMetadata`` for a location that occurs twice."""
     paths = [each.file_path for each in files]
     if len(paths) == len(set(paths)) and seen.isdisjoint(paths):
         seen.update(paths)
@@ -134,7 +134,7 @@ def _refuse_again(files: Sequence[ListedFile], seen: set[str]) -> None:
 
 
 def _means(schema: Schema, name: str, number: int) -> bool:
-    """Whether a name with dots is that of a column, and of no other."""
+    """Whether a dotted name refers to this column and to no other."""
     try:
         return schema.find_field(name).field_id == number
     except InvalidArgument:
@@ -142,7 +142,7 @@ def _means(schema: Schema, name: str, number: int) -> bool:
 
 
 class ServedFiles:
-    """A part of a service's plan, of which tasks are rows. Objects are made when a task is first asked for one."""
+    """A part of a service's plan; each row is a task. ``DataFile`` objects are created when a task first needs one."""
 
     __slots__ = ("_deletes", "_files", "_part", "_reader")
 
@@ -159,19 +159,19 @@ class ServedFiles:
         return (PlannedTask(self, row) for row in range(len(self)))
 
     def partition_array(self, spec_id: int, rows: Sequence[int]) -> pa.StructArray:
-        """The partition tuples of some of the files, which are of one spec, in columns."""
+        """The partition tuples of some files of one spec, in columns."""
         return self._reader.partition_array(spec_id, [self.file(row).partition for row in rows])
 
     def file(self, row: int) -> DataFile:
         """The data file."""
         files = self._files
         if files is None:
-            # All at once: one by one would cost several times as much, and whoever asks for one asks for more.
+            # All files at once: callers need most of them, and single conversions are several times slower.
             files = self._files = self._reader.data_files(self._part.files)
         return files[row]
 
     def residual(self, row: int) -> BooleanExpression:
-        """What is left of the filter."""
+        """The residual filter of the file."""
         return self._reader.residual(self.file(row))
 
     def delete_files(self, row: int) -> tuple[DataFile, ...]:
@@ -179,11 +179,11 @@ class ServedFiles:
         return tuple(self._delete_file(place) for place in self._part.deletes[row])
 
     def data_sequence_number(self, row: int) -> int | None:
-        """Nothing: a service does not say it."""
+        """None: a service does not state it."""
         return None
 
     def file_sequence_number(self, row: int) -> int | None:
-        """Nothing: a service does not say it."""
+        """None: a service does not state it."""
         return None
 
     def _delete_file(self, place: int) -> DataFile:

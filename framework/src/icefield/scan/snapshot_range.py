@@ -1,4 +1,4 @@
-"""Which snapshots a scan of changes goes through: a part of one line of ancestors."""
+"""The snapshot range of an incremental scan: a part of one line of ancestors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from icefield.metadata.timestamps import Timestamp, as_milliseconds
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRange:
-    """From one snapshot to another that was built on it.
+    """The snapshots from an ancestor to one of its descendants.
 
-    ``from_exclusive``: the last snapshot before the range, which may have expired where the one after it has not.
-    ``from_inclusive``: the first of the range. ``from_timestamp``: after that time, by the times of the snapshots.
-    Without any the range begins with the oldest ancestor that is kept. ``to_inclusive``: the last of the range;
-    ``to_timestamp``: none later than that; without both it is the head of ``ref``, a branch or tag, ``main`` where it
-    is None.
+    ``from_exclusive``: the last snapshot before the range; it may have expired if its child has not.
+    ``from_inclusive``: the first snapshot of the range. ``from_timestamp``: only snapshots after this time. Without a
+    start, the range begins with the oldest ancestor that has not expired. ``to_inclusive``: the last snapshot of the
+    range. ``to_timestamp``: only snapshots up to this time. Without an end, the range ends with the head of ``ref``, a
+    branch or tag, ``main`` by default.
     """
 
     from_exclusive: int | None = None
@@ -41,10 +41,10 @@ class SnapshotRange:
                 object.__setattr__(self, name, as_milliseconds(getattr(self, name)))
 
     def snapshots(self, metadata: TableMetadata) -> list[Snapshot]:
-        """The snapshots of the range, oldest first; none where it ends with the one that it begins after.
+        """The snapshots of the range, oldest first; empty if it ends with the snapshot before the range.
 
-        Raises ``NoSuchSnapshot`` for snapshots and refs that are not there, and for a range whose beginning has
-        expired; ``InvalidArgument`` where the end was not built on the beginning.
+        Raises ``NoSuchSnapshot`` for an unknown snapshot or ref, or if the beginning of the range has expired. Raises
+        ``InvalidArgument`` if the beginning is not an ancestor of the end.
         """
         end = self._end(metadata)
         if end is None:
@@ -102,7 +102,7 @@ class SnapshotRange:
         return found
 
     def _check_begin(self, metadata: TableMetadata, end: Snapshot, oldest: Snapshot) -> None:
-        """Raise where the line of ancestors ended before the beginning of the range was met."""
+        """Raise an error if the line of ancestors ended before it reached the beginning of the range."""
         parent = oldest.parent_snapshot_id
         if self.from_timestamp is not None and parent is not None:
             raise NoSuchSnapshot(

@@ -1,7 +1,7 @@
-"""Files divided for parallel reading, and small pieces put together.
+"""Splitting of files for parallel reading, and combination of small pieces.
 
-A piece begins where the writer said that a file may be split (``split_offsets``); pieces always cover the file from
-its first byte to its last, so that every row is read exactly once whatever the offsets are.
+A piece begins at a split offset of the writer (``split_offsets``). The pieces always cover the whole file, so that
+every row is read exactly once, even with wrong offsets.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from icefield.scan.tasks import FileScanTask
 
 
 def split_ranges(size: int, offsets: Sequence[int] | None, target: int) -> list[tuple[int, int]]:
-    """The ranges (start, length) that a file of ``size`` bytes is read in, each of about ``target`` bytes.
+    """The ranges (start, length) for reading a file of ``size`` bytes, each of about ``target`` bytes.
 
-    Offsets that cannot be right (not ascending, negative, beyond the end) are ignored, and the file divided by size.
-    Raises ``InvalidArgument`` for a target below one byte.
+    Invalid offsets (not ascending, negative, beyond the end) are ignored, and the file is split by size. Raises
+    ``InvalidArgument`` for a target below one byte.
     """
     if target < 1:
         raise InvalidArgument(f"a split cannot have {target} bytes")
@@ -41,7 +41,7 @@ def _starts(size: int, offsets: Sequence[int] | None) -> list[int] | None:
         return None
     if any(left >= right for left, right in pairwise(offsets)):
         return None
-    # Nothing that holds rows may be before the first piece.
+    # The first piece begins at 0, so that no rows are before it.
     return [0, *offsets[1:]]
 
 
@@ -59,10 +59,10 @@ def split_task(task: FileScanTask, target: int) -> Iterator[FileScanTask]:
 def combine_tasks(
     tasks: Iterable[FileScanTask], target: int, *, lookback: int = 10, open_file_cost: int = 4 * 1024 * 1024
 ) -> Iterator[tuple[FileScanTask, ...]]:
-    """Tasks put together to about ``target`` bytes, each counted with at least ``open_file_cost`` a file.
+    """Combine tasks to groups of about ``target`` bytes; each file counts as at least ``open_file_cost`` bytes.
 
-    Up to ``lookback`` groups are open at a time; when none has room the fullest goes out. Raises ``InvalidArgument``
-    for numbers below one.
+    Up to ``lookback`` groups are open at a time; if none has room, the fullest is returned. Raises ``InvalidArgument``
+    for a ``target`` or ``lookback`` below 1, or a negative cost.
     """
     if target < 1 or lookback < 1 or open_file_cost < 0:
         raise InvalidArgument("split size and lookback must be positive, and the cost of opening a file not negative")

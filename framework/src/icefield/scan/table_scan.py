@@ -1,4 +1,4 @@
-"""A scan: which rows and columns of which version of a table, and what to make of them."""
+"""A scan of the rows and columns of one version of a table."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from icefield.schema import Schema
 
 @dataclass(frozen=True)
 class TableScan(FileScan):
-    """Rows and columns of one version of a table. Immutable: the methods that narrow it give another scan.
+    """Rows and columns of one version of a table. Immutable: methods that change the selection return a new scan.
 
     ``row_filter`` is an expression or its string. ``selected_fields`` are names of columns (``"a.b"`` for nested ones;
     ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...). ``snapshot_id`` or ``ref`` (a branch or tag)
-    state the version; neither is the head of ``main``. A snapshot and a tag are read with the snapshot's schema, a
-    branch with the current one. ``limit`` is the most rows that are read. ``options``: ``split-size``,
+    state the version; the default is the head of ``main``. A snapshot or tag is read with the snapshot's schema, a
+    branch with the current schema. ``limit`` is the maximum number of rows. ``options``: ``split-size``,
     ``split-lookback`` and ``split-file-open-cost`` for ``plan_tasks``. ``dictionary_columns``: see
-    ``with_dictionaries``. ``runner``: see ``planned_on``. The scan keeps to the metadata that it was made with,
-    whatever is committed meanwhile.
+    ``with_dictionaries``. ``runner``: see ``planned_on``. Commits after the creation of the scan do not affect it.
     """
 
     snapshot_id: int | None = None
@@ -51,12 +50,12 @@ class TableScan(FileScan):
         """The version that was current at a time, by the table's snapshot log.
 
         ``timestamp_ms``: ms since 1970 UTC, a ``datetime``, or a string in ISO form; see ``Timestamp``. Raises
-        ``NoSuchSnapshot`` when the log does not reach back so far, ``InvalidArgument`` for what is no time.
+        ``NoSuchSnapshot`` if the log does not reach back that far, ``InvalidArgument`` for an invalid time.
         """
         return self._at(snapshot_id=self.metadata.snapshot_as_of(as_milliseconds(timestamp_ms)).snapshot_id)
 
     def planned_on(self, runner: WorkRunner) -> TableScan:
-        """The same rows; where its manifests are large, a runner reads them: the tasks of a cluster, say."""
+        """The same scan with a runner for large manifests, such as the tasks of a cluster."""
         return replace(self, runner=runner)
 
     @lazy
@@ -82,7 +81,7 @@ class TableScan(FileScan):
 
     @lazy
     def schema(self) -> Schema:
-        """The table's columns in the version that is read."""
+        """The table's columns in the selected version."""
         snapshot = self.snapshot
         if snapshot is None or not self._is_of_snapshot:
             return self.metadata.schema()
@@ -108,7 +107,7 @@ class TableScan(FileScan):
 
     @property
     def _is_of_snapshot(self) -> bool:
-        """Whether names mean the columns of the snapshot, and not those of the table."""
+        """Whether names refer to the snapshot's columns, not to the table's."""
         if self.snapshot_id is not None or self.ref is None:
             return self.snapshot_id is not None
         ref = self.metadata.ref(self.ref)
@@ -122,5 +121,5 @@ class TableScan(FileScan):
         if self.snapshot_id is not None or self.ref is not None:
             raise InvalidArgument("the scan reads a certain version already")
         scan = replace(self, **version)
-        _ = scan.snapshot  # states now that there is none
+        _ = scan.snapshot  # raises now if there is none
         return scan

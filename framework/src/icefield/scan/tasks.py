@@ -1,4 +1,4 @@
-"""What a plan hands out, and what its tasks are read with. Both are immutable and can be pickled."""
+"""The tasks of a scan, and the context for reading them. Both are immutable and can be pickled."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from icefield.types import NestedField
 
 @dataclass(frozen=True, slots=True)
 class ScanContext:
-    """What every task of a scan shares. It travels with the tasks, so it holds nothing that is not read with them.
+    """The context that all tasks of a scan share. It is pickled with the tasks, so it only has data for reading them.
 
-    ``schema``: the table's columns at the snapshot that is read; residuals are meant for them, and ``case_sensitive``
-    says how one that is not bound names them. ``projection``: the columns to give, in their order, metadata columns
-    (``_file``, ``_pos``, ...) included. ``specs``: all of the table, by id. ``dropped``: the fields that other schemas
-    of the table have, by id, each with what is around it; equality deletes may name them. ``name_mapping``: for files
-    without field ids. ``dictionaries``: ids of columns that are given as Arrow dictionaries. ``scan_id``: calls of one
-    process that read tasks under the same id share what was read of delete files; None shares it within a call.
+    ``schema``: the table's columns at the snapshot to read; residuals refer to them. ``case_sensitive``: how the names
+    in an unbound residual are matched. ``projection``: the result columns, in order, metadata columns (``_file``,
+    ``_pos``, ...) included. ``specs``: all of the table, by id. ``dropped``: the fields of other schemas of the table,
+    by id, each with its enclosing structs; equality deletes may name them. ``name_mapping``: for files without field
+    ids. ``dictionaries``: ids of columns to return as Arrow dictionaries. ``scan_id``: calls in one process with the
+    same id share the deletes that they read; with None they are shared within a call only.
     """
 
     schema: Schema
@@ -40,13 +40,13 @@ class ScanContext:
 
 
 class TaskRows(Protocol):
-    """Planned files, of which a task is one row."""
+    """Planned files; each task is one row."""
 
     def file(self, row: int) -> DataFile:
         """The data file."""
 
     def residual(self, row: int) -> BooleanExpression:
-        """What is left of the filter."""
+        """The residual filter of the file."""
 
     def delete_files(self, row: int) -> tuple[DataFile, ...]:
         """The delete files that apply."""
@@ -59,10 +59,10 @@ class TaskRows(Protocol):
 
 
 class FileScanTask:
-    """A data file, or a byte range of one, to be read.
+    """A data file to read, or a byte range of it.
 
-    A planned task is a row number in its plan's columns: the objects are made when they are asked for, and are made
-    whole when the task is pickled.
+    A planned task is a row number in its plan's columns: its objects are created on first use, and when the task is
+    pickled.
     """
 
     __slots__ = ("_range", "_row", "_rows")
@@ -96,12 +96,12 @@ class FileScanTask:
 
     @property
     def file(self) -> DataFile:
-        """The data file; with statistics only when the plan was asked for them."""
+        """The data file; with statistics only if the plan includes them."""
         return self._rows.file(self._row)
 
     @property
     def residual(self) -> BooleanExpression:
-        """What the file's rows are still to be filtered by; ``AlwaysTrue`` when its partition proves the filter."""
+        """The residual filter for the file's rows; ``AlwaysTrue`` if its partition proves the filter."""
         return self._rows.residual(self._row)
 
     @property
@@ -177,7 +177,7 @@ class PlannedTask(FileScanTask):
 
 @dataclass(frozen=True, slots=True)
 class _OneFile:
-    """The rows of a task that was built by hand or unpickled: there is one."""
+    """The single row of a task that was built from a data file, or unpickled."""
 
     _file: DataFile
     _residual: BooleanExpression

@@ -12,16 +12,15 @@ from typing import Final, Self
 import pyarrow as pa
 
 HELD_BYTES: Final = 128 << 20
-"""So much of what has to be compared is held in memory; more goes to temporary files."""
+"""The memory limit in bytes for rows to compare; larger amounts go to temporary files."""
 
 _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class TemporaryBatches:
-    """Files of batches of one schema, numbered from 0, in a temporary folder that goes with the last of them.
+    """Files of batches of one schema, numbered from 0, in a temporary folder that is deleted at the end.
 
-    A file is written, then ended, then read once. LZ4 takes repeating strings to a fraction of their size and less
-    time than a disk does.
+    A file is written, then ended, then read once. LZ4 compresses repeating strings well and is faster than a disk.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -40,11 +39,11 @@ class TemporaryBatches:
         self._stack.close()
 
     def __len__(self) -> int:
-        """How many files were begun."""
+        """The number of files."""
         return len(self._files)
 
     def begin(self) -> int:
-        """The number of a new file."""
+        """Begin a new file; return its number."""
         if self._folder is None:
             self._folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="icefield-")))
         number = len(self._files)
@@ -54,19 +53,19 @@ class TemporaryBatches:
         return number
 
     def write(self, number: int, batch: pa.RecordBatch) -> None:
-        """Put a batch behind the others of a file."""
+        """Append a batch to a file."""
         self._files[number][1].write_batch(batch)
         self._counts[number] += 1
 
     def end(self, number: int) -> int:
-        """End a file before it is read, and say how many batches it has."""
+        """Close a file before it is read; return its number of batches."""
         sink, writer = self._files[number]
         writer.close()
         sink.close()
         return self._counts[number]
 
     def read(self, number: int) -> Iterator[pa.RecordBatch]:
-        """The batches of a file, which is deleted after the last."""
+        """The batches of a file; the file is deleted after the last batch."""
         with pa.OSFile(str(self._path(number)), "rb") as source, pa.ipc.open_stream(source) as reader:
             yield from reader
         self._path(number).unlink()

@@ -1,4 +1,4 @@
-"""The partition tuples of all specs of a table as one struct, which has every partition field once."""
+"""The partition tuples of all specs of a table as one struct, with every partition field once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from icefield.types.arrow.types import to_arrow_type
 
 
 class UnitedPartition:
-    """One struct for the partition tuples of several specs, whose fields are distinguished by id.
+    """One struct for the partition tuples of several specs, with fields distinguished by id.
 
-    ``types`` are the partition types of the specs, by spec id. Of two fields that share a name the older has its id
-    added. Where version 1 dropped a field it stays as void, of its source's type, and holds nothing but nulls: the type
-    is that of the specs that have values.
+    ``types`` are the partition types of the specs, by spec id. If two fields share a name, the older one has its id
+    appended. A field that version 1 dropped remains as void, with its source's type and only nulls; its type is taken
+    from the specs with values.
     """
 
     def __init__(self, specs: Iterable[PartitionSpec], types: Mapping[int, StructType]) -> None:
@@ -47,11 +47,11 @@ class UnitedPartition:
 
     @lazy
     def arrow_type(self) -> pa.StructType:
-        """The struct as Arrow has it."""
+        """The Arrow type of the struct."""
         return to_arrow_type(self.type)
 
     def place(self, spec_id: int, name: str) -> int | None:
-        """Where in the tuples of a spec the field of this name is; None where the spec does not have it, or as void."""
+        """The index of the field of this name in the tuples of a spec; None if the spec lacks it, or has it as void."""
         return self._valued[spec_id].get(self._field(name).field_id)
 
     def kind(self, name: str) -> IcebergType:
@@ -59,9 +59,9 @@ class UnitedPartition:
         return self._field(name).field_type
 
     def tuples(self, spec_id: int, partition: pa.StructArray) -> pa.StructArray:
-        """Partition tuples of one spec, null in the fields that it does not have, or has as void.
+        """Partition tuples of one spec as the united struct; null in fields that the spec lacks, or has as void.
 
-        So are those whose type nobody knows, since no schema of the table has the source any more, as in Java.
+        Fields of unknown type are null, too, as in Java: no schema of the table has their source any more.
         """
         places = self._valued[spec_id]
         if partition.type == self.arrow_type and len(places) == len(self.type.fields):

@@ -1,6 +1,6 @@
-"""Variants as the table has them, from what a file holds: structs of ``metadata`` and ``value``.
+"""Conversion of the variants in a file to the table's variants: structs of ``metadata`` and ``value``.
 
-A format that shreds variants puts them together itself: see ``icefield.abc.ReadRequest``.
+A format with shredded variants reassembles them itself: see ``icefield.abc.ReadRequest``.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _NULL = b"\x00"
 
 
 def is_shredded(held: pa.DataType) -> bool:
-    """Whether a file holds variants in parts, of which the format makes whole ones."""
+    """Whether a file has shredded variants, which the format reassembles."""
     return pa.types.is_struct(held) and {"metadata", "typed_value"} <= {field.name for field in held}
 
 
 def put_together(array: pa.StructArray) -> pa.StructArray:
-    """Variants that a format has put together. Raises ``InvalidArgument`` where it did not."""
+    """Check the variants that a format reassembled. Raises ``InvalidArgument`` if a value is missing."""
     if any(part.null_count > array.null_count for part in array.flatten()):
         raise InvalidArgument("a shredded variant came without its value")
     return array
 
 
 def variants_of(held: pa.DataType) -> Convert | None:
-    """How what a file holds becomes variants; None when it is variants already.
+    """A function that converts the file's arrays to variants; None if they are variants already.
 
-    Raises ``Unfit`` for what holds none. What is returned may raise ``InvalidArgument``.
+    Raises ``Unfit`` for a type without variants. The returned function may raise ``InvalidArgument``.
     """
     if isinstance(held, pa.BaseExtensionType):
         inner = variants_of(held.storage_type)
@@ -46,7 +46,7 @@ def variants_of(held: pa.DataType) -> Convert | None:
 
 
 def _whole(array: pa.StructArray) -> pa.StructArray:
-    # Flattened, a part is null where its variant is.
+    # In a flattened struct, a field is null where the struct is null.
     parts = [array.flatten()[array.type.get_field_index(name)] for name in ("metadata", "value")]
     if not all(map(_is_bytes, (part.type for part in parts))):
         raise InvalidArgument("the metadata or the value of a variant are no bytes")

@@ -1,4 +1,4 @@
-"""Threads, caches and lazy values: the one mechanism for each, safe after ``fork``."""
+"""Threads, caches and lazy values that are safe after ``fork``."""
 
 from icefield.base.concurrency.forks import reset_after_fork
 from icefield.base.concurrency.lazy import lazy

@@ -1,4 +1,4 @@
-"""State that a forked process begins anew."""
+"""State that a forked process resets."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def reset_after_fork(reset: Callable[[], None]) -> None:
     """Call ``reset`` in each process that is forked from now on, before anything else runs there.
 
     A forked process has one thread. A lock that another thread of the parent held is never released there, a pool has
-    no threads, and what was being changed may be half changed: ``reset`` makes new locks and empty state. The owner of
-    a method is not kept alive; a function is. ``reset`` takes no lock.
+    no threads, and state may be inconsistent because a change was interrupted: ``reset`` makes new locks and empty
+    state. The owner of a method is not kept alive; a function is. ``reset`` takes no lock.
     """
     number = next(_NUMBERS)
     if not inspect.ismethod(reset) or inspect.isclass(reset.__self__):

@@ -1,4 +1,4 @@
-"""The cache of values used last, bounded by their size."""
+"""A least-recently-used cache, bounded by the size of its values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class LruCache(Generic[K, V]):
-    """A thread-safe cache. Beyond ``capacity``, the values go that were not used for the longest time.
+    """A thread-safe cache. Beyond ``capacity``, the least recently used values are evicted.
 
     ``size_of`` gives the size of a value, mostly in bytes; without it each value counts as one. A value beyond the
     capacity is not kept. A forked process begins with an empty cache.
@@ -39,7 +39,7 @@ class LruCache(Generic[K, V]):
 
     @property
     def capacity(self) -> int:
-        """The bound of the size."""
+        """The maximum total size."""
         return self._capacity
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class LruCache(Generic[K, V]):
         return key in self._entries
 
     def get(self, key: K) -> V | None:
-        """The value of a key, which then counts as used last."""
+        """The value of a key; marks it as most recently used."""
         with self._lock:
             found = self._entries.get(key)
             if found is None:
@@ -58,7 +58,7 @@ class LruCache(Generic[K, V]):
             return found[0]
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value, or measure a value again that has grown."""
+        """Store a value, or update the size of a value that has grown."""
         size = self._size_of(value)
         with self._lock:
             self._remove(key)
@@ -68,9 +68,9 @@ class LruCache(Generic[K, V]):
                 self._shrink()
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """The value of a key, made where the cache has none. Other threads that want the same value wait for it.
+        """The value of a key, made if it is missing. Other threads that want the same value wait for it.
 
-        Values of other keys are made meanwhile. Raises the error of ``make``, which is not kept.
+        Values of other keys can be made at the same time. Raises the error of ``make``, which is not kept.
         """
         with self._lock:
             found = self._entries.get(key)
@@ -95,13 +95,13 @@ class LruCache(Generic[K, V]):
             return self._remove(key)
 
     def resize(self, capacity: int) -> None:
-        """Set the bound."""
+        """Set the capacity."""
         with self._lock:
             self._capacity = capacity
             self._shrink()
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop all values."""
         with self._lock:
             self._entries.clear()
             self._size = 0

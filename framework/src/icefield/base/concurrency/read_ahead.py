@@ -1,7 +1,7 @@
-"""Results of many items, computed by threads ahead of the consumer and handed out in order.
+"""Results of many items, computed by threads ahead of the consumer and returned in order.
 
-A bound of bytes read ahead holds for all items together. The item that is being handed out may always have one result
-ready, so that the items after it cannot hold it up.
+One limit of bytes holds for the results of all items together. The current item may always have one result ready, so
+that later items cannot block it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AHEAD_BYTES: Final = 256 << 20
-"""Results that are held for the consumer, in bytes."""
+"""The default limit of bytes to hold for the consumer."""
 
 ITEMS_AHEAD: Final = 2
-"""Items begun beyond one a worker, so that no worker waits for the consumer to draw the next item."""
+"""The number of extra items to begin, beyond one per worker, so that no worker waits for the consumer."""
 
 
 def read_ahead(
@@ -32,11 +32,11 @@ def read_ahead(
     size_of: Callable[[R], int] = attrgetter("nbytes"),
     max_bytes: int = AHEAD_BYTES,
 ) -> Iterator[R]:
-    """The results that ``read`` gives for each item, in the order of the items.
+    """The results of ``read`` for each item, in the order of the items.
 
-    ``items`` is drawn from by the consumer, as far as is read ahead: some items, and ``max_bytes`` of results by
-    ``size_of``. With one worker, or one item, no thread is started. An error is raised in the place of the results of
-    its item, and ends the reading. When the iterator is closed early, reading stops, and begun work is waited for.
+    The consumer's thread iterates ``items``. Threads read a few items ahead, up to ``max_bytes`` of results by
+    ``size_of``. With one worker, or one item, no thread is started. An error is raised in place of the results of its
+    item, and ends the reading. If the iterator is closed early, reading stops, and it waits for running work.
     """
     source = iter(items)
     first = list(islice(source, 2 if workers > 1 else 0))
@@ -53,7 +53,7 @@ def map_ahead(items: Iterable[T], work: Callable[[T], R], workers: int) -> Itera
 
 
 class _Results(Generic[R]):
-    """The results of one item that were read and not yet handed out."""
+    """The results of one item that are read but not returned yet."""
 
     __slots__ = ("done", "error", "ready")
 
@@ -126,7 +126,7 @@ class _ReadAhead(Generic[T, R]):
                 self._changed.notify_all()
 
     def _keep(self, result: R, results: _Results[R]) -> bool:
-        """Hold a result once there is room; false when the consumer has stopped."""
+        """Store a result as soon as there is room; false if the consumer has stopped."""
         size = self._size_of(result)
         with self._changed:
             while not self._stopped and self._held > self._max_bytes and not self._is_awaited(results):

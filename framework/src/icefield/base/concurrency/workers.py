@@ -1,4 +1,4 @@
-"""The number of threads that read and write files side by side."""
+"""The number of threads that read and write files in parallel."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def processors() -> int:
 
 
 def worker_count(threads: int | None, *, waiting: bool = False) -> int:
-    """The number of threads for one operation: ``threads``, the value of ``io.threads``, where it is set.
+    """The number of threads for one operation: ``threads``, the value of ``io.threads``, if it is set.
 
-    The default is one a processor, at most 8. Threads that are ``waiting`` for storage most of the time are more:
-    two a processor, between 8 and 16.
+    The default is one thread per processor, at most 8. For threads that mostly wait for storage (``waiting``) it is two
+    per processor, between 8 and 16.
     """
     if threads is not None:
         return threads

@@ -1,4 +1,4 @@
-"""Tables about a table: one a file."""
+"""The metadata tables, with one module for each kind."""
 
 from icefield.catalog.inspection.inspect_table import InspectTable
 

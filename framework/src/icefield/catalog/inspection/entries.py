@@ -15,7 +15,7 @@ from icefield.metadata.snapshots import Snapshot
 
 
 class EntriesTable(MetadataTable):
-    """One row an entry of the snapshots' manifests: 0 existing, 1 added, 2 deleted. Inherited values are filled in."""
+    """One row per manifest entry of the snapshots (0 existing, 1 added, 2 deleted), with inherited values."""
 
     def __init__(self, source: Source, snapshots: Sequence[Snapshot]) -> None:
         self._source = source

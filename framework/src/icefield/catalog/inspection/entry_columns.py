@@ -1,4 +1,4 @@
-"""The columns that the metadata tables of files and of manifest entries have, made of the columns of manifests."""
+"""The columns of the metadata tables of files and manifest entries, computed from manifest columns."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class EntryColumns:
         return pa.schema([*(_field(name) for name in _ENTRY), file, self._metrics_field])
 
     def request(self, schema: pa.Schema) -> ManifestRequest:
-        """What of the manifests these columns are made of."""
+        """The manifest columns and statistics that these columns need."""
         columns: set[int] = set()
         statistics = {}
         for field in _flat(schema):
@@ -82,7 +82,7 @@ class EntryColumns:
             elif field.name in _NUMBERS:
                 columns.add(_NUMBERS[field.name])
         whole = {number for number in STATISTICS if number in columns}
-        # A map that is wanted anyway holds the statistics of each column as well.
+        # If a whole map is read, it contains the statistics of single columns.
         return ManifestRequest(
             frozenset(columns), {number: ids for number, ids in statistics.items() if number not in whole}
         )
@@ -126,7 +126,10 @@ def entry_batches(
     *,
     live: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """The entries of the snapshots' manifests of these contents, each manifest once; with ``live``, not the deleted."""
+    """The entries of the snapshots' manifests with these contents, each manifest once.
+
+    With ``live``, deleted entries are left out.
+    """
     pruning = ManifestPruning(source, selection.row_filter)
     wanted = [int(content) for content in contents]
 

@@ -15,7 +15,7 @@ from icefield.metadata.snapshots import Snapshot
 
 
 class FilesTable(MetadataTable):
-    """One row a live file of the snapshots' manifests of these contents, each manifest once."""
+    """One row per live file of the snapshots' manifests with these contents; each manifest is read once."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ _SCHEMA: Final = pa.schema(
 
 
 class HistoryTable(RowsTable):
-    """One row each time that another snapshot became current, oldest first."""
+    """One row per change of the current snapshot, oldest first."""
 
     schema = _SCHEMA
 

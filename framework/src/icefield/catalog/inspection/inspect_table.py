@@ -1,4 +1,4 @@
-"""The tables about a table, by name."""
+"""The metadata tables of a table, by name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _OF_THE_TABLE: Final[dict[str, Callable[[Source], MetadataTable]]] = {
 
 
 class Wanted(TypedDict, total=False):
-    """Which rows and columns of a metadata table are wanted; see ``InspectTable``."""
+    """The rows and columns to read of a metadata table; see ``InspectTable``."""
 
     row_filter: BooleanExpression | str
     selected_fields: str | tuple[str, ...]
@@ -66,23 +66,23 @@ class Wanted(TypedDict, total=False):
 
 
 class OfSnapshot(Wanted, total=False):
-    """The same of a metadata table of one snapshot, which a branch or tag or a time may name."""
+    """The options for a metadata table of one snapshot, selected by a branch, a tag or a time."""
 
     ref: str | None
     as_of: Timestamp | None
 
 
 class InspectTable:
-    """Metadata tables: tables about one version of a table, with the columns of Java's.
+    """The metadata tables of one version of a table, with the same columns as in Java.
 
-    Each comes whole as a pyarrow table from the method of its name, or from ``scan`` as a stream. ``row_filter`` and
-    ``selected_fields`` are over the columns of the metadata table: ``"partition.region = 'x' and content = 0"``,
-    ``("file_path", "readable_metrics.id")``. A filter on the partition, the content and the spec leaves out manifests.
-    A snapshot is given by ``snapshot_id``, by ``ref`` (a branch or tag) or by ``as_of`` (ms since 1970 UTC, a
+    The method with a table's name returns it as a pyarrow table; ``scan`` returns it as a stream. ``row_filter`` and
+    ``selected_fields`` refer to the columns of the metadata table: ``"partition.region = 'x' and content = 0"``,
+    ``("file_path", "readable_metrics.id")``. A filter on the partition, the content and the spec prunes manifests. A
+    snapshot is given by ``snapshot_id``, by ``ref`` (a branch or tag) or by ``as_of`` (ms since 1970 UTC, a
     ``datetime`` or a string in ISO form, by the snapshot log); the current one by default.
 
-    Raises ``NoSuchSnapshot`` for a snapshot that the table does not have, ``InvalidExpression`` and
-    ``InvalidArgument`` for columns that the metadata table does not have and for what is no time.
+    Raises ``NoSuchSnapshot`` for an unknown snapshot, and ``InvalidExpression`` or ``InvalidArgument`` for an unknown
+    column or an invalid time.
     """
 
     def __init__(self, metadata: TableMetadata, io: FileIO, metadata_location: str) -> None:
@@ -101,17 +101,17 @@ class InspectTable:
     ) -> MetadataScan:
         """A metadata table by name, for a stream of batches: ``inspect.scan("files").to_arrow_batch_reader()``.
 
-        Raises ``InvalidArgument`` for a name that is none, and for a snapshot of a table about all of them.
+        Raises ``InvalidArgument`` for an unknown name, and for a snapshot of a metadata table about all snapshots.
         """
         table = self._table(name, snapshot_id, ref, as_of)
         return MetadataScan(table, row_filter, selected_fields, case_sensitive)
 
     def snapshots(self, **given: Unpack[Wanted]) -> pa.Table:
-        """Every snapshot: when and from what it was made, and its summary."""
+        """Every snapshot, with its time, its parent, its operation and its summary."""
         return self.scan("snapshots", **given).to_arrow()
 
     def history(self, **given: Unpack[Wanted]) -> pa.Table:
-        """Which snapshot was current since when."""
+        """The snapshot log: each snapshot with the time at which it became current."""
         return self.scan("history", **given).to_arrow()
 
     def refs(self, **given: Unpack[Wanted]) -> pa.Table:
@@ -177,10 +177,10 @@ class InspectTable:
         row_filter: BooleanExpression | str = _ALL,
         selected_fields: str | tuple[str, ...] = _EVERY,
     ) -> pa.Table:
-        """What each partition holds: counts of rows, files and deletes, and the last change.
+        """The partitions, with counts of rows, files and deletes, and the last change.
 
-        With a ``data_filter``, which is over the columns of the table itself, only files that may hold matching rows
-        are counted. ``row_filter`` chooses partitions: ``"partition.region = 'x' and file_count > 100"``.
+        A ``data_filter`` refers to the columns of the table itself: only files that may hold matching rows are counted.
+        ``row_filter`` chooses partitions: ``"partition.region = 'x' and file_count > 100"``.
         """
         source = self._source
         bound = bind(source.metadata.schema(), as_expression(data_filter), case_sensitive)
@@ -188,9 +188,9 @@ class InspectTable:
         return MetadataScan(table, row_filter, selected_fields, case_sensitive).to_arrow()
 
     def partition_statistics(self, snapshot_id: int | None = None) -> pa.Table | None:
-        """What the partition statistics file of a snapshot says; None for a snapshot without one.
+        """The partition statistics file of a snapshot as a table; None for a snapshot without one.
 
-        The columns are those of the specification: see ``maintenance.compute_partition_stats``.
+        The specification defines the columns: see ``maintenance.compute_partition_stats``.
         """
         metadata = self._source.metadata
         ids = {snapshot.snapshot_id for snapshot in self._source.snapshots(snapshot_id)}

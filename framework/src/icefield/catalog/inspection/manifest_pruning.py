@@ -1,7 +1,7 @@
-"""Which manifests a filter over a metadata table's columns leaves out, by what the manifest list says of each.
+"""Pruning of manifests by a filter over the columns of a metadata table.
 
-To a metadata table of files a manifest is what a data file is to a table: its content, its spec and the summaries of
-its partition fields are bounds of the columns ``content``, ``spec_id`` and ``partition``.
+The manifest list has bounds for some columns of a metadata table of files, like the column bounds of a data file: a
+manifest's content, spec and partition summaries are bounds of ``content``, ``spec_id`` and ``partition``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SEQUENCES: Final = ("sequence_number", "file_sequence_number")
 
 
 class ManifestPruning:
-    """A filter that is bound to the columns of a metadata table, against manifest lists."""
+    """Prunes manifest lists by a filter that is bound to the columns of a metadata table."""
 
     def __init__(self, source: Source, row_filter: BooleanExpression) -> None:
         self._source = source
@@ -53,7 +53,7 @@ class ManifestPruning:
         ]
 
     def may_match(self, manifests: ManifestList, kept: Mask) -> Mask:
-        """Those of the kept manifests that may list an entry that matches."""
+        """The kept manifests that may list a matching entry."""
         if isinstance(self._filter, AlwaysTrue):
             return kept
         specs = manifests.integers(SPEC_ID)
@@ -68,7 +68,7 @@ class ManifestPruning:
         return kept
 
     def _known(self, manifests: ManifestList, rows: Rows, spec_id: int, path: tuple[str, ...]) -> FieldSummaries | None:
-        """What is known of one column, without reading a manifest; None for nothing."""
+        """The bounds of one column from the manifest list; None if it has none."""
         match path:
             case ("content",):
                 # A manifest lists data files, or delete files of both kinds.
@@ -80,7 +80,7 @@ class ManifestPruning:
             case ("partition", name):
                 return self._partition(manifests, rows, spec_id, name)
             case (name,) if name in _SEQUENCES:
-                # No lower bound: the least number of a manifest is that of its live entries.
+                # No lower bound: the minimum of a manifest only covers its live entries.
                 return bounded(None, manifests.columns[SEQUENCE].take(pa.array(rows)))
         return None
 
@@ -89,7 +89,7 @@ class ManifestPruning:
         if place is None:
             return FieldSummaries(contains_null=pa.array(np.ones(len(rows), np.bool_)))
         if not self._source.metadata.spec_by_id(spec_id).fields[place].is_known:
-            return None  # what an unknown transform stores may be of any type
+            return None  # the values of an unknown transform may have any type
         null, nan, lower, upper = (
             manifests.summary_column(place, kind, rows) for kind in (CONTAINS_NULL, CONTAINS_NAN, LOWER, UPPER)
         )

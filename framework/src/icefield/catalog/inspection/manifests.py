@@ -63,7 +63,7 @@ _BATCH_ROWS: Final = 8192
 
 
 class ManifestsTable(MetadataTable):
-    """One row a manifest of each snapshot; with ``every``, each with the snapshot that refers to it."""
+    """One row per manifest of each snapshot; with ``every``, with the id of the referring snapshot."""
 
     def __init__(self, source: Source, snapshots: Sequence[Snapshot], *, every: bool = False) -> None:
         self._source = source
@@ -78,7 +78,7 @@ class ManifestsTable(MetadataTable):
                 yield selection.of(pa.RecordBatch.from_arrays(columns, schema=selection.read))
 
     def _referring(self, selection: Selection) -> Sequence[Snapshot]:
-        """The snapshots whose manifests may match: a filter may name the ids that matter."""
+        """The snapshots that may have matching manifests, by the filter on their ids."""
         numbers = {leaf.field.field_id for leaf in bound_leaves(selection.row_filter) if leaf.path == (_REFERENCE,)}
         if not numbers or not self._snapshots:
             return self._snapshots

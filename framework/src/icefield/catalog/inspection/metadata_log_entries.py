@@ -23,7 +23,7 @@ _SCHEMA: Final = pa.schema(
 
 
 class MetadataLogEntriesTable(RowsTable):
-    """One row a metadata file, oldest first, this version's own last, with the snapshot that was current in it."""
+    """One row per metadata file, oldest first, with its current snapshot; the last row is this version."""
 
     schema = _SCHEMA
 

@@ -13,9 +13,9 @@ from icefield.expressions import AlwaysFalse, BooleanExpression
 
 
 class MetadataScan:
-    """Some rows and columns of a metadata table. Nothing is read before they are asked for, and each time anew.
+    """Some rows and columns of a metadata table. Each call reads them again; creating the scan reads nothing.
 
-    Any library that takes an Arrow stream takes a scan as it is: ``polars.from_arrow``, DuckDB, ``pandas``.
+    Any library that reads an Arrow stream accepts a scan: ``polars.from_arrow``, DuckDB, ``pandas``.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class MetadataScan:
         return self._selection.schema
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream of batches, whose memory does not depend on the number of rows.
+        """The rows as a stream of batches, in memory that does not depend on the number of rows.
 
-        Raises ``InvalidMetadata`` for a damaged manifest or manifest list, as it is reached.
+        Raises ``InvalidMetadata`` when it reaches a damaged manifest or manifest list.
         """
         return pa.RecordBatchReader.from_batches(self.schema, self._batches(self._selection))
 
@@ -49,7 +49,7 @@ class MetadataScan:
         return self.to_arrow_batch_reader().read_all()
 
     def count(self) -> int:
-        """How many rows there are; of the columns only those are read that the filter needs, or one."""
+        """The number of rows. Reads only the columns of the filter, or one column without a filter."""
         row_filter, case_sensitive = self._given
         name = (self._selection.tested.names or self._table.schema.names)[0]
         only = Selection(self._table.schema, row_filter, (name,), case_sensitive)
@@ -60,6 +60,6 @@ class MetadataScan:
         return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
 
     def _batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
-        if isinstance(selection.row_filter, AlwaysFalse):  # by the columns' types alone
+        if isinstance(selection.row_filter, AlwaysFalse):  # the types of the columns rule out any match
             return iter(())
         return (batch for batch in self._table.batches(selection) if batch.num_rows)

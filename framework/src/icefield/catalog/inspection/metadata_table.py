@@ -1,4 +1,4 @@
-"""What every metadata table is: columns, and rows that come in batches."""
+"""The interface of metadata tables: a schema, and rows in batches."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from icefield.catalog.inspection.selection import Selection
 from icefield.errors import InvalidMetadata
 
 INSTANT: Final = pa.timestamp("us", "UTC")
-"""The type of every time, as Spark has it."""
+"""The type of every time, as in Spark."""
 
 
 class MetadataTable(ABC):
-    """A table about a table: ``schema`` are its columns, with Java's names and types."""
+    """A metadata table. The columns of ``schema`` have the names and types of Java's."""
 
     schema: pa.Schema
 
     @abstractmethod
     def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
-        """The rows and columns that are wanted, a batch at a time. A batch may be empty."""
+        """The selected rows and columns, in batches. A batch may be empty."""
 
 
 class RowsTable(MetadataTable):
-    """A metadata table whose rows are few: one for each snapshot, ref or metadata file."""
+    """A metadata table with few rows, such as one per snapshot, ref or metadata file."""
 
     def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
         rows = pa.Table.from_pylist(self.rows(), schema=self.schema)
@@ -36,7 +36,7 @@ class RowsTable(MetadataTable):
 
     @abstractmethod
     def rows(self) -> list[dict[str, Any]]:
-        """Each row by the names of the columns."""
+        """The rows as dictionaries by column name."""
 
 
 def instant(milliseconds: int) -> int:

@@ -1,4 +1,4 @@
-"""Statistics of files for people: one struct a column, with its bounds decoded."""
+"""Readable file statistics: one struct per column, with decoded bounds."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _STATISTICS: Final = {**_COUNTS, **_BOUNDS}
 
 
 class MetricColumns:
-    """The column ``readable_metrics``: for each primitive column of a schema, nested ones too, by its full name.
+    """The column ``readable_metrics``: the metrics of each primitive column of a schema, by its full name.
 
-    ``type`` is a struct with one field for each, in the order of the names, as in Java.
+    Nested columns are included. ``type`` is a struct with one field per column, sorted by name, as in Java.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -48,7 +48,7 @@ class MetricColumns:
         return {kind: frozenset(found) for kind, found in ids.items()}
 
     def column(self, entries: ManifestEntries, wanted: pa.StructType) -> pa.StructArray:
-        """The metrics of each file, as far as they are wanted."""
+        """The wanted metrics of each file."""
         for kind, ids in self.request(wanted).items():
             entries.gather(kind, ids)
         columns = [struct_array(self._of(entries, column), list(column.type), len(entries)) for column in wanted]

@@ -31,13 +31,13 @@ _COUNTS: Final = {
     "equality_delete_record_count": (pa.int64(), ("equality_delete_record_count",)),
     "equality_delete_file_count": (pa.int32(), ("equality_delete_file_count",)),
 }
-"""Each column of counts, with its type and the sums that it is made of."""
+"""Each column of counts, with its type and the names of its sums."""
 
 _BATCH_ROWS: Final = 65_536
 
 
 class PartitionsTable(MetadataTable):
-    """One row a partition that has live files; ``last_updated_*`` state the newest snapshot that added one.
+    """One row per partition with live files; ``last_updated_*`` state the newest snapshot that added one.
 
     A table that never had a partition field has one row, without the columns ``partition`` and ``spec_id``.
     ``data_filter`` is bound to the table's schema: only files that may hold, or delete, matching rows count.
@@ -58,7 +58,7 @@ class PartitionsTable(MetadataTable):
             yield selection.of(self._batch(found.take(rows)))
 
     def _sums(self, selection: Selection) -> SummingUp:
-        """The sums of the partitions that may match. Their number bounds what is held."""
+        """The sums of the partitions that may match. Memory grows with the number of partitions."""
         source = self._source
         total = SummingUp(snapshot_times(source.metadata), source.united)
         chosen = ManifestFilter(source.metadata, source.io, source.metadata.schema(), self._data_filter)
@@ -72,7 +72,7 @@ class PartitionsTable(MetadataTable):
             kept = np.zeros(len(manifests), np.bool_)
             kept[chosen.choose(manifests, content)] = True
             files = manifests.select(np.flatnonzero(pruning.may_match(manifests, kept)), summaries=False)
-            # Bounds of a delete file's columns say nothing of the rows that it deletes.
+            # The column bounds of a delete file do not describe the rows that it deletes.
             row_filter = self._data_filter if content is ManifestContent.DATA else AlwaysTrue()
             request = ManifestRequest(COLUMNS, needed_statistics(row_filter))
             matching = chosen.matching(files, row_filter, request)

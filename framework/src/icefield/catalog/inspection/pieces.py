@@ -1,4 +1,4 @@
-"""Entries of manifests put together and divided, so that columns are made of neither few rows nor too many."""
+"""Manifest entries merged and split into pieces of a suitable size."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from icefield.manifest.entries import StatisticKey
 from icefield.types.arrow.neighbours import are_neighbours, joined
 
 PIECE_BYTES: Final = 16 * 1024 * 1024
-"""About how many bytes of entries are made into one batch."""
+"""The approximate size of the entries for one batch, in bytes."""
 
 _ENOUGH_BYTES: Final = PIECE_BYTES // 4
-"""What is not joined with more, where that takes a copy of both."""
+"""Entries of this size are not joined with others if that needs a copy."""
 
 _LEAST_ROWS: Final = 256
 
@@ -53,7 +53,7 @@ def _is_next(part: ManifestEntries, before: ManifestEntries) -> bool:
 
 
 def _part(entries: ManifestEntries, start: int, count: int) -> ManifestEntries:
-    """Some rows. What is taken out of their statistics is kept with them, and not with the manifest."""
+    """Some rows, with their own cache of statistics that is separate from the manifest's."""
     columns = {number: array.slice(start, count) for number, array in entries.columns.items()}
     single = {
         key: None if array is None else array.slice(start, count) for key, array in list(entries.statistics.items())

@@ -47,23 +47,23 @@ _PATH_BOUNDS: Final = (f.LOWER_BOUNDS, f.UPPER_BOUNDS)
 
 @dataclass(frozen=True, slots=True)
 class _DeleteFile:
-    """A delete file, and its part of each row: its partition and whatever else is the same in all of them."""
+    """A delete file, and the columns with one value for all its rows, such as its partition."""
 
     file: DataFile
     constants: pa.StructArray
 
 
 class PositionDeletesTable(MetadataTable):
-    """One row a position that a position delete file or a deletion vector of a snapshot names.
+    """One row per position in the position delete files and deletion vectors of a snapshot.
 
-    ``row`` is the deleted row as far as the delete file keeps it, in the table's schema, else null. In version 3 and
-    later two more columns state where in its file a deletion vector is.
+    ``row`` is the deleted row in the table's schema, if the delete file contains it, else null. In version 3 and later
+    two more columns state the offset and size of a deletion vector.
     """
 
     def __init__(self, source: Source, snapshots: Sequence[Snapshot]) -> None:
         self._source = source
         self._snapshots = snapshots
-        # What a delete file keeps of a row may lack columns that the table requires.
+        # The row in a delete file may lack required columns of the table.
         row_type = StructType(*(replace(field, required=False) for field in source.metadata.schema().fields))
         self._row = NestedField(DELETE_FILE_ROW.field_id, DELETE_FILE_ROW.name, row_type, False, DELETE_FILE_ROW.doc)
         partition = source.united.arrow_type
@@ -106,7 +106,7 @@ class PositionDeletesTable(MetadataTable):
                 yield _DeleteFile(file, same.slice(number, 1))
 
     def _may_match(self, files: ManifestEntries, row_filter: BooleanExpression) -> Mask | None:
-        """By what is the same in all rows of a file, and by the bounds of the paths in it."""
+        """Which files may match, by their constant columns and by the bounds of the paths in them."""
         if isinstance(row_filter, AlwaysTrue) or not len(files):
             return None
         same = self._constants(files)
@@ -175,7 +175,7 @@ class PositionDeletesTable(MetadataTable):
 
 
 def _paths(files: ManifestEntries) -> FieldSummaries:
-    """What is known of the data files that each delete file names: one by its entry, or bounds of their paths."""
+    """Bounds of the data file paths in each delete file: its referenced data file, or the path bounds of its entry."""
     kind = DELETE_FILE_PATH.field_type
     referenced = files.column(f.REFERENCED_DATA_FILE)
     bounds = []

@@ -22,7 +22,7 @@ _SCHEMA: Final = pa.schema(
 
 
 class RefsTable(RowsTable):
-    """One row a branch or tag."""
+    """One row per branch or tag."""
 
     schema = _SCHEMA
 

@@ -1,4 +1,4 @@
-"""Which rows and columns of a metadata table are wanted."""
+"""The selected rows and columns of a metadata table."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from icefield.types.arrow.types import from_arrow_fields
 
 
 class Selection:
-    """A filter and some columns of a metadata table, whose columns ``full`` lists.
+    """A filter and selected columns of a metadata table with the schema ``full``.
 
-    ``schema`` are the columns to give, ``tested`` those that the filter looks at, ``read`` both. Of a struct each has
-    the fields that are wanted. ``row_filter`` is bound to the metadata table's columns. Raises ``InvalidExpression``
-    for a filter, and ``InvalidArgument`` for a column, that names what is not there.
+    ``schema`` has the selected columns, ``tested`` the columns of the filter, ``read`` both. Structs are reduced to the
+    needed fields. ``row_filter`` is bound to the metadata table's columns. Raises ``InvalidExpression`` if the filter
+    names an unknown column, ``InvalidArgument`` if the selection does.
     """
 
     def __init__(
@@ -51,15 +51,15 @@ class Selection:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether there is anything to test."""
+        """Whether there is a filter."""
         return not isinstance(self.row_filter, AlwaysTrue)
 
     def matches(self, batch: pa.RecordBatch) -> Mask:
-        """Which rows match, given the columns ``tested`` of them at least."""
+        """Which rows match; the batch has at least the columns ``tested``."""
         return np.asarray(evaluate(self.row_filter, batch))
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that match, in the columns to give, given the columns ``read`` of them at least."""
+        """The matching rows with the selected columns; the batch has at least the columns ``read``."""
         if self.is_filtered:
             batch = batch.filter(pa.array(self.matches(batch)))
         if self.schema is self.read:
@@ -69,7 +69,7 @@ class Selection:
 
 
 def narrow(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A struct with some of its fields only, at every depth; what is no struct as it is."""
+    """A struct reduced to some of its fields, at every depth; any other array unchanged."""
     if not pa.types.is_struct(kind) or array.type == kind:
         return array
     children = [narrow(array.field(array.type.get_field_index(field.name)), field.type) for field in kind]

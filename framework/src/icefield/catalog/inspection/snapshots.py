@@ -22,7 +22,7 @@ _SCHEMA: Final = pa.schema(
 
 
 class SnapshotsTable(RowsTable):
-    """One row a snapshot, in the order in which they were added. ``manifest_list`` is null for old v1 snapshots."""
+    """One row per snapshot, in the order of their addition. ``manifest_list`` is null for old v1 snapshots."""
 
     schema = _SCHEMA
 

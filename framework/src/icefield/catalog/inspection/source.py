@@ -1,4 +1,4 @@
-"""Where metadata tables come from: a table's metadata, its manifest lists and manifests."""
+"""The source of metadata tables: a table's metadata, manifest lists and manifests."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from icefield.storage import FileIO
 from icefield.types import StructType
 
 _MANIFESTS_AT_ONCE: Final = 1024
-"""Manifests that are objects at a time, and are read ahead of each other."""
+"""The number of manifests that are decoded to objects and read ahead together."""
 
 Choice = Callable[[ManifestList], Mask]
-"""Which manifests of a list are wanted."""
+"""Selects manifests of a list."""
 
 
 class Source:
-    """One version of a table, to be looked into."""
+    """One version of a table, as the source of metadata tables."""
 
     def __init__(self, metadata: TableMetadata, io: FileIO, metadata_location: str) -> None:
         self.metadata = metadata
@@ -54,10 +54,10 @@ class Source:
     def snapshots(
         self, snapshot_id: int | None = None, ref: str | None = None, as_of: Timestamp | None = None
     ) -> Sequence[Snapshot]:
-        """One snapshot: by its id, by a branch or tag, or that which was current at a time.
+        """One snapshot: by its id, by a branch or tag, or the current snapshot at a time.
 
-        The current one by default, and none for a table without any. Raises ``NoSuchSnapshot``, and
-        ``InvalidArgument`` when more than one of these is given and for what is no time.
+        By default the current snapshot; empty for a table without snapshots. Raises ``NoSuchSnapshot``, and
+        ``InvalidArgument`` for an invalid time or if several arguments are given.
         """
         metadata = self.metadata
         if sum(given is not None for given in (snapshot_id, ref, as_of)) > 1:
@@ -82,7 +82,7 @@ class Source:
     ) -> Iterator[ManifestEntries]:
         """The entries of the chosen manifests of some snapshots, each manifest once, in pieces of bounded size.
 
-        A piece may be of several manifests of one spec, or of a part of one.
+        A piece has the entries of several manifests of one spec, or a part of one manifest.
         """
         reader = ManifestReader(self.io)
         for manifests in self._manifests(snapshots, choice):
@@ -116,7 +116,7 @@ class Source:
     def _distinct(
         self, snapshots: Sequence[Snapshot], choice: Choice
     ) -> Iterator[tuple[ManifestList, npt.NDArray[Any]]]:
-        """The positions of the chosen manifests that no list before had."""
+        """The positions of the chosen manifests that are in no earlier list."""
         if len(snapshots) == 1:
             for _, manifests in manifest_lists(self.metadata, self.io, snapshots):
                 yield manifests, np.flatnonzero(choice(manifests))
@@ -127,7 +127,7 @@ class Source:
             paths = manifests.columns[PATH]
             rows = np.arange(len(paths))
             if before is not None and len(before):
-                # Most manifests are those of the snapshot before, and need not become strings here.
+                # Most manifests are also in the previous snapshot; skip them before paths become Python strings.
                 rows = np.flatnonzero(~np.asarray(pc.is_in(paths, value_set=before)))
             before = paths
             fresh = []

@@ -1,4 +1,4 @@
-"""The column ``partition_summaries`` of the tables of manifests: bounds as people read them, in whole columns."""
+"""The column ``partition_summaries`` of the tables of manifests: readable bounds, in whole columns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def summary_type() -> pa.StructType:
 def summary_lists(source: Source, manifests: ManifestList, rows: Rows) -> pa.Array:
     """The summaries of the manifests in these rows of the list, one for each field of their specs.
 
-    A bound that is no value of its type is null, and so is one that the list does not have.
+    A missing bound is null, as is an invalid value.
     """
     counts = _counts(manifests)[rows]
     specs = manifests.integers(SPEC_ID)[rows]
@@ -61,17 +61,17 @@ def summary_lists(source: Source, manifests: ManifestList, rows: Rows) -> pa.Arr
             shown = _shown(pa.concat_arrays([lower, upper]), field, transforms[place])
             for into, part in zip(found, (null, nan, shown[: len(at)], shown[len(at) :]), strict=True):
                 into.append(part)
-    # Each summary was found by spec and field, and belongs next to the others of its manifest.
+    # Summaries were collected by spec and field; reorder them by manifest.
     order = pa.array(np.argsort(np.concatenate(targets))) if targets else pa.array([], pa.int64())
     columns = [_together(arrays, field.type).take(order) for arrays, field in zip(found, summary_type(), strict=True)]
-    # Nothing is known of nulls where the flag is missing, so they may be there.
+    # Without the flag, the field may contain nulls.
     columns[0] = columns[0].fill_null(True)
     values = pa.StructArray.from_arrays(columns, fields=list(summary_type()))
     return pa.ListArray.from_arrays(pa.array(offsets), values)
 
 
 def _counts(manifests: ManifestList) -> Rows:
-    """How many summaries the list has of each manifest."""
+    """The number of summaries in the list, for each manifest."""
     lists = manifests.columns.get(PARTITIONS)
     if lists is None:
         return np.zeros(len(manifests), np.int64)
@@ -85,7 +85,7 @@ def _together(arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
 
 
 def _shown(encoded: pa.Array, field: NestedField, transform: Transform) -> pa.Array:
-    """Bounds as people read them."""
+    """Bounds as readable strings."""
     kind = field.field_type
     values = from_bytes_array(kind, encoded)
     if pa.types.is_null(values.type):
@@ -104,7 +104,7 @@ def _shown(encoded: pa.Array, field: NestedField, transform: Transform) -> pa.Ar
 
 
 def _are_common(days: pa.Array) -> bool:
-    """Whether Arrow writes these dates as everybody does."""
+    """Whether Arrow writes these dates with four-digit years."""
     first, last = _YEARS_OF_FOUR_DIGITS
     extremes = pc.min_max(days).as_py()
     return extremes["min"] is None or (first <= extremes["min"] and extremes["max"] <= last)
@@ -115,7 +115,7 @@ def _dates(days: pa.Array) -> pa.Array:
 
 
 def _one_by_one(encoded: pa.Array, kind: IcebergType, transform: Transform) -> pa.Array:
-    """By the transform, which makes a string of each distinct value."""
+    """Bounds as strings by the transform, computed once for each distinct value."""
     distinct = encoded.dictionary_encode()
     values = values_of(from_bytes_array(kind, distinct.dictionary))
     shown = [None if value is None else transform.to_display(kind, value) for value in values]

@@ -1,1 +1,1 @@
-"""Changes of rows from snapshot to snapshot: planned, read and matched."""
+"""Changelog scans: planning, reading and matching the row changes of snapshots."""

@@ -1,8 +1,8 @@
-"""Matching rows that were deleted with rows that were inserted: those that were only carried over, and updates.
+"""Matching of deleted rows with inserted rows: removal of carried-over rows, and computation of updates.
 
-Rows are columns with a number of the change for each: twice its ordinal, and one more for an insert. Copy-on-write
-deletes and inserts again every row of a file; what it left as it was cancels out here. See "Changelog" in Iceberg's
-documentation of Spark for what the change types mean.
+Each row has a change number: twice its change ordinal, plus one for an insert. Copy-on-write deletes and inserts again
+every row of a file; unchanged rows cancel out here. "Changelog" in Iceberg's documentation of Spark defines the change
+types.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ DELETE, INSERT, UPDATE_BEFORE, UPDATE_AFTER = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The rows that are left, by their places, and the place of each one's type in ``CHANGE_TYPES``."""
+    """The indexes of the remaining rows, and the index of each row's change type in ``CHANGE_TYPES``."""
 
     places: Ints
     types: npt.NDArray[np.int8]
 
 
 def settle(columns: Sequence[pa.Array], keys: Sequence[pa.Array], changes: Ints, *, net: bool, names: str) -> Settled:
-    """What is left of changes when equal rows have cancelled out: deletes, updates in pairs, inserts.
+    """The remaining changes after equal rows cancel out: deletes, pairs of updates, inserts.
 
-    ``columns`` must be equal in equal rows. ``keys`` identify a row; without them there are no updates. ``changes``
-    are ascending but for the last bit of those of one snapshot. ``net``: whether changes of several snapshots cancel
-    out. ``names``: of the keys, for the error. Raises ``InvalidArgument`` for keys that several rows share.
+    Equal rows are equal in all ``columns``. ``keys`` identify a row; without them there are no updates. ``changes`` are
+    the change numbers, sorted by snapshot. ``net``: whether changes of several snapshots cancel out. ``names``: the
+    names of the keys, for errors. Raises ``InvalidArgument`` for keys that several rows share.
     """
     left = _net(columns, changes) if net else differing(columns, changes & 1 == 1)
     inserted = changes[left] & 1 == 1
@@ -58,10 +58,10 @@ def settle(columns: Sequence[pa.Array], keys: Sequence[pa.Array], changes: Ints,
 
 
 def differing(columns: Sequence[pa.Array], inserted: Mask) -> Ints:
-    """The places of the rows that are left when every deleted row has cancelled out with an equal one inserted.
+    """The indexes of the remaining rows after each deleted row cancels out with an equal inserted row.
 
-    Column by column, rows that differ from all others of the other kind are set aside. Once each row has one other
-    that may equal it, the rest of the columns is compared in pairs.
+    Column by column, rows without an equal row of the opposite kind are set aside. When each row has only one possible
+    match left, the other columns are compared in pairs.
     """
     left = np.arange(len(inserted))
     numbers = np.zeros(len(left), np.int64)
@@ -89,7 +89,7 @@ def differing(columns: Sequence[pa.Array], inserted: Mask) -> Ints:
 
 
 def _unequal_pairs(columns: Sequence[pa.Array], left: Ints, numbers: Ints, inserted: Mask) -> Ints:
-    """Of rows that share their number with one of the other kind, those that differ from it in some column."""
+    """The deleted and inserted rows with the same number that differ in one of the columns."""
     order = left[np.argsort(numbers, kind="stable")]
     kinds = inserted[order]
     gone, come = order[~kinds], order[kinds]
@@ -112,9 +112,9 @@ def _equal(one: pa.Array, other: pa.Array) -> Mask:
 
 
 def _uncancelled(numbers: Ints, inserted: Mask) -> Mask:
-    """Which rows, in the order of time, are left when those of one number and different kind have cancelled out.
+    """Which rows remain after deletes and inserts with the same number cancel out.
 
-    The latest are left.
+    Rows are in the order of time, and the latest rows remain.
     """
     size = int(numbers.max(initial=0)) + 1
     surplus = np.bincount(numbers[inserted], minlength=size) - np.bincount(numbers[~inserted], minlength=size)
@@ -129,7 +129,7 @@ def _uncancelled(numbers: Ints, inserted: Mask) -> Mask:
 
 
 def _net(columns: Sequence[pa.Array], changes: Ints) -> Ints:
-    """As ``differing`` for changes of several snapshots: within each of them first, then over all."""
+    """Like ``differing``, for several snapshots: first within each snapshot, then across all of them."""
     numbers = row_numbers(columns, len(changes))
     each = row_numbers([pa.array(numbers), pa.array(changes >> 1)], len(changes))
     left = np.flatnonzero(_uncancelled(each, changes & 1 == 1))
@@ -137,7 +137,7 @@ def _net(columns: Sequence[pa.Array], changes: Ints) -> Ints:
 
 
 def _updates(keys: Sequence[pa.Array], inserted: Mask, names: str) -> tuple[Ints, Ints]:
-    """The places of rows before and after updates: a deleted and an inserted row with the same key."""
+    """The indexes of the rows before and after updates: a deleted and an inserted row with the same key."""
     numbers = row_numbers(keys, len(inserted))
     size = int(numbers.max(initial=0)) + 1
     gone, come = np.bincount(numbers[~inserted], minlength=size), np.bincount(numbers[inserted], minlength=size)

@@ -1,8 +1,7 @@
-"""Planning changes: from some snapshots and a filter to the files whose rows each of them changed.
+"""Planning of changelog scans: the files with changed rows of each snapshot, for a filter.
 
-A snapshot's own manifests name the data files that it added and removed. Where it added or removed delete files, the
-data files of its parent to which those apply are looked up in columns, and each comes with the deletes before and
-after.
+A snapshot's own manifests name the data files that it added and removed. For added or removed delete files, the
+affected data files of the parent are looked up in columns. Each of them comes with its deletes before and after.
 """
 
 from __future__ import annotations
@@ -64,10 +63,10 @@ class ChangelogPlanner:
         self.report = PlanReport()
 
     def changes(self) -> Iterator[Iterator[ChangedFile]]:
-        """For each snapshot the files whose rows it changed, in the order of the snapshots; those that it added last.
+        """The files with changed rows of each snapshot, in the order of the snapshots; added files come last.
 
-        Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and ``NoSuchSnapshot`` where a parent has
-        expired whose deletes would have to be known.
+        Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and ``NoSuchSnapshot`` if the deletes of an
+        expired parent are needed.
         """
         for ordinal, (snapshot, listed) in enumerate(manifest_lists(self._metadata, self._io, self._snapshots)):
             yield self._of_snapshot(ordinal, snapshot, listed)
@@ -98,12 +97,12 @@ class ChangelogPlanner:
                 yield entries, plan
 
     def _with_other_deletes(self, ordinal: int, snapshot: Snapshot, listed: ManifestList) -> Iterator[ChangedFile]:
-        """The data files that stay and to which other deletes apply than before."""
+        """The data files that remain in the table and have other deletes than before."""
         number = snapshot.snapshot_id
         changed = self._changed_deletes(number, listed)
         if not changed:
             return
-        # Which deletes a file had says the parent: what applied to it and has gone with its manifest counts as well.
+        # The parent has the deletes of a file before the change, including delete files that went with their manifest.
         before = self._deletes_of(kept_parent(self._metadata, snapshot))
         after = self._deletes_of(snapshot)
         chosen = listed.select(self._matching.choose(listed, ManifestContent.DATA), summaries=False)
@@ -124,7 +123,7 @@ class ChangelogPlanner:
                 yield ChangedFile(one, other, ordinal, number)
 
     def _changed_deletes(self, number: int, listed: ManifestList) -> list[DeleteIndex]:
-        """The delete files that a snapshot added, and those that it removed, as indexes."""
+        """The indexes of the delete files that a snapshot added, and of the delete files that it removed."""
         unfiltered = ManifestFilter(self._metadata, self._io, self._schema, AlwaysTrue())
         manifests = written_manifests(listed, ManifestContent.DELETES, {number}, unfiltered)
         if not manifests:
@@ -140,7 +139,7 @@ class ChangelogPlanner:
         return indexes
 
     def _deletes_of(self, snapshot: Snapshot | None) -> DeleteIndex | None:
-        """The delete files of a snapshot; those of the last two are kept: one is the parent of the other."""
+        """The delete files of a snapshot. The last two indexes are cached: one snapshot is the parent of the other."""
         if snapshot is None:
             return None
         if snapshot.snapshot_id not in self._indexes:

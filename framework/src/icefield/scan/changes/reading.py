@@ -27,7 +27,7 @@ from icefield.types.arrow.pieces import one_array
 from icefield.types.reserved import CHANGE_ORDINAL, CHANGE_TYPE
 
 _WORKERS: Final = 2
-"""Threads that read files whose rows are compared: as one task they are compared by one."""
+"""The number of threads that read the files of one task for comparison; a single thread compares the rows."""
 
 _CHANGE: Final = pa.field("change", pa.int64(), nullable=False)
 
@@ -90,7 +90,7 @@ class ChangelogReader:
                 yield from self._settled(part, snapshots)
 
     def _compacted(self, part: pa.Table) -> pa.RecordBatch:
-        """Rows without those of one snapshot that were carried over."""
+        """The rows without the carried-over rows of each snapshot."""
         columns = [one_array(column) for column in part.columns]
         changes = columns[-1].to_numpy()
         compared = [columns[place] for place in self._context.compared]
@@ -131,7 +131,7 @@ class ChangelogReader:
         ordinals: np.ndarray[tuple[int], np.dtype[np.int64]],
         snapshots: dict[int, int],
     ) -> pa.RecordBatch:
-        """Columns with those that state the change."""
+        """Rows with the columns that state the change."""
         made = []
         for field in self._context.changes.fields:
             if field.field_id == CHANGE_TYPE.field_id:
@@ -145,7 +145,7 @@ class ChangelogReader:
         return pa.RecordBatch.from_arrays([*columns, *made], schema=self._schema)
 
     def _hashes(self, rows: pa.RecordBatch) -> Words | None:
-        """Hashes that rows share which are equal, or of one key; None where no column can be hashed."""
+        """Hashes that agree for equal rows, or for rows of one key; None if no column can be hashed."""
         context = self._context
         if context.keys:
             types = [context.matched.find_type(id_) for id_ in context.keys]
@@ -156,9 +156,9 @@ class ChangelogReader:
 
 
 def _interleaved(files: Sequence[ChangedFile]) -> list[ChangedFile]:
-    """Files such that those that went and those that came in their place are next to each other, by their rows.
+    """Order files so that removed files are next to their replacements, by the positions of their rows.
 
-    A rewrite keeps the order of rows mostly: what it carried over comes soon after it has gone.
+    A rewrite mostly keeps the order of rows: a carried-over row is inserted soon after its deletion is read.
     """
     seen: dict[tuple[int, bool], int] = {}
     places = []
@@ -188,7 +188,7 @@ def _changed_rows(reader: TaskReader, changed: ChangedFile) -> Iterator[tuple[bo
 
 
 def _identity(delete: DataFile) -> tuple[str, int | None]:
-    """What distinguishes delete files: several vectors are in one Puffin file."""
+    """The identity of a delete file: one Puffin file may contain several deletion vectors."""
     return delete.file_path, delete.content_offset
 
 

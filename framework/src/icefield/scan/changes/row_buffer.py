@@ -1,6 +1,6 @@
-"""Rows that are compared with each other, in memory or, where they are many, divided by hash into temporary files.
+"""A buffer of rows to compare, in memory or, for many rows, in temporary files by hash.
 
-What a rewrite carried over mostly comes close together, and is let go as soon as some rows have come.
+The two copies of a carried-over row mostly arrive close together, and are dropped early by compaction.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from icefield.scan.temporary_batches import TemporaryBatches
 
 _MOST_FILES: Final = 256
 _SHARE: Final = 4
-"""A file is to have a fourth of what is held: rows are compared in more memory than they take."""
+"""A temporary file should hold a quarter of the memory limit: comparing rows needs more memory than the rows."""
 
 _COMPACTED: Final = 8
-"""Rows are compacted at first when an eighth of what may be held has come."""
+"""Rows are first compacted when they fill an eighth of the memory limit."""
 
 Hashes = Callable[[pa.RecordBatch], Words | None]
 Compact = Callable[[pa.Table], pa.RecordBatch]
 
 
 class RowBuffer:
-    """Batches of one schema, handed out in parts such that rows with equal hashes are in one part.
+    """Batches of one schema, returned in parts such that rows with equal hashes are in one part.
 
-    ``compact`` leaves out rows that need not be handed out. ``hashes`` gives a hash for each row, or None where nothing
-    can be hashed: then all is held in memory. When ``held_bytes`` have come and more than half of them is left, rows go
-    to temporary files, as many as ``expected_rows`` call for.
+    ``compact`` drops rows that are not needed. ``hashes`` returns a hash for each row, or None if the rows cannot be
+    hashed: then all rows stay in memory. When ``held_bytes`` are reached and compaction leaves more than half of them,
+    rows go to temporary files. Their number depends on ``expected_rows``.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class RowBuffer:
 
     @property
     def spilled_files(self) -> int:
-        """How many temporary files there are."""
+        """The number of temporary files."""
         return len(self._spilled)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take a batch."""
+        """Add a batch."""
         if self._spilled:
             self._spill(batch)
             return
@@ -81,7 +81,7 @@ class RowBuffer:
             self._held = []
 
     def parts(self) -> Iterator[pa.Table]:
-        """All rows, in the order in which they came within each part."""
+        """All rows in parts; each part keeps the order of arrival."""
         if not self._spilled:
             yield pa.Table.from_batches(self._held, schema=self._schema)
             return

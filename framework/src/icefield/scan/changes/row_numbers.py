@@ -18,11 +18,11 @@ from icefield.types.arrow.nested import map_entries, unwrap
 
 _LARGE: Final = 1 << 62
 _CLOSE: Final = 4
-"""How many numbers there may be for each row."""
+"""The maximum range of row numbers, as a multiple of the number of rows."""
 
 
 def row_numbers(columns: Sequence[pa.Array], rows: int) -> Ints:
-    """Numbers from 0 for the rows of some columns; equal rows have the same one. Without columns all are equal."""
+    """Numbers from 0 for the rows of some columns, the same for equal rows. Without columns all rows are equal."""
     keys, size = np.zeros(rows, np.int64), 1
     for column in columns:
         codes, distinct = value_numbers(column)
@@ -35,7 +35,7 @@ def row_numbers(columns: Sequence[pa.Array], rows: int) -> Ints:
 
 
 def value_numbers(column: pa.Array) -> tuple[Ints, int]:
-    """Numbers from 0 for the values of a column, and a number above them all."""
+    """Numbers from 0 for the values of a column, and an upper bound of the numbers."""
     while isinstance(column, pa.ExtensionArray | pa.DictionaryArray):
         column = unwrap(column)
     kind = column.type
@@ -79,7 +79,7 @@ def _joined(parts: Sequence[tuple[Ints, int]], rows: int) -> tuple[Ints, int]:
 
 
 def _of_lists(column: pa.Array) -> tuple[Ints, int]:
-    """A list is the numbers of its elements one after the other: as bytes, Arrow distinguishes lists."""
+    """Number lists by the bytes of their elements' numbers, because Arrow can encode binary values but not lists."""
     codes, _ = value_numbers(column.flatten())
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
     offsets = np.concatenate(([0], np.cumsum(lengths))) * 8

@@ -1,4 +1,4 @@
-"""What a plan of changes hands out, and what its tasks are read with. Both are immutable and can be pickled."""
+"""The tasks of a changelog scan, and the context for reading them. Both are immutable and can be pickled."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from icefield.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A data file whose rows a snapshot changed.
+    """A data file with rows that a snapshot changed.
 
-    ``before``: the file with the deletes that applied to it in the parent, None where it was not in the table;
-    ``after``: the same in the snapshot, None where the file is gone. With both, only deletes have changed.
-    ``ordinal``: how many snapshots of the scan changed rows before this one. ``snapshot_id``: who made the change.
+    ``before``: the file with its deletes in the parent; None if the parent does not have the file. ``after``: the file
+    with its deletes in the snapshot; None if the snapshot removed it. With both, only deletes changed. ``ordinal``: the
+    number of earlier snapshots of the scan that changed rows. ``snapshot_id``: the snapshot that made the change.
     """
 
     before: FileScanTask | None
@@ -25,19 +25,19 @@ class ChangedFile:
 
     @property
     def task(self) -> FileScanTask:
-        """The file, as it is in the later snapshot that has it."""
+        """The file with the deletes of the latest snapshot that has it."""
         task = self.before if self.after is None else self.after
         assert task is not None
         return task
 
     @property
     def may_insert(self) -> bool:
-        """Whether rows may be there that were not before."""
+        """Whether the change may have inserted rows."""
         return self.after is not None
 
     @property
     def may_delete(self) -> bool:
-        """Whether rows may be gone."""
+        """Whether the change may have deleted rows."""
         return self.before is not None
 
 
@@ -45,8 +45,8 @@ class ChangedFile:
 class ChangelogScanTask:
     """Changed files that are read together.
 
-    ``is_matched``: whether rows that one of them lost may be those that another one gained, so that they have to be
-    compared; otherwise the rows are handed on as they are read.
+    ``is_matched``: whether the deleted rows of one file may equal the inserted rows of another, so that rows must be
+    compared. Otherwise rows are returned as they are read.
     """
 
     files: tuple[ChangedFile, ...]
@@ -55,13 +55,14 @@ class ChangelogScanTask:
 
 @dataclass(frozen=True, slots=True)
 class ChangelogContext:
-    """What every task of a scan of changes shares.
+    """The context that all tasks of a changelog scan share.
 
-    ``scan``: how files are read; its projection holds the columns to give, without those that state the change, which
-    are ``changes``. ``matched``: the columns that are read where rows are compared: those of the table, then metadata
-    columns. ``compared``: the places of those that must be equal in equal rows. ``keys``: the ids of the columns that
-    identify a row; empty where updates are not computed. ``net``: whether changes of several snapshots are matched
-    with each other. ``held_bytes``: of rows that are compared in memory; more are put into temporary files.
+    ``scan``: the context for reading files; its projection has the result columns, except for ``changes``, the columns
+    that state the change. ``matched``: the columns to read if rows are compared: the table's columns, then metadata
+    columns. ``compared``: the indexes of the ``matched`` columns that are equal in equal rows. ``keys``: the ids of the
+    columns that identify a row; empty if updates are not computed. ``net``: whether changes of several snapshots are
+    matched with each other. ``held_bytes``: the size of the rows to compare in memory; larger ones go to temporary
+    files.
     """
 
     scan: ScanContext

@@ -1,1 +1,1 @@
-"""Row-level deletes: position deletes, deletion vectors and equality deletes, read once a scan and applied as masks."""
+"""Row-level deletes (position deletes, deletion vectors, equality deletes), read once per scan and applied as masks."""

@@ -1,7 +1,7 @@
-"""Equality delete files: their keys in memory, shared by the tasks of a scan, or handed out in passes.
+"""Equality delete files: their keys in memory, shared by the tasks of a scan, or read in several passes.
 
-Spec: "Equality Delete Files". The keys of all files of a partition that find rows by the same columns are together,
-each with the numbers of its files, since nearly every data file has other delete files that apply to it.
+Spec: "Equality Delete Files". The keys of a partition's delete files with the same equality columns are stored
+together. Each key has the numbers of its files, since nearly every data file has a different set of delete files.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from icefield.storage import FileIO
 from icefield.types.arrow.types import child_fields, field_id
 
 _MOST_SETS: Final = 4
-"""Sets of keys that a batch is looked up in: files that are met later make a new one, until these are united."""
+"""The maximum number of key sets to look up a batch in. Later delete files form a new set; smaller sets are merged."""
 
 _BYTES_A_KEY: Final = 24
-"""What a key takes besides its values."""
+"""The size of a key in bytes, without its values."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyLookup:
-    """The keys of the delete files of a task."""
+    """The equality keys that apply to a task."""
 
     ids: tuple[int, ...]
     schema: Schema
     sets: tuple[tuple[KeySet, Mask | None], ...]
 
     def matches(self, schema: Schema, rows: pa.RecordBatch) -> Ints:
-        """The places of the rows that are deleted; ``schema`` is theirs."""
+        """The indexes of the deleted rows; ``schema`` is the schema of the rows."""
         columns = [plain(column) for column in columns_of(schema, rows, self.ids)]
         hashes = hash_keys(columns, [self.schema.find_type(id_) for id_ in self.ids])
         return np.concatenate([keys.matches(hashes, columns, applying) for keys, applying in self.sets])
 
 
 class EqualityDeletes:
-    """The equality delete files of a scan that find rows by the columns ``ids`` of a schema.
+    """The equality delete files of a scan with the equality columns ``ids``.
 
-    ``most`` is how many bytes of keys are held. Threads may share it.
+    ``most`` is the memory limit for keys, in bytes. Threads may share it.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class EqualityDeletes:
         self._held = 0
 
     def lookup(self, files: Sequence[DataFile]) -> KeyLookup | None:
-        """The keys of some files; None where they do not fit into memory."""
+        """The keys of some files; None if they do not fit into memory."""
         if sum(max(0, file.record_count) for file in files) * _BYTES_A_KEY > self._most:
             return None
         with self._lock:
@@ -91,7 +91,7 @@ class EqualityDeletes:
             return KeyLookup(self._ids, self._schema, tuple((keys, None if everything else applying) for keys in sets))
 
     def passes(self, files: Sequence[DataFile]) -> Iterator[KeyLookup]:
-        """The keys of some files, as many at a time as fit into memory."""
+        """The keys of some files, in parts that fit into memory."""
         for found in self._read(files, dict.fromkeys((file.file_path for file in files), (0, 0))):
             if found:
                 yield KeyLookup(self._ids, self._schema, tuple((keys, None) for keys in found.values()))
@@ -102,7 +102,7 @@ class EqualityDeletes:
             return True
         made = self._make(new)
         if made is not None and self._held + _bytes_of(made) > self._most and self._sets:
-            # Those of other partitions, or of newer files, make room.
+            # Drop all keys in memory, and read only the keys of these files again.
             self._numbers, self._sets, self._held = {}, {}, 0
             self._partitions, self._partition_of = {}, self._partition_of[:0]
             made = self._make(files)
@@ -118,7 +118,7 @@ class EqualityDeletes:
         return True
 
     def _make(self, files: Sequence[DataFile]) -> dict[int, KeySet] | None:
-        """The keys of files by partition, and a number for each file; None where they are too many."""
+        """The keys of files by partition; None if they do not fit into memory. Assigns a number to each file."""
         each = {file.file_path: file for file in files}
         keys = [(file.spec_id, normalised_key(file.partition)) for file in each.values()]
         partitions = [self._partitions.setdefault(key, len(self._partitions)) for key in keys]
@@ -133,9 +133,9 @@ class EqualityDeletes:
         return made
 
     def _read(self, files: Sequence[DataFile], owners: dict[str, tuple[int, int]]) -> Iterator[dict[int, KeySet]]:
-        """The keys of files in sets by partition, of no more bytes together than are to be held; at least once.
+        """The keys of files in sets by partition, within the memory limit; yields at least once.
 
-        ``owners`` are the number and the partition of each file.
+        ``owners`` has the number and the partition of each file.
         """
         parts: dict[int, list[tuple[list[pa.Array], int]]] = {}
         size = 0
@@ -175,7 +175,7 @@ class EqualityDeletes:
 
 
 def key_ids(file: DataFile) -> tuple[int, ...]:
-    """The ids of the columns by which an equality delete file finds rows. Raises ``InvalidMetadata`` for none."""
+    """The sorted equality column ids of an equality delete file. Raises ``InvalidMetadata`` if it has none."""
     if not file.equality_ids:
         raise InvalidMetadata(
             f"{file.file_path} deletes rows by equality, and its manifest names no column", location=file.file_path

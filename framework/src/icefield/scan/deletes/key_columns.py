@@ -1,7 +1,7 @@
-"""The columns by which equality deletes find rows: where they are in a schema, and those that were dropped since.
+"""The equality columns of delete files, in the current schema or dropped since.
 
-Spec: "Equality Delete Files": a column that was dropped still counts, one that was added later reads as its default or
-as null in older files, and a promoted one is compared as what it was promoted to.
+Spec: "Equality Delete Files". Dropped columns still apply. In older files, a column that was added later has its
+default or null. Promoted columns are compared as their new type.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from icefield.types import NestedField, StructType
 
 
 def dropped_fields(schema: Schema, schemas: Iterable[Schema]) -> dict[int, NestedField]:
-    """The fields that a schema lacks and others of its table have, by id, as the latest of these had them.
+    """The fields by id that a schema lacks, from the latest other schema of the table with the field.
 
-    Each comes with what is around it, and without what is next to it.
+    Each field keeps its enclosing structs, without their other fields.
     """
     known, found = set(schema.field_ids), dict[int, NestedField]()
     for other in sorted(schemas, key=_schema_id, reverse=True):
@@ -34,7 +34,7 @@ def dropped_fields(schema: Schema, schemas: Iterable[Schema]) -> dict[int, Neste
 
 
 def with_dropped(schema: Schema, dropped: Mapping[int, NestedField], ids: Collection[int]) -> Schema:
-    """A table's schema with those of the fields that it has no more; ``dropped`` is what ``dropped_fields`` gives.
+    """A table's schema with the dropped fields among ``ids``; ``dropped`` is the result of ``dropped_fields``.
 
     Raises ``InvalidMetadata`` for a field that no schema of the table has.
     """
@@ -46,7 +46,7 @@ def with_dropped(schema: Schema, dropped: Mapping[int, NestedField], ids: Collec
 
 
 def columns_of(schema: Schema, rows: pa.RecordBatch, ids: Sequence[int]) -> list[pa.Array]:
-    """Columns of rows under a schema, at any depth below structs; null where a struct around them is."""
+    """Columns of rows under a schema, also inside structs; values are null if an enclosing struct is null."""
     found = dict(_found(schema.fields, rows.columns, frozenset(ids)))
     return [found[id_] for id_ in ids]
 
@@ -67,7 +67,7 @@ def _below(
     places = [place for place, field in enumerate(fields) if not ids.isdisjoint(ids_in(field))]
     children = [struct.field(place) for place in places]
     if struct.null_count:
-        # All children at once: each operation on a struct takes time for every field of it.
+        # All children at once, because the cost of a struct operation grows with the number of fields.
         names = list(map(str, places))
         children = pa.StructArray.from_arrays(children, names, mask=struct.is_null()).flatten()
     yield from _found([fields[place] for place in places], children, ids)
@@ -78,7 +78,7 @@ def _schema_id(schema: Schema) -> int:
 
 
 def _grafted(fields: Sequence[NestedField], added: Sequence[NestedField]) -> list[NestedField]:
-    """Fields with those of others that they lack, which get names that nobody has and may be null."""
+    """Add missing fields to a list of fields. Added fields are optional and have unique names."""
     made = list(fields)
     places = {field.field_id: place for place, field in enumerate(fields)}
     for field in added:

@@ -1,7 +1,7 @@
-"""Keys of deleted rows: hashed and sorted, so that the rows of a batch are looked up all at once.
+"""Keys of deleted rows, sorted by hash, for lookups of whole batches of rows.
 
-Null equals null. Floats are equal when their bits are, with one NaN, so that 0.0 and -0.0 differ: what Java's
-``Double.equals`` does. A hash only finds candidates; whether a key is equal is decided by its values.
+Null equals null. Floats are equal if their bits are equal, with one NaN, so that 0.0 and -0.0 differ, as in Java's
+``Double.equals``. Hashes only find candidates; the values decide whether keys are equal.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _WIDE: Final = (LongType, TimeType, TimestampType, TimestamptzType, TimestampNan
 
 
 def check_type(kind: IcebergType, location: str) -> None:
-    """Raise ``UnsupportedFeature`` for a column by which no rows can be found."""
+    """Raise ``UnsupportedFeature`` for a type that cannot be an equality column."""
     if kind.is_nested or isinstance(kind, VariantType):
         raise UnsupportedFeature(
             f"{location} deletes rows by a column of type {kind}; only columns of primitive types identify a row",
@@ -71,7 +71,7 @@ def hash_keys(columns: Sequence[pa.Array], types: Sequence[IcebergType]) -> Word
 
 
 def equal_keys(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> Mask:
-    """Whether the keys at each place are equal."""
+    """Whether the keys in each row are equal."""
     equal = np.ones(len(left[0]), bool)
     for one, other in zip(left, right, strict=True):
         if pa.types.is_null(one.type):
@@ -86,9 +86,9 @@ def equal_keys(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> Mask:
 
 
 class KeySet:
-    """Keys of deleted rows, each once, with the numbers of all delete files that it is in.
+    """Distinct keys of deleted rows, each with the numbers of its delete files.
 
-    A hot key is in nearly every delete file of a change stream: to have it once makes a lookup of it one step.
+    A hot key is in nearly every delete file of a change stream. Storing it once makes its lookup a single step.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class KeySet:
         files: npt.NDArray[np.int32],
         counts: Ints | None = None,
     ) -> None:
-        """``files`` are those of each row one after the other: one a row, or as many as ``counts`` says."""
+        """``files`` has the delete file numbers of all rows in order: one per row, or ``counts[row]`` per row."""
         columns = [plain(column) for column in columns]
         hashes = hash_keys(columns, types)
         order = np.argsort(hashes, kind="stable")
@@ -125,15 +125,16 @@ class KeySet:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the set takes."""
+        """The size of the set in memory, in bytes."""
         arrays = (self._hashes, self._starts, self._files, self._marked)
         total: int = sum(array.nbytes for array in arrays) + sum(column.nbytes for column in self.columns)
         return total
 
     def matches(self, hashes: Words, columns: Sequence[pa.Array], applying: Mask | None = None) -> Ints:
-        """The places of the rows that have a key of the set; of the files alone of which ``applying`` is true.
+        """The indexes of the rows with a key in the set.
 
-        ``hashes`` are those of the columns.
+        With ``applying``, a mask over file numbers, only the keys of these files count. ``hashes`` are the hashes of
+        the rows.
         """
         marks = hashes >> self._shift
         bits = self._marked[marks >> np.uint64(3)] >> (marks & np.uint64(7)).astype(np.uint8)
@@ -141,7 +142,7 @@ class KeySet:
         places = np.searchsorted(self._hashes, hashes[rows])
         found = []
         while len(rows):
-            # Few keys have the hash of another one.
+            # Repeat with the next key, for the few keys with a hash collision.
             inside = places < len(self._hashes)
             inside[inside] = self._hashes[places[inside]] == hashes[rows[inside]]
             rows, places = rows[inside], places[inside]
@@ -154,14 +155,14 @@ class KeySet:
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     def united(self, other: KeySet) -> KeySet:
-        """The keys of both."""
+        """A set with the keys of both."""
         columns = [pa.concat_arrays(pair) for pair in zip(self.columns, other.columns, strict=True)]
         counts = np.concatenate((np.diff(self._starts), np.diff(other._starts)))
         return KeySet(columns, self.types, np.concatenate((self._files, other._files)), counts)
 
     def _apply(self, entries: Ints, applying: Mask) -> Mask:
-        """Whether any file of each of some entries applies."""
-        # The rows of a batch have few different keys of those that many files delete.
+        """Whether any delete file of each key applies."""
+        # A batch has few distinct keys that many files delete; check each of them once.
         distinct, inverse = np.unique(entries, return_inverse=True)
         if not len(distinct):
             return np.zeros(0, bool)
@@ -173,9 +174,9 @@ class KeySet:
 
 
 def _first_of_equal(columns: Sequence[pa.Array], hashes: Words, order: Ints) -> Mask:
-    """Which rows, in an order by their hashes, are the first of their key; puts equal ones side by side in ``order``.
+    """Which rows, sorted by hash, are the first with their key; also groups equal keys together in ``order``.
 
-    Keys that share a hash with others are few: these are put in order one by one.
+    Hash collisions are rare, and are grouped one by one.
     """
     is_new = np.ones(len(order), bool)
     is_new[1:] = hashes[1:] != hashes[:-1]
@@ -201,7 +202,7 @@ def _equal_rows(columns: Sequence[pa.Array], some: Ints, others: Ints) -> Mask:
 
 
 def _codes(column: pa.Array, kind: IcebergType) -> Words:
-    """A number for each value, the same for equal ones."""
+    """A number for each value, the same for equal values."""
     if isinstance(kind, UnknownType) or column.null_count == len(column):
         return np.full(len(column), _NULL)
     if isinstance(kind, _WIDE):
@@ -222,7 +223,7 @@ def _words(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def _mixed(words: Words) -> Words:
-    """Words whose upper bits depend on all bits; the same for the same."""
+    """Mix words so that their upper bits depend on all bits; equal words stay equal."""
     words = words * _MIX_1
     words ^= words >> _HALF
     words *= _MIX_2
@@ -231,7 +232,7 @@ def _mixed(words: Words) -> Words:
 
 
 def _bits(values: pa.Array) -> pa.Array:
-    """Floats as the integers that their bits spell, every NaN the same."""
+    """Floats as integers with the same bits, with one bit pattern for NaN."""
     numbers = values.fill_null(0).to_numpy(zero_copy_only=False) if values.null_count else values.to_numpy()
     numbers = np.where(np.isnan(numbers), np.array(np.nan, numbers.dtype), numbers)
     bits = numbers.view(np.int64 if numbers.dtype.itemsize == 8 else np.int32)

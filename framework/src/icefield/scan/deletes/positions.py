@@ -1,8 +1,8 @@
 """Positions of deleted rows: position delete files and deletion vectors.
 
-Spec: "Position Delete Files" and "Deletion Vectors". Files are compared with the path that a delete names byte for
-byte. A position that comes twice, or is beyond the end of the data file, is harmless in a position delete file; a
-deletion vector is of one data file, so that such a position in it is damage.
+Spec: "Position Delete Files" and "Deletion Vectors". The paths of data files and deletes are compared byte for byte. A
+position delete file may contain a position twice, or a position beyond the end of the data file. A deletion vector
+belongs to one data file, so that such a position means damage.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ _BATCH_ROWS: Final = 1 << 20
 
 
 def read_vector(io: FileIO, vector: DataFile, file: DataFile | None = None) -> Positions:
-    """The positions in a deletion vector; none may be beyond the end of its data file, where that is given.
+    """The positions in a deletion vector. They must be within its data file, if ``file`` is given.
 
-    Raises ``InvalidFile`` for damage, and ``InvalidMetadata`` for an entry that does not state where the vector is.
+    Raises ``InvalidFile`` for damage, and ``InvalidMetadata`` for an entry without the offset or the size of the
+    vector.
     """
     offset, length, location = vector.content_offset, vector.content_size_in_bytes, vector.file_path
     if offset is None or length is None or offset < 0 or length < 0:
@@ -58,7 +59,7 @@ def read_vector(io: FileIO, vector: DataFile, file: DataFile | None = None) -> P
 
 
 def read_position_deletes(io: FileIO, file: DataFile, path: str | None = None) -> Mapping[str, Positions]:
-    """The positions in a position delete file, by data file; only those of one where ``path`` names it.
+    """The positions in a position delete file, by data file; only the positions of ``path``, if it is given.
 
     Raises ``InvalidFile``.
     """
@@ -81,15 +82,15 @@ def position_delete_batches(
 ) -> Iterator[tuple[pa.Array, npt.NDArray[np.int64]]]:
     """The rows of a position delete file: paths, which may be a dictionary, and positions.
 
-    A row without a path applies to nothing and is left out. ``path``: the data file whose rows are wanted; others may
-    come with them. Raises ``InvalidFile``.
+    Rows without a path apply to no file and are left out. With ``path`` only this data file is needed, but rows of
+    other files may be returned. Raises ``InvalidFile``.
     """
     for paths, positions in stored_position_deletes(io, file, path):
         yield named_positions(file, paths, positions)
 
 
 def stored_position_deletes(io: FileIO, file: DataFile, path: str | None = None) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """The paths and positions of a position delete file as they are stored, nulls among them."""
+    """The paths and positions of a position delete file as stored, including nulls."""
     abilities = io.file_format(file.file_format).abilities
     with open_file(io, file) as reader:
         projection = ColumnProjection.resolve(
@@ -114,7 +115,7 @@ def stored_position_deletes(io: FileIO, file: DataFile, path: str | None = None)
 
 
 def named_positions(file: DataFile, paths: pa.Array, positions: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """The rows that have a path. Raises ``InvalidFile`` for a position that is none."""
+    """The rows with a path. Raises ``InvalidFile`` for a null or negative position."""
     if paths.null_count:
         named = paths.is_valid()
         paths, positions = paths.filter(named), positions.filter(named)
@@ -127,7 +128,7 @@ def named_positions(file: DataFile, paths: pa.Array, positions: pa.Array) -> tup
 
 
 def _by_path(paths: Any, positions: npt.NDArray[np.int64]) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
-    """The positions of a batch by the path that each is of; rows of one path need not follow each other."""
+    """The positions of a batch, grouped by path; the rows of one path need not be adjacent."""
     indices = paths.indices.to_numpy()
     if not len(indices):
         return

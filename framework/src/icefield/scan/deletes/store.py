@@ -1,4 +1,4 @@
-"""The deletes of a scan: each delete file is read once, whatever the number of tasks that it applies to."""
+"""The deletes of a scan: each delete file is read once for all tasks."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from icefield.schema import Schema
 from icefield.types.values import distinct
 
 HELD_BYTES: Final = 256 << 20
-"""Of positions, and of keys for each set of columns, that are held in memory."""
+"""The memory limit in bytes for positions, and for the keys of each set of equality columns."""
 
 _WHOLE_ROWS: Final = 8 << 20
-"""Position delete files of more rows are read for one data file at a time."""
+"""Larger position delete files are read separately for each data file."""
 
 _MOST_SKIPPED: Final = 16 << 20
-"""Of a file with more rows it is not stated which of them need not be read."""
+"""The maximum number of rows of a file for which skipped rows are listed."""
 
 _MOST_SHARED: Final = 2
-"""Scans of which a process keeps the deletes: an executor's process reads chunks of one after another."""
+"""The number of scans with cached deletes in a process: an executor reads one scan after another, in chunks."""
 
 _SHARED: dict[str, DeleteStore] = {}
 _SHARING = Lock()
@@ -48,7 +48,7 @@ Passes = Callable[[], Iterator[KeyLookup]]
 
 @dataclass(frozen=True, slots=True)
 class TaskDeletes:
-    """What is deleted of one data file: positions, keys, and keys that are too many to be held at once."""
+    """The deletes of one data file: positions, equality keys in memory, and equality keys to read in passes."""
 
     positions: Positions
     lookups: tuple[KeyLookup, ...] = ()
@@ -56,16 +56,16 @@ class TaskDeletes:
 
     @property
     def ids(self) -> frozenset[int]:
-        """The columns by which rows are looked up."""
+        """The equality columns of the keys in memory."""
         return frozenset(id_ for lookup in self.lookups for id_ in lookup.ids)
 
     @property
     def skipped(self) -> Positions | None:
-        """Positions that need not be read; None where it is not worth to state them."""
+        """Positions that need not be read; None if the reader must not skip any."""
         return self.positions
 
     def rows(self, schema: Schema, rows: pa.RecordBatch, positions: pa.Array | None) -> Mask | None:
-        """Which rows of a batch are deleted; None for none. ``positions`` are theirs in the file."""
+        """Which rows of a batch are deleted; None for none. ``positions`` are the rows' positions in the file."""
         mask: Mask | None = None
         if positions is not None and len(self.positions) and rows.num_rows:
             mask = deleted_positions(positions.to_numpy(), self.positions)
@@ -79,13 +79,13 @@ class TaskDeletes:
 
 @dataclass(frozen=True, slots=True)
 class OnlyRows(TaskDeletes):
-    """All rows of a data file but those at ``positions``, as if they were deleted. ``count``: the rows of the file."""
+    """All rows of a data file except those at ``positions``, as deletes. ``count``: the number of rows of the file."""
 
     count: int = -1
 
     @property
     def skipped(self) -> Positions | None:
-        """Positions that need not be read; None where it is not worth to state them."""
+        """Positions that need not be read; None for a large file or an unknown number of rows."""
         if not 0 <= self.count <= _MOST_SKIPPED:
             return None
         others = np.ones(self.count, bool)
@@ -93,7 +93,7 @@ class OnlyRows(TaskDeletes):
         return np.flatnonzero(others)
 
     def rows(self, schema: Schema, rows: pa.RecordBatch, positions: pa.Array | None) -> Mask | None:
-        """Which rows of a batch are not among those."""
+        """Which rows of a batch are not at the kept positions."""
         if positions is None or not rows.num_rows:
             return None
         chosen = deleted_positions(positions.to_numpy(), self.positions)
@@ -103,7 +103,7 @@ class OnlyRows(TaskDeletes):
 class DeleteStore:
     """The delete files of one scan. Threads may share it.
 
-    Raises ``InvalidFile`` and ``InvalidMetadata`` for what is damaged, and ``UnsupportedFeature``.
+    Raises ``InvalidFile`` and ``InvalidMetadata`` for damaged files or metadata, and ``UnsupportedFeature``.
     """
 
     def __init__(self, context: ScanContext, most: int = HELD_BYTES) -> None:
@@ -118,7 +118,7 @@ class DeleteStore:
         self._equality: dict[tuple[int, ...], EqualityDeletes] = {}
 
     def of(self, task: FileScanTask, file: DataFile) -> TaskDeletes | None:
-        """What is deleted of the file of a task; None for nothing."""
+        """The deletes of the file of a task; None without delete files."""
         if not task.delete_files:
             return None
         positions, by_ids = [], dict[tuple[int, ...], list[DataFile]]()
@@ -140,7 +140,7 @@ class DeleteStore:
         return TaskDeletes(distinct(*found) if found else NONE, tuple(lookups), tuple(passes))
 
     def table_schema(self, ids: Collection[int]) -> Schema:
-        """The columns of the table, and those among ``ids`` that it has no more."""
+        """The columns of the table, and the dropped columns among ``ids``."""
         return with_dropped(self._context.schema, self._context.dropped, ids)
 
     def _of_file(self, delete: DataFile, file: DataFile) -> Positions:
@@ -167,7 +167,7 @@ class DeleteStore:
 
 
 def shared_store(context: ScanContext) -> DeleteStore:
-    """The store of a scan in this process, where the scan has an id; else one that nobody else has."""
+    """The shared store of a scan in this process, if the scan has an id; else a new store."""
     if context.scan_id is None:
         return DeleteStore(context)
     with _SHARING:
