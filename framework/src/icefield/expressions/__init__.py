@@ -1,4 +1,4 @@
-"""Filters: what a user builds or writes, and what each part of a scan makes of it."""
+"""Filters: expressions and their string form, and the evaluators and projections that a scan applies to them."""
 
 from icefield.expressions.arrow import evaluate, relocate, to_arrow
 from icefield.expressions.binding import bind

@@ -60,7 +60,7 @@ def _evaluate(expression: BooleanExpression, columns: _Columns, count: int) -> p
 
 
 def _join(expression: And | Or, columns: _Columns, count: int) -> pa.BooleanArray | bool:
-    """Stops at the first operand after which nothing is left open."""
+    """The mask of ``and`` or ``or``. Evaluation stops once the remaining operands cannot change it."""
     settled = isinstance(expression, Or)
     combine = pc.or_kleene if settled else pc.and_kleene
     mask: pa.BooleanArray | None = None
@@ -77,7 +77,7 @@ def _join(expression: And | Or, columns: _Columns, count: int) -> pa.BooleanArra
 
 
 class _Columns:
-    """The columns of some rows by path, each taken out once."""
+    """The columns of some rows by path, each extracted once."""
 
     def __init__(self, data: ArrowRows) -> None:
         self._data = data
@@ -166,7 +166,7 @@ def _test(leaf: BoundPredicate, column: Any) -> Any:
 
 def _among(leaf: BoundPredicate, column: Any) -> Any:
     if leaf.arrow.type == column.type and are_few(column, leaf.arrow):
-        # A set of all values would be made for each batch of rows, as often as there are files.
+        # Arrow's kernel would build a set of all values for each batch of rows, so at least once for each file.
         return pa.array(is_among(leaf.arrow, _whole(column)))
     values = _value_set(leaf)
     if values.type != column.type:
@@ -192,7 +192,7 @@ def _value_set(leaf: BoundPredicate) -> pa.Array:
 def to_arrow(expression: BooleanExpression, schema: pa.Schema | None = None) -> pc.Expression:
     """The expression for Arrow's datasets, which keep rows for which it is true.
 
-    With ``schema``, fields are looked up in it by id, and what it lacks counts as a match (see ``relocate``).
+    With ``schema``, fields are looked up in it by id. A test of an absent field counts as a match (see ``relocate``).
     """
     if schema is not None:
         expression = relocate(expression, schema)

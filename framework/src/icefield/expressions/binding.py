@@ -1,7 +1,7 @@
 """Binding: finds the columns of an expression in a schema and casts its literals to their types.
 
-What is decided by the schema alone is folded: ``is null`` of a required column, a literal outside the type's values,
-an empty list. A comparison that every value passes becomes ``is not null``, since a null never matches.
+Predicates that the schema alone decides are folded: ``is null`` of a required column, a literal outside the type's
+range, an empty list. A comparison that every value passes becomes ``is not null``, since a null never matches.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from icefield.types import DoubleType, FloatType, NestedField, StringType, Struc
 def bind(schema: Schema | StructType, expression: BooleanExpression, case_sensitive: bool = True) -> BooleanExpression:
     """The expression over the fields of a schema, without ``Not`` (see ``icefield.expressions.bound``).
 
-    What is bound already stays as it is. Raises ``InvalidExpression`` for a column that is not there or is inside
-    a list or map, and for a literal that does not fit the column's type.
+    Bound predicates stay as they are. Raises ``InvalidExpression`` for a column that is absent or inside a list or map,
+    and for a literal that does not fit the column's type.
     """
     columns = _Columns(schema if isinstance(schema, Schema) else Schema(*schema.fields), case_sensitive)
     return _bind(expression, columns, False)
@@ -53,7 +53,7 @@ def _bind(expression: BooleanExpression, columns: _Columns, negate: bool) -> Boo
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A field with its path and whether a row may have null there."""
+    """A field, its path, and whether the field or a struct around it is nullable."""
 
     field: NestedField
     path: tuple[str, ...]
@@ -74,7 +74,7 @@ class _Column:
 
 
 class _Columns:
-    """Looks columns up, each once."""
+    """Looks up columns in a schema and caches them."""
 
     def __init__(self, schema: Schema, case_sensitive: bool) -> None:
         self._schema = schema

@@ -1,4 +1,4 @@
-"""Bound expressions: the one leaf class of all evaluators, and walks over a tree of them.
+"""Bound expressions: the leaf class that all evaluators share, and functions that walk a bound tree.
 
 A bound tree is made of ``And``, ``Or``, ``AlwaysTrue``, ``AlwaysFalse`` and ``BoundPredicate``; it has no ``Not``, so
 "unknown" may count as "does not match" anywhere in it.
@@ -31,8 +31,8 @@ from icefield.types.arrow.types import plain_array
 class BoundPredicate(BooleanExpression):
     """A test of one field. ``path`` is its names from the top of the schema.
 
-    ``value`` is an internal value of the field's type, a sorted tuple of them for IN and NOT_IN, or None. Never NaN.
-    ``never_null``: whether the schema allows no null there, neither in the field nor in a struct around it.
+    ``value`` is an internal value of the field's type, a sorted tuple of values for IN and NOT_IN, or None. Never NaN.
+    ``never_null``: whether the schema allows no null, neither in the field nor in a struct around it.
     """
 
     __slots__ = ("_arrow", "field", "never_null", "op", "path", "value")
@@ -60,7 +60,7 @@ class BoundPredicate(BooleanExpression):
 
     @property
     def arrow(self) -> pa.Scalar | pa.Array:
-        """The value as an Arrow scalar, those of IN and NOT_IN as a sorted array; built once."""
+        """The value as an Arrow scalar, or as a sorted array for IN and NOT_IN. Built once."""
         if self._arrow is None:
             values = list(self.value) if self.op.is_set else [self.value]
             array = plain_array(values, self.field.field_type)
@@ -72,9 +72,9 @@ class BoundPredicate(BooleanExpression):
         return BoundPredicate(op, self.field, self.path, value, self.never_null)
 
     def at(self, path: tuple[str, ...]) -> BoundPredicate:
-        """The same test where the field is found under other names, in data that may have nulls there.
+        """The same test for data in which the field has another path and may be null.
 
-        It shares the values, also as Arrow data: a long list is sorted and converted once, not for each file.
+        The values are shared, including their Arrow form: a long list is sorted and converted once, not for each file.
         """
         moved = BoundPredicate(self.op, self.field, path)
         moved._set("value", self.value)

@@ -1,7 +1,7 @@
-"""What the lower and upper bounds of many files (or manifests) state about a predicate: one pass a column, no loop.
+"""Tests predicates against the lower and upper bounds of many files (or manifests), in one pass per column.
 
-Bounds enclose the values of a column that are neither null nor NaN; they need not occur in it, since strings and bytes
-may be truncated. All masks say what is *proven*: unknown is false.
+Bounds enclose the values of a column that are neither null nor NaN. They need not occur in it, since strings and bytes
+may be truncated. A mask is true only where its statement is *proven*: unknown is false.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from icefield.types import UUIDType
 Mask = npt.NDArray[np.bool_]
 
 _STEPS = 32
-"""About how many values are looked at to find one among many by halving, each in Python."""
+"""The approximate cost of one binary search in Python, as a number of values that Arrow compares."""
 
 
 class Bounds:
-    """The bounds of one field over many files, cleaned of what cannot be trusted.
+    """The bounds of one field over many files, without the bounds that cannot be trusted.
 
-    ``lower`` and ``upper`` are arrays of the field's Arrow type with null for unknown, or None if all are. A NaN is
-    no bound, and where the lower is above the upper neither is one. Those of a uuid are widened until they hold in both
-    orders that writers used (unsigned bytes, and signed halves as in Java).
+    ``lower`` and ``upper`` are arrays of the field's Arrow type, null where unknown, or None if unknown for all files.
+    NaN is not a bound, and both bounds are dropped where the lower is above the upper. The bounds of a uuid are widened
+    until they hold in both orders that writers used (unsigned bytes, and signed halves as in Java).
     """
 
     def __init__(self, leaf: BoundPredicate, lower: pa.Array | None, upper: pa.Array | None, count: int) -> None:
@@ -47,7 +47,7 @@ class Bounds:
     def exclude(self, op: Op, leaf: BoundPredicate) -> Mask:
         """Where no value within the bounds passes ``op`` with the leaf's literal.
 
-        The leaf's own operator or its negation: all values pass a predicate where its negation is excluded.
+        ``op`` is the leaf's operator or its negation: all values pass a predicate where its negation is excluded.
         """
         value, lower, upper = leaf.arrow, self._lower, self._upper
         match op:
@@ -75,7 +75,7 @@ class Bounds:
         return np.zeros(self._count, np.bool_)
 
     def _holds_none_of(self, values: pa.Array) -> Mask:
-        """Where no value of a sorted set is between the bounds: as many are below the lower as up to the upper."""
+        """Where no value of a sorted set is within the bounds: as many are below the lower as up to the upper one."""
         first = np.where(_valid(self._lower), count_smaller(values, self._lower, or_equal=False), 0)
         past = np.where(_valid(self._upper), count_smaller(values, self._upper, or_equal=True), len(values))
         return np.asarray(past <= first, np.bool_)
@@ -85,18 +85,18 @@ class Bounds:
 
 
 def is_among(values: pa.Array, probes: pa.Array) -> Mask:
-    """Which probes are one of the sorted ``values``, of their type; false for null and NaN."""
+    """Which probes occur in the sorted ``values`` of the same type; false for null and NaN."""
     found = count_smaller(values, probes, or_equal=True) > count_smaller(values, probes, or_equal=False)
     return np.asarray(found & _valid(probes), np.bool_)
 
 
 def are_few(probes: pa.Array | pa.ChunkedArray, values: pa.Array) -> bool:
-    """Whether finding each probe among sorted values costs less than looking at every value."""
+    """Whether a binary search for each probe costs less than a scan of the sorted values."""
     return len(probes) * _STEPS < len(values)
 
 
 def count_smaller(values: pa.Array, probes: pa.Array, *, or_equal: bool) -> npt.NDArray[np.int64]:
-    """How many of the sorted ``values`` are smaller than each probe (or equal to it). Anything for a null probe."""
+    """The number of sorted ``values`` that are smaller than each probe (or equal to it). Undefined for a null probe."""
     numbers = _as_numbers(values)
     if numbers is not None:
         side = "right" if or_equal else "left"
@@ -105,7 +105,7 @@ def count_smaller(values: pa.Array, probes: pa.Array, *, or_equal: bool) -> npt.
         search = bisect_right if or_equal else bisect_left
         found = (0 if probe is None else search(values, probe, key=_python_value) for probe in probes.to_pylist())
         return np.fromiter(found, np.int64, len(probes))
-    # Arrow sorts any type, and stably: whichever comes first in the array comes first among equals.
+    # Arrow sorts any type, and sorts stably: equal elements keep the order that they have in the array.
     together = [values, probes] if or_equal else [probes, values]
     order = pc.sort_indices(pa.concat_arrays(together)).to_numpy()
     start = 0 if or_equal else len(probes)
@@ -167,9 +167,9 @@ def _without_nan(array: pa.Array) -> pa.Array:
 
 
 def _in_order(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Bounds without those that contradict each other: nothing is between them, and rows are there."""
+    """Drop contradictory pairs of bounds: they would prove that a file has no value although it has rows."""
     crossed = pc.greater(lower, upper)
-    if not crossed.true_count:  # a count without a copy: where plans are made again, it shows
+    if not crossed.true_count:  # counts without a copy, which matters for repeated planning
         return lower, upper
     unknown, mask = pa.scalar(None, lower.type), pc.fill_null(crossed, False)
     return pc.if_else(mask, unknown, lower), pc.if_else(mask, unknown, upper)
@@ -178,9 +178,9 @@ def _in_order(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
 def _agreed_uuid_bounds(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Bounds that hold whichever order the writer used.
 
-    The orders agree among uuids whose first bit is the same, up to the first half. If only the upper bound has the
-    first bit, the order was that of unsigned bytes; if only the lower has it, it was the signed one, and nothing is
-    known in ours.
+    Both orders agree on the first half of uuids that have the same first bit. If only the upper bound has the first bit
+    set, the writer's order was unsigned. If only the lower bound has it, the order was signed, and the bounds do not
+    hold in the unsigned order.
     """
     low, high = _bytes_of(lower), _bytes_of(upper)
     has_low, has_high = _valid(lower), _valid(upper)
@@ -196,7 +196,7 @@ def _agreed_uuid_bounds(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.
 
 
 def _bytes_of(array: pa.Array) -> npt.NDArray[np.uint8]:
-    """A copy of the bytes of a fixed_size_binary(16) array, a row for each; anything for null."""
+    """A copy of the bytes of a fixed_size_binary(16) array, one row for each element; undefined for null."""
     data = array.buffers()[1]
     if data is None:
         return np.zeros((len(array), 16), np.uint8)

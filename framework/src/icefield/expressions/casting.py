@@ -1,7 +1,7 @@
-"""Casts a literal to a column's type, exactly: what does not fit is said to be beyond or between the type's values.
+"""Casts a literal to a column's type, exactly: a literal that is no value of the type is between or beyond its values.
 
-So a comparison keeps its mathematical meaning: for an int column ``x < 2.5`` is ``x <= 2`` and ``x < 3000000000`` is
-every value. For float and double the nearest number is taken, as a number written in decimal demands.
+So a comparison keeps its mathematical meaning: for an int column ``x < 2.5`` is ``x <= 2``, and ``x < 3000000000``
+matches every value. For float and double the nearest value is used, since few decimal literals have an exact one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from icefield.types.values.calendar import (
 
 
 class Beyond(Enum):
-    """A literal that is outside the values of the type."""
+    """A literal that is outside the range of the type."""
 
     BELOW = "below"
     ABOVE = "above"
@@ -61,7 +61,7 @@ class Beyond(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """An internal value. When not ``exact`` the literal is between it and the next value of the type."""
+    """An internal value. If it is not ``exact``, the literal is between this value and the next one of the type."""
 
     value: Any
     exact: bool = True
@@ -76,7 +76,7 @@ _MAX_FLOAT64: Final = float(np.finfo(np.float64).max)
 
 
 def cast(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
-    """What a literal is among the values of a type. Raises ``InvalidExpression`` if it is nothing of the kind."""
+    """Cast a literal to the values of a type. Raises ``InvalidExpression`` if the type has no comparison with it."""
     convert = _CASTS.get(type(iceberg_type))
     if convert is None:
         raise InvalidExpression(f"a column of type {iceberg_type} can only be tested for null")
@@ -96,7 +96,7 @@ def _unfit(iceberg_type: IcebergType, literal: Literal) -> InvalidExpression:
 
 
 def _number(iceberg_type: IcebergType, literal: Literal) -> int | Decimal | float:
-    """The number that a literal is; a float only if infinite."""
+    """A literal as an exact number; a float only if it is infinite."""
     if isinstance(literal, bool | bytes):
         raise _unfit(iceberg_type, literal)
     if isinstance(literal, str):

@@ -1,12 +1,12 @@
 """The expressions that a user builds: ``And(EqualTo("kind", "a"), GreaterThan("id", 5))``.
 
-They are immutable, hashable and picklable, know nothing of a schema, and ``str`` writes them in the form that
+They are immutable, hashable and picklable, and independent of a schema. ``str`` writes them in the form that
 ``icefield.expressions.parse`` reads. Logic is three-valued as in SQL: a null never matches a comparison, nor its
 negation; ``is null``, ``is nan`` and their negations are never unknown (a null is not NaN). NaN is neither less nor
-greater than a number, and ``not (x < 5)`` means ``x >= 5``, which NaN does not match either. So the rows that a filter
-leaves are those that do not match it, not those that match its negation.
+greater than a number, and ``not (x < 5)`` means ``x >= 5``, which NaN does not match either. So the complement of a
+filter holds more rows than its negation matches: rows with null or NaN may match neither.
 
-``&``, ``|`` and ``~`` combine and simplify; the classes keep what they are given.
+The operators ``&``, ``|`` and ``~`` combine and simplify. The constructors only flatten nested ``And`` and ``Or``.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any, Final
 from icefield.errors import InvalidExpression
 
 MAX_DEPTH: Final = 100
-"""How deep ``and``, ``or`` and ``not`` may be nested. A chain of ``and`` counts once, whatever its length."""
+"""The maximum depth of nested ``and``, ``or`` and ``not``. A chain of ``and`` counts once, however long it is."""
 
 
 class BooleanExpression:
-    """A filter: a predicate, or several combined."""
+    """A filter: a predicate or a combination of predicates."""
 
     __slots__ = ()
 
     @property
     def depth(self) -> int:
-        """How many levels of and, or, not and predicate it has."""
+        """The number of nested levels of and, or, not and predicate."""
         return 1
 
     def _parts(self) -> tuple[Any, ...]:
-        """What the constructor takes to build it again."""
+        """The constructor arguments that build an equal expression."""
         return ()
 
     def _key(self) -> Hashable:
@@ -96,7 +96,7 @@ class AlwaysFalse(BooleanExpression):
 
 
 class _Junction(BooleanExpression):
-    """Two or more expressions joined; those of the same kind inside are taken in."""
+    """Two or more expressions joined; nested expressions of the same kind are flattened."""
 
     __slots__ = ("_depth", "children")
     children: tuple[BooleanExpression, ...]
@@ -137,7 +137,7 @@ class Or(_Junction):
 
 
 class Not(BooleanExpression):
-    """Matches rows for which the expression is false: not those for which it is unknown because of a null."""
+    """Matches rows for which the expression is false. It does not match rows for which a null makes it unknown."""
 
     __slots__ = ("_depth", "child")
     child: BooleanExpression
@@ -175,7 +175,7 @@ def _deeper(children: Iterable[BooleanExpression]) -> int:
 
 
 def conjunction(expressions: Iterable[BooleanExpression]) -> BooleanExpression:
-    """All of them, without what is always true; AlwaysTrue for none."""
+    """Join expressions by ``and``, without the operands that are always true; AlwaysTrue if none is left."""
     kept = []
     for expression in expressions:
         if isinstance(expression, AlwaysFalse):
@@ -188,7 +188,7 @@ def conjunction(expressions: Iterable[BooleanExpression]) -> BooleanExpression:
 
 
 def disjunction(expressions: Iterable[BooleanExpression]) -> BooleanExpression:
-    """Any of them, without what is always false; AlwaysFalse for none."""
+    """Join expressions by ``or``, without the operands that are always false; AlwaysFalse if none is left."""
     kept = []
     for expression in expressions:
         if isinstance(expression, AlwaysTrue):

@@ -1,4 +1,4 @@
-"""The statistics of many files, as the metrics evaluators read them: Arrow columns, one a field."""
+"""The statistics of many files as the metrics evaluators read them: Arrow arrays for each field."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _UNKNOWN = -1
 
 
 class FileStatistics(Protocol):
-    """Statistics of ``num_files`` files by field id. None is unknown for all files, null for one file.
+    """Statistics of ``num_files`` files by field id. None means unknown for all files, null unknown for one file.
 
-    A caller that knows what a missing column reads as (a default, a partition value) gives that instead of null.
+    A caller that knows the value of a missing column (a default, a partition value) states that value instead of null.
     """
 
     @property
     def num_files(self) -> int:
-        """How many files there are."""
+        """The number of files."""
 
     def record_count(self) -> pa.Int64Array:
         """The rows of each file; negative or null is unknown."""
@@ -36,17 +36,17 @@ class FileStatistics(Protocol):
         """Decoded upper bounds, of the field's Arrow type."""
 
     def value_count(self, field_id: int) -> pa.Array | None:
-        """How many values each file has, nulls and NaN among them."""
+        """The number of values in each file, including nulls and NaN."""
 
     def null_count(self, field_id: int) -> pa.Array | None:
-        """How many of them are null."""
+        """The number of nulls in each file."""
 
     def nan_count(self, field_id: int) -> pa.Array | None:
-        """How many of them are NaN."""
+        """The number of NaN values in each file."""
 
 
 class OnceStatistics:
-    """Asks other statistics for each column once, for filters that test a column several times."""
+    """Caches the columns of other statistics, for filters that test a column several times."""
 
     def __init__(self, statistics: FileStatistics) -> None:
         self.num_files = statistics.num_files
@@ -59,7 +59,7 @@ class OnceStatistics:
 
 
 class LeafStatistics:
-    """What the statistics prove about the field of one predicate: each is a mask over the files."""
+    """Facts about the field of one predicate that the statistics prove, each as a mask over the files."""
 
     def __init__(self, leaf: BoundPredicate, statistics: OnceStatistics) -> None:
         self._leaf = leaf
@@ -69,12 +69,12 @@ class LeafStatistics:
         self._values = self._counts(statistics.value_count(self._id))
         self._nulls = self._counts(statistics.null_count(self._id))
         self._nans = self._counts(statistics.nan_count(self._id)) if leaf.is_floating else np.zeros_like(self._nulls)
-        # Whether each row counts as a value. A row whose parent is null may have been left out.
+        # Whether each row counts as a value. Writers may leave out the rows of a null parent.
         self._is_whole = np.ones(self._size, np.bool_)
         records = self._counts(statistics.record_count())
         if len(leaf.path) > 1:
             self._is_whole = (self._values >= 0) & (self._values == records)
-        else:  # each row has a value: a count that leaves some out says nothing of these
+        else:  # each row has a value: a lower count is incomplete, so it is treated as unknown
             short = (self._values < records) & (self._values >= 0)
             self._values = np.where(short, _UNKNOWN, self._values) if short.any() else self._values
 
@@ -82,13 +82,13 @@ class LeafStatistics:
         return counts(array, self._size)
 
     def all_null(self) -> Mask:
-        """Every row has null; where there is no row, however many nulls are counted."""
+        """Every row has null. A file without values counts, regardless of its null count."""
         return (self._values == 0) | ((self._values > 0) & (self._nulls == self._values))  # type: ignore[no-any-return]
 
     def no_null(self) -> Mask:
-        """No row has null: none was counted, or the schema allows none and the count is not known.
+        """No row has null: the null count is zero, or it is unknown and the schema allows no null.
 
-        A count that is there states more than the schema: a column that became required may hold older nulls.
+        A known count overrides the schema: a column that became required may hold older nulls.
         """
         if self._leaf.never_null:
             return self._nulls <= 0

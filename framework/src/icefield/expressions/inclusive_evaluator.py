@@ -1,8 +1,8 @@
-"""Which files may hold a row that matches, by their statistics. A file is left out only if none can.
+"""Selects the files that may hold a matching row, by their statistics. A file is pruned only if no row can match.
 
-Bounds need not occur in a file (strings may be truncated), so they only ever state what is absent. What is missing is
-unknown, and so is a bound that is NaN. A file whose rows may be NaN stays for ``>`` and ``>=`` although NaN is not
-greater than anything here: in other engines it is, and they plan with this evaluator too.
+Bounds need not occur in a file (strings may be truncated), so they only ever prove absence. Missing statistics are
+unknown, and so are NaN bounds. A file that may hold NaN stays for ``>`` and ``>=`` although NaN is not greater than
+anything here: in other engines it is, and they plan with this evaluator too.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _EXCERPT: Final = 30
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     NUMBER = "a number"
     STRING = "a string"
@@ -102,7 +102,7 @@ _INSTEAD = {
     "!": "write 'not', or '<>' between values",
     "[": "a list is written (1, 2)",
 }
-"""What is written in place of a sign that other languages have."""
+"""Hints for characters that other languages use, by character."""
 
 
 def _refuse(string: str, position: int) -> NoReturn:
@@ -116,7 +116,7 @@ def _refuse(string: str, position: int) -> NoReturn:
 
 
 def fail(reason: str, string: str, position: int) -> NoReturn:
-    """Raise ``InvalidExpression`` naming the place: its number, from 1, and what stands there."""
+    """Raise ``InvalidExpression`` with the position, counted from 1, and the text around it."""
     before = string[max(0, position - _EXCERPT) : position]
     after = string[position : position + _EXCERPT]
     left = "..." if position > _EXCERPT else ""

@@ -1,4 +1,4 @@
-"""Literals: which Python values a filter may hold, when two are the same, and how each is written.
+"""Literals: the Python values that a filter may hold, their equality and their string form.
 
 A literal is kept as one of ``bool``, ``int``, ``Decimal``, ``float``, ``str`` and ``bytes``; dates, times, timestamps
 and UUIDs become their ISO string, which binding reads for the type of the column. So every literal can be written down
@@ -22,7 +22,7 @@ from icefield.errors import InvalidExpression
 Literal = bool | int | Decimal | float | str | bytes
 
 MAX_DIGITS: Final = 1000
-"""The most digits of a number, on either side of the point."""
+"""The maximum number of digits of a number, on either side of the decimal point."""
 
 _MAX_BITS: Final = (10**MAX_DIGITS).bit_length()
 
@@ -30,7 +30,7 @@ _MAX_BITS: Final = (10**MAX_DIGITS).bit_length()
 def literal(value: Any) -> Literal:
     """The literal that a Python, NumPy or Arrow value stands for.
 
-    Raises ``InvalidExpression`` for null, NaN (each has a predicate of its own) and for what no column can hold.
+    Raises ``InvalidExpression`` for null and NaN (each has its own predicate) and for values that no column can hold.
     """
     if isinstance(value, bool | str | bytes | int | float | Decimal):
         return _checked(value)
@@ -103,7 +103,7 @@ def literal_string(value: Literal) -> str:
 
 
 def quoted(string: str) -> str:
-    """A string in single quotes, with those inside doubled."""
+    """A string in single quotes, with inner quotes doubled."""
     return "'" + string.replace("'", "''") + "'"
 
 

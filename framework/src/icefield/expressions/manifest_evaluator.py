@@ -1,6 +1,6 @@
-"""Which manifests may list a file that matters, by what a manifest list says of each. One pass a column.
+"""Selects the manifests that may list a relevant file, by their entries in the manifest list, in one pass per column.
 
-Spec: Manifest Lists, Scan Planning. What a manifest list does not say is unknown and keeps a manifest.
+Spec: Manifest Lists, Scan Planning. Information that a manifest list lacks is unknown and keeps the manifest.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from icefield.types.values import from_bytes_array
 
 @dataclass(frozen=True, slots=True)
 class FieldSummaries:
-    """The summaries of one partition field over many manifests, null (or None for all) where there is none.
+    """The summaries of one partition field over many manifests: null (or None for all) where a manifest has none.
 
-    ``lower`` and ``upper`` are decoded, of the field's Arrow type. ``has_bounds`` says whether either was there
-    before it was decoded: a summary without bounds has no value but null and NaN, one with bounds that cannot be
-    decoded may have any. None: as ``lower`` and ``upper`` show.
+    ``lower`` and ``upper`` are decoded, of the field's Arrow type. ``has_bounds`` says whether the manifest list has
+    either bound, decodable or not. A summary without bounds has no values but null and NaN; a summary with bounds that
+    cannot be decoded may have any value. None: derived from ``lower`` and ``upper``.
     """
 
     contains_null: pa.BooleanArray | None = None
@@ -54,10 +54,11 @@ class PartitionSummaries:
         summaries: Sequence[tuple[Any, Any, Any, Any]],
         only: frozenset[int] | None = None,
     ) -> PartitionSummaries:
-        """From what manifest lists hold: for each field of the partition type, by position, the arrays
-        ``contains_null``, ``contains_nan``, ``lower`` and ``upper`` (bounds as bytes; any may be None).
+        """Decode the field summaries of manifest lists.
 
-        ``only``: ids of the fields to decode. Fields beyond those of the manifest list are unknown.
+        ``summaries`` has for each field of the partition type, by position, the arrays ``contains_null``,
+        ``contains_nan``, ``lower`` and ``upper`` (bounds as bytes; any may be None). ``only``: ids of the fields to
+        decode. Fields that the manifest lists lack are unknown.
         """
         fields = {}
         for one, (contains_null, contains_nan, lower, upper) in zip(partition_type.fields, summaries, strict=False):
@@ -76,13 +77,13 @@ class PartitionSummaries:
 def has_live_files(added: Any, existing: Any, num_manifests: int) -> Mask:
     """Which manifests may list files that are not deleted, by their counts of added and existing files.
 
-    Only two counts known to be zero rule a manifest out; null is unknown, and a negative count as well.
+    Only two counts known to be zero rule a manifest out. A null or negative count is unknown.
     """
     return (counts(added, num_manifests) != 0) | (counts(existing, num_manifests) != 0)  # type: ignore[no-any-return]
 
 
 def manifests_may_match(expression: BooleanExpression, summaries: PartitionSummaries) -> Mask:
-    """For each manifest whether it may list a file whose partition matches.
+    """For each manifest, whether it may list a file in a matching partition.
 
     ``expression`` is bound to the partition type of the manifests' own spec: an inclusive projection. Raises
     ``InvalidExpression`` if it is not bound.

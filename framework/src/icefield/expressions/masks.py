@@ -12,7 +12,7 @@ from icefield.expressions.expressions import AlwaysFalse, AlwaysTrue, And, Boole
 
 
 def combine(expression: BooleanExpression, size: int, test: Callable[[BoundPredicate], Mask]) -> Mask:
-    """The mask of a bound expression, given that of each predicate. Stops where nothing is left open."""
+    """The mask of a bound expression, from the masks of its predicates. Stops once the result is decided."""
     match expression:
         case AlwaysTrue():
             return np.ones(size, np.bool_)

@@ -1,4 +1,4 @@
-"""The operators of a predicate: what each is called, written as, and what it becomes under negation."""
+"""The operators of predicates, with their string forms and negations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Op(Enum):
-    """What a predicate tests."""
+    """The operator of a predicate."""
 
     IS_NULL = "is null"
     NOT_NULL = "is not null"
@@ -25,7 +25,7 @@ class Op(Enum):
 
     @property
     def negated(self) -> Op:
-        """The operator that holds for exactly the non-null values for which this one does not."""
+        """The operator of the negated predicate: ``>=`` for ``<``. A null matches neither of two opposite operators."""
         return _NEGATED[self]
 
     @property

@@ -1,11 +1,11 @@
 """Projections through transforms that round numbers down: year, month, day, hour, and truncate of numbers.
 
-All values are handled as integers (a decimal by its unscaled one), so that each has a next and a previous one and
-every range can be written with a closed end.
+All values are handled as integers, a decimal by its unscaled value. So each value has a predecessor and a successor,
+and every range can be written with a closed end.
 
 Two flaws of stored values are allowed for. Old writers stored years, months, days and hours before 1970 one too high,
-unless nothing was rounded. And at the ends of a type a rounded value may not fit and wraps around, so that a
-partition at one end holds rows of the other; a long may have been an int when it was written.
+unless nothing was rounded. Near the limits of a type a rounded value may overflow and wrap around, so that a partition
+at one end holds rows of the other end. A long column may have been an int when the file was written.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def project_ordered(
 class _Rounding:
     """One transform of one column.
 
-    ``round`` does not wrap around. ``of_lowest`` and ``of_highest`` state the partitions that do hold rows of the
-    lower or upper end because their value wrapped around. ``of_int`` maps a rounded value to what stands for it where
+    ``round`` does not wrap around. ``of_lowest`` and ``of_highest`` match the partitions that hold rows of the lower or
+    upper end because their value wrapped around. ``of_int`` maps a rounded value to the value that was stored while
     the column was an int.
     """
 
@@ -123,7 +123,7 @@ class _Rounding:
         return conjunction((above, ~self.of_lowest if self.of_lowest else AlwaysTrue()))
 
     def equal(self, values: Iterable[Any], *, negated: bool) -> BooleanExpression | None:
-        """The partitions that may hold one of some values, or those that hold none of them when ``negated``."""
+        """The partitions that may hold one of some values. If ``negated``, the partitions that hold none of them."""
         rounded = {self.round(self.number(value)) for value in values}
         if self.scale is not None:
             if min(rounded) < self.limits[0]:
@@ -134,7 +134,7 @@ class _Rounding:
         return among(self.target, stored | {self._as_old_writers(one) for one in stored}, negated=negated)
 
     def _as_old_writers(self, rounded: int) -> int:
-        """The highest value that was ever stored for one that rounds to ``rounded``."""
+        """The highest value that a writer ever stored for a source value that rounds to ``rounded``."""
         return rounded + 1 if self.had_old_writers and rounded < 0 else rounded
 
 

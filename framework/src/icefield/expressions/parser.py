@@ -56,7 +56,7 @@ def parse(string: str) -> BooleanExpression:
 
 
 def as_expression(given: str | BooleanExpression) -> BooleanExpression:
-    """An expression as it is, or what a string stands for."""
+    """An expression unchanged, or the expression that a string stands for."""
     return given if isinstance(given, BooleanExpression) else parse(given)
 
 
@@ -184,7 +184,7 @@ class _Parser:
         self._expected("'in', 'like' or 'between'" if negative else "a comparison, 'is', 'in', 'like' or 'between'")
 
     def _at_end_of_operand(self) -> bool:
-        """Whether nothing follows that a column could be compared by."""
+        """Whether the operand ends here, with nothing to compare the column with."""
         kind, string, _ = self._token
         return (
             kind is Kind.END
@@ -216,7 +216,7 @@ class _Parser:
         return NotEqualTo(name, string) if negative else EqualTo(name, string)
 
     def _pattern(self, token: Token) -> tuple[str, bool]:
-        """The string of a pattern with its escapes undone, and whether a % ends it."""
+        """The string of a pattern without its escapes, and whether the pattern ends with a %."""
         pattern, pieces, at = token.string, [], 0
         while at < len(pattern):
             char = pattern[at]
@@ -251,7 +251,7 @@ class _Parser:
         return self._take().string
 
     def _is_typed_string(self) -> bool:
-        """Whether ``DATE '2024-01-01'`` and the like come next."""
+        """Whether a typed string such as ``DATE '2024-01-01'`` comes next."""
         token = self._token
         if token.kind is not Kind.NAME or token.string.lower() not in _TYPED_STRINGS:
             return False

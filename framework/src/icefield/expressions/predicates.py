@@ -1,7 +1,7 @@
 """The predicates that a user builds, each a test of one column: ``GreaterThan("id", 5)``.
 
-``term`` is a column's full name, its path as a tuple, or a ``Reference``; for what a literal may be see
-``icefield.expressions.literals``.
+``term`` is a column's full name, its path as a tuple, or a ``Reference``. ``icefield.expressions.literals`` describes
+the values that a literal may have.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Reference:
 
 
 class UnboundPredicate(BooleanExpression):
-    """A test of one column that is not yet looked up in a schema. ``op`` says which, ``term`` of which column."""
+    """A test ``op`` of the column ``term``, not yet looked up in a schema."""
 
     __slots__ = ("term",)
     op: ClassVar[Op]
@@ -67,7 +67,7 @@ class UnboundPredicate(BooleanExpression):
 
     @property
     def literals(self) -> tuple[Literal, ...]:
-        """What the column is compared with: none, one or several literals."""
+        """The literals that the column is compared with: none, one or several."""
         return ()
 
     def _parts(self) -> tuple[Any, ...]:
@@ -81,7 +81,7 @@ class UnboundPredicate(BooleanExpression):
 
 
 class _LiteralPredicate(UnboundPredicate):
-    """Compares a column with one literal (see ``icefield.expressions.literals.literal`` for what it may be)."""
+    """Compares a column with one literal (``icefield.expressions.literals.literal`` lists the accepted values)."""
 
     __slots__ = ("literal",)
     literal: Literal
@@ -102,7 +102,7 @@ class _LiteralPredicate(UnboundPredicate):
 
 
 class _SetPredicate(UnboundPredicate):
-    """Looks for a column's value among literals; equal literals are kept once, and their order means nothing."""
+    """Looks for a column's value among literals. Equal literals are kept once, and their order is irrelevant."""
 
     __slots__ = ("_literals",)
     _literals: tuple[Literal, ...]
@@ -149,7 +149,7 @@ def _literal_of(term: Reference, value: Any) -> Literal:
 
 
 class IsNull(UnboundPredicate):
-    """The column is null, or is in a struct that is."""
+    """The column or a struct around it is null."""
 
     __slots__ = ()
     op = Op.IS_NULL
@@ -163,14 +163,14 @@ class NotNull(UnboundPredicate):
 
 
 class IsNaN(UnboundPredicate):
-    """The column is NaN. Never true of a type without NaN."""
+    """The column is NaN. Never matches a type without NaN."""
 
     __slots__ = ()
     op = Op.IS_NAN
 
 
 class NotNaN(UnboundPredicate):
-    """The column is not NaN; a null is not."""
+    """The column is not NaN; a null matches."""
 
     __slots__ = ()
     op = Op.NOT_NAN
@@ -198,21 +198,21 @@ class LessThan(_LiteralPredicate):
 
 
 class LessThanOrEqual(_LiteralPredicate):
-    """column <= literal. NaN is not."""
+    """column <= literal. NaN does not match."""
 
     __slots__ = ()
     op = Op.LT_EQ
 
 
 class GreaterThan(_LiteralPredicate):
-    """column > literal. NaN is not (IEEE 754)."""
+    """column > literal. NaN does not match (IEEE 754)."""
 
     __slots__ = ()
     op = Op.GT
 
 
 class GreaterThanOrEqual(_LiteralPredicate):
-    """column >= literal. NaN is not (IEEE 754)."""
+    """column >= literal. NaN does not match (IEEE 754)."""
 
     __slots__ = ()
     op = Op.GT_EQ

@@ -10,7 +10,7 @@ from icefield.types import NestedField
 
 
 def project_prefix(width: int, target: NestedField, leaf: BoundPredicate, inclusive: bool) -> BooleanExpression | None:
-    """The projection of a comparison, or None where it has none."""
+    """The projection of a comparison, or None if it has none."""
     match leaf.op:
         case Op.LT | Op.LT_EQ | Op.GT | Op.GT_EQ:
             return _project_range(width, target, leaf, inclusive)
@@ -35,7 +35,7 @@ def _project_range(width: int, target: NestedField, leaf: BoundPredicate, inclus
 
 
 def _project_equal(width: int, target: NestedField, leaf: BoundPredicate, inclusive: bool) -> BooleanExpression | None:
-    """A value shorter than the width is alone in its partition, so that equality then holds both ways."""
+    """A value shorter than the width is alone in its partition, so equality holds in both directions."""
     values = leaf.value if leaf.op.is_set else (leaf.value,)
     negated = leaf.op in (Op.NOT_EQ, Op.NOT_IN)
     if inclusive is negated:

@@ -1,11 +1,11 @@
-"""From a filter on rows to one on partitions.
+"""Projects a filter on rows to a filter on partitions.
 
 *Inclusive*: if a row matches the filter, its partition matches the projection (other partitions may as well).
 *Strict*: if a partition matches the projection, all its rows match the filter.
 
 A projection is an expression bound to the spec's partition type; its paths are the names of the partition fields.
 Several fields of one column work together: inclusive projections are joined by ``and``, strict ones by ``or``. A
-field whose transform is unknown or of several columns takes no part. Spec: Scan Planning.
+field with an unknown transform or with several source columns is ignored. Spec: Scan Planning.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Source = tuple[Transform, IcebergType, NestedField]
 
 
 def inclusive_projection(spec: PartitionSpec, schema: Schema, expression: BooleanExpression) -> BooleanExpression:
-    """What the partition of a matching row must satisfy; AlwaysTrue where the spec says nothing.
+    """The condition that the partition of each matching row satisfies; AlwaysTrue if the spec gives none.
 
     ``expression`` is bound to ``schema``. Raises ``InvalidExpression`` if it is not bound.
     """
@@ -46,7 +46,7 @@ def inclusive_projection(spec: PartitionSpec, schema: Schema, expression: Boolea
 
 
 def strict_projection(spec: PartitionSpec, schema: Schema, expression: BooleanExpression) -> BooleanExpression:
-    """What makes all rows of a partition match; AlwaysFalse where the spec says nothing.
+    """A condition under which all rows of a partition match; AlwaysFalse if the spec gives none.
 
     ``expression`` is bound to ``schema``. Raises ``InvalidExpression`` if it is not bound.
     """
@@ -66,11 +66,11 @@ class Projector:
                 self._by_source.setdefault(field.source_id, []).append(entry)
 
     def inclusive(self, leaf: BoundPredicate) -> BooleanExpression:
-        """What the partition of a row that passes the predicate must satisfy."""
+        """The condition that the partition of each row that passes the predicate satisfies."""
         return conjunction(self._projections(leaf, True))
 
     def strict(self, leaf: BoundPredicate) -> BooleanExpression:
-        """What makes all rows of a partition pass the predicate."""
+        """A condition under which all rows of a partition pass the predicate."""
         return disjunction(self._projections(leaf, False))
 
     def _projections(self, leaf: BoundPredicate, inclusive: bool) -> list[BooleanExpression]:

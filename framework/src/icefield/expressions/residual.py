@@ -1,4 +1,4 @@
-"""What is left of a filter inside a partition: the predicates that the partition's values do not decide.
+"""Residuals: the rest of a filter inside a partition, made of the predicates that its values do not decide.
 
 Spec: Scan Planning. A row of the partition matches the filter if, and only if, it matches the residual.
 """
@@ -46,7 +46,7 @@ class Residuals:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the residual is the filter itself, whatever the partition."""
+        """Whether the filter itself is the residual of every partition."""
         return not self._leaves
 
     def of(self, partition: tuple[Any, ...]) -> BooleanExpression:
@@ -66,7 +66,7 @@ class Residuals:
         return found
 
     def partition_groups(self, partitions: pa.StructArray) -> tuple[npt.NDArray[np.int64], list[BooleanExpression]]:
-        """The residuals of many partitions: for each row its place in the list of distinct residuals.
+        """The residuals of many partitions: for each row its index in the list of distinct residuals.
 
         ``partitions`` has a child for each field of the spec, under its name. Rows may repeat.
         """

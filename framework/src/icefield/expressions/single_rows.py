@@ -14,7 +14,7 @@ from icefield.expressions.operators import Op
 
 
 def _among(value: Any, values: tuple[Any, ...]) -> bool:
-    """Whether a value is one of those of a sorted tuple."""
+    """Whether a sorted tuple contains a value."""
     place = bisect_left(values, value)
     return place < len(values) and bool(values[place] == value)
 
@@ -35,7 +35,7 @@ _TESTS: dict[Op, Callable[[Any, Any], bool]] = {
 
 
 def row_matches(expression: BooleanExpression, row: Mapping[str, Any]) -> bool:
-    """Whether a row matches; false where that is unknown. ``row`` holds internal values by the names of columns.
+    """Whether a row matches; false where that is unknown. ``row`` holds internal values by column name.
 
     Raises ``InvalidExpression`` for an expression that is not bound.
     """

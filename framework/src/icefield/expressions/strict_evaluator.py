@@ -1,4 +1,4 @@
-"""Which files hold matching rows only, by their statistics. Such a file can be dropped or kept whole."""
+"""Selects the files that hold matching rows only, by their statistics. Such a file can be dropped or kept whole."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _NAN_MATCHES = frozenset({Op.NOT_EQ, Op.NOT_IN})
 
 
 def strict_metrics(expression: BooleanExpression, statistics: FileStatistics) -> Mask:
-    """For each file whether all its rows are proven to match. Those of a file known to be empty do.
+    """For each file, whether all its rows are proven to match. True for a file known to be empty.
 
     ``expression`` is bound to the table's schema. Raises ``InvalidExpression`` if it is not. A null never matches a
-    comparison, so files that may hold nulls are never claimed for one. NaN is unequal to every number, so files that
-    hold it are claimed for ``!=`` and ``not in`` by the numbers next to it, and for no other comparison.
+    comparison, so no comparison selects a file that may hold nulls. NaN is unequal to every number: ``!=`` and
+    ``not in`` judge a file with NaN by its other values, and no other comparison selects it.
     """
     size, once = statistics.num_files, OnceStatistics(statistics)
     mask = combine(expression, size, lambda leaf: _covered(leaf, LeafStatistics(leaf, once)))
@@ -35,7 +35,7 @@ def _covered(leaf: BoundPredicate, statistics: LeafStatistics) -> Mask:
             return statistics.all_nan()
         case Op.NOT_NAN:
             return statistics.no_nan()
-    # All values pass where none passes the opposite.
+    # The predicate holds for all values if its negation holds for none.
     outside = statistics.bounds().exclude(leaf.op.negated, leaf)
     if leaf.op in _NAN_MATCHES:
         return statistics.no_null() & (outside | statistics.all_nan())

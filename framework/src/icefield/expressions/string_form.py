@@ -1,4 +1,4 @@
-"""How names and predicates are written in the string form of a filter."""
+"""The string form of names and predicates in filters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORD = re.compile(WORD)
 
 
 def name_string(name: str | tuple[str, ...]) -> str:
-    """A column's full name or path, each part quoted if it has to be."""
+    """A column's full name or path, with quotes around the parts that need them."""
     return ".".join(map(_part_string, name.split(".") if isinstance(name, str) else name))
 
 
@@ -27,7 +27,7 @@ def _part_string(part: str) -> str:
 
 
 def predicate_string(op: Op, name: str | tuple[str, ...], literals: Iterable[str]) -> str:
-    """A predicate on the column with that full name or path; the literals are given in written form."""
+    """A predicate on the column with that full name or path; ``literals`` are in string form."""
     subject = name_string(name)
     if op.is_unary:
         return f"{subject} {op.value}"
@@ -37,5 +37,5 @@ def predicate_string(op: Op, name: str | tuple[str, ...], literals: Iterable[str
 
 
 def like_pattern(prefix: str) -> str:
-    """The pattern of LIKE that matches the strings with that start."""
+    """The pattern of LIKE that matches the strings with that prefix."""
     return re.sub(r"([\\%_])", r"\\\1", prefix) + "%"

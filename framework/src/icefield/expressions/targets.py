@@ -16,7 +16,7 @@ def on(target: NestedField, op: Op, value: Any = None) -> BoundPredicate:
 
 
 def among(target: NestedField, values: Iterable[Any], *, negated: bool) -> BoundPredicate:
-    """The partition value is one of some, or none of them when ``negated``."""
+    """A test for one of several partition values; for none of them if ``negated``."""
     unique = set(values)
     if len(unique) == 1:
         return on(target, Op.NOT_EQ if negated else Op.EQ, unique.pop())

@@ -1,4 +1,4 @@
-"""One view over all file systems, and the locations of a table's files."""
+"""A single view over all file systems, and the locations of a table's files."""
 
 from icefield.storage.canonical import CanonicalLocations
 from icefield.storage.deleting import delete_files

@@ -1,8 +1,8 @@
-"""Which locations name the same file, for whole columns of them.
+"""Detects locations that name the same file, for whole columns of locations.
 
-``file:/a``, ``file:///a`` and ``/a`` are one file; so are ``s3a://b/k`` and ``s3://b/k``, what a location map leads to
-one place, and on local disks what ``.``, ``..``, two slashes or a link to a folder lead to one place. Where two
-locations may be one file they count as one.
+``file:/a``, ``file:///a`` and ``/a`` are one file; so are ``s3a://b/k`` and ``s3://b/k``, and locations that location
+maps lead to the same place. On local disks ``.``, ``..``, double slashes and links to folders make no difference. Two
+locations that may be one file count as one.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from icefield.storage.file_io import FileIO, local_path
 from icefield.toolkit.authority import scheme_of, split_location
 
 _UNUSUAL: Final = r"[^:/]//|/\.\.?/"
-"""Two slashes that are not those of a scheme, and ``.`` and ``..`` between slashes."""
+"""Two slashes outside of the scheme's separator, and ``.`` and ``..`` between slashes."""
 
 _REMEMBERED: Final = 1 << 16
 
 
 class CanonicalLocations:
-    """Where locations lead for one file IO. ``root`` is a table's location, below which most of its files are.
+    """The canonical forms of locations for one file IO. ``root`` is a table's location; most of its files are below.
 
     Links on local disks are followed above ``root``; with ``follows_links``, below it as well, folder by folder.
     """
@@ -40,7 +40,7 @@ class CanonicalLocations:
         self._by_root = not (follows_links and self._opened_root.startswith("file:"))
 
     def place(self, location: str) -> str:
-        """One string for all locations of a file."""
+        """The canonical form of a location, equal for all locations of a file."""
         found: str = self.column(pa.array([location], pa.string()))[0].as_py()
         return found
 
@@ -55,7 +55,7 @@ class CanonicalLocations:
         return self._by_folder(locations)
 
     def _is_plain(self, locations: pa.StringArray) -> bool:
-        """Whether all are below the table's location, and spelled in the one way."""
+        """Whether all are below the table's location, and spelled in canonical form."""
         if not pc.all(pc.starts_with(locations, self._root)).as_py():
             return False
         return not pc.any(pc.match_substring_regex(locations, _UNUSUAL)).as_py()
@@ -63,14 +63,14 @@ class CanonicalLocations:
     def _by_folder(self, locations: pa.StringArray) -> pa.StringArray:
         parts = pc.split_pattern(locations, "/", max_splits=1, reverse=True)
         cut = np.asarray(pc.list_value_length(parts)) == 2
-        if not cut.all():  # a name without a folder is nobody's file
+        if not cut.all():  # a name without a folder is no table's file
             return pa.array([self._single(each) for each in locations.to_pylist()], pa.string())
         values = parts.flatten()
         folders = values.take(pa.array(np.arange(0, len(values), 2))).dictionary_encode()
         names = values.take(pa.array(np.arange(1, len(values), 2)))
         distinct = folders.dictionary.to_pylist()
         if self._has_maps:
-            # A map may be of a single file.
+            # A map may apply to a single file.
             return pa.array([self._single(each) for each in locations.to_pylist()], pa.string())
         opened = pa.array([self._folder(each + "/") for each in distinct], pa.string())
         return pc.binary_join_element_wise(opened.take(folders.indices), names, "")
@@ -98,13 +98,13 @@ class CanonicalLocations:
                 return f"file://{os.path.realpath(local_path(opened))}"
             _, authority, path = split_location(opened)
         except (IcefieldError, OSError, ValueError):
-            return location  # what cannot be opened cannot be deleted either
+            return location  # a location that cannot be opened cannot be deleted either
         if not authority and self._io.base is not None:
             authority = _authority(self._io.base)
         return f"{self._store(scheme)}://{authority.lower()}/{path}"
 
     def _store(self, scheme: str) -> str:
-        """One name for the schemes that one file system serves."""
+        """One name for all schemes of one file system."""
         found = self._schemes.get(scheme)
         if found is None:
             try:

@@ -1,4 +1,4 @@
-"""Deleting many files that no version refers to any more, in an order that a crash does no harm to."""
+"""Deletes many files that no version refers to any more. Callers order their calls so that a crash does no harm."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from icefield.storage.file_io import FileIO
 from icefield.toolkit.deletions import to_be_deleted
 
 _AT_ONCE: Final = 1000
-"""Files in one call, which is what object stores take in one request."""
+"""The number of files in one call: the limit of object stores for one request."""
 
 _log = logging.getLogger(__name__)
 
 
 def delete_files(io: FileIO, locations: Iterable[str], notify: Callable[[int], None] | None = None) -> int:
-    """Delete files; the number of those that could not be deleted, which are logged. One that is gone is no failure.
+    """Delete files; the number of failed deletions, which are logged. A file that is already gone is no failure.
 
     Files that may not be deleted here (``deleting_only``) stay, are logged, and are no failure.
 
-    ``notify`` is called with the number of files done, call by call. Stores that answer over a network are asked by
-    several threads.
+    ``notify`` is called with the number of files done, call by call. Remote stores are called by several threads.
     """
     failed = done = 0
     for chunk, missed in _deleted(io, _chunks(locations)):
@@ -54,7 +53,7 @@ def _delete(io: FileIO, locations: Sequence[str]) -> int:
             first = printable(without_userinfo(locations[0]))
             _log.warning("could not delete %d files, %s among them: %s", len(locations), first, error)
             return len(locations)
-    # One of them is refused: it must not hold up the others.
+    # One of the files is refused: delete the others one by one.
     return sum(_delete(io, [location]) for location in locations)
 
 

@@ -1,13 +1,13 @@
-"""Where a location leads: to a file system by its scheme, past the configuration's maps and allow-lists.
+"""Resolves locations: to a file system by their scheme, after the configuration's maps and allow-lists.
 
 Properties (of a catalog):
 
-- ``location.map.<prefix>`` = ``<prefix>``: a table that was moved is read from where it is now; the longest wins.
+- ``location.map.<prefix>`` = ``<prefix>``: opens a moved table at its present location; the longest prefix wins.
   A target without a scheme is a path of this machine. A location is mapped once, when a file is opened, listed or
-  deleted; everything above names files by the locations of the metadata, so two places may be swapped.
-- ``location.allowed-schemes``, ``location.allowed-roots``: comma-separated lists; what is of none of them is refused.
+  deleted; all other code names files by the locations of the metadata, so two locations may be swapped.
+- ``location.allowed-schemes``, ``location.allowed-roots``: comma-separated lists; other locations are refused.
 - ``io.threads``: the number of threads that read and write the files of one operation, at most 256.
-- ``location.credentials-for``: as ``icefield.toolkit.authority`` says. ``location.owned-only``: see ``neighbours``.
+- ``location.credentials-for``: see ``icefield.toolkit.authority``. ``location.owned-only``: see ``neighbours``.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ _HOLDS_A_PLACE = re.compile(r"(?:^|[._-])(?:warehouse|endpoint|host)$")
 
 
 class FileIO:
-    """Opens and writes files by location, through the file systems of the plugins. Picklable by properties.
+    """Opens and writes files by location, through the file systems of the plugins. Picklable, without connections.
 
     ``base`` is a table's location: a location without a scheme takes its scheme and authority (versions 1 to 3 of the
-    format hold absolute paths only). ``access`` opens what is below some prefixes, with properties of its own.
-    ``catalog``: whose files these are, for listeners.
+    format hold absolute paths only). ``access`` opens the files below some prefixes with properties of its own.
+    ``catalog``: the name of the files' catalog, for listeners.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class FileIO:
         return self._at(base)
 
     def opening_only(self, judge: Callable[[str], bool]) -> FileIO:
-        """The same file IO, which opens and deletes only what ``judge`` allows by its resolved location.
+        """The same file IO, which opens and deletes only the files that ``judge`` allows by their resolved location.
 
-        For whoever reads files that metadata names, for a client that may have written this metadata.
+        For a service that reads files which metadata names, for a client that may have written this metadata.
         """
         other = self._at(self.base)
         other._judge = judge
@@ -114,11 +114,11 @@ class FileIO:
 
     @property
     def has_roots(self) -> bool:
-        """Whether it opens only what is below some locations."""
+        """Whether only files below some locations may be opened."""
         return bool(self._roots)
 
     def limit_to(self, roots: Sequence[str]) -> None:
-        """Open only files below some locations, mapped, from now on. Copies that were made before stay as they are.
+        """Open only files below some locations, mapped, from now on. Copies that were made before do not change.
 
         Raises ``InvalidArgument`` for a location that cannot be an item of ``location.allowed-roots``.
         """
@@ -143,9 +143,9 @@ class FileIO:
         return other
 
     def for_table(self, base: str | None, properties: Mapping[str, str], access: Sequence[FileAccess] = ()) -> FileIO:
-        """The file IO of one table, at ``base`` where that is known, with properties of its own.
+        """The file IO of one table, at ``base`` if it is known, with properties of its own.
 
-        They take the place of those that were given here before, and come over the catalog's; the limits and the maps,
+        ``properties`` replace the properties of an earlier call and override the catalog's. The limits and the maps,
         ``location.*``, stay the catalog's. Connections are shared where the properties are the same.
         """
         wanted = {key: value for key, value in properties.items() if not key.startswith("location.")}
@@ -157,11 +157,11 @@ class FileIO:
         return other
 
     def opened_by(self, access: Sequence[FileAccess]) -> FileIO:
-        """The same for files that something else opens: those of a plan that states it."""
+        """The same file IO with the storage access that a scan plan states for its files."""
         return self.for_table(self.base, self._of_the_table, access)
 
     def resolve(self, location: str) -> str:
-        """The location to open: mapped, completed, taken apart in the one way there is, and allowed.
+        """The location to open: mapped, completed, validated, and allowed by the allow-lists.
 
         Raises ``LocationRefused``.
         """
@@ -186,13 +186,13 @@ class FileIO:
             said = f"{shown(location)} is below no root of location.allowed-roots"
             raise LocationRefused(said, location=location)
         if self._judge is not None and not self._judge(mapped):
-            raise LocationRefused("the metadata names a file that is not of this table's own folders")  # nor said here
+            raise LocationRefused("the metadata names a file that is not of this table's own folders")  # not named
         return mapped
 
     def unmapped(self, location: str, place: str) -> str:
-        """The location below ``place`` that opens the same file as ``location``, or ``location`` where none does.
+        """The location below ``place`` that opens the same file as ``location``, or ``location`` if there is none.
 
-        For whoever records, for a table that is at ``place``, which file was its metadata.
+        For the metadata log of a table at ``place``, which records the replaced metadata file.
         """
         opened, root = self._mapped(location), self._mapped(place)
         return place + opened[len(root) :] if opened.startswith(f"{root}/") else location
@@ -222,11 +222,11 @@ class FileIO:
     def storage(self, location: str | None = None) -> FileSystem:
         """The file system that serves a location, with the maps and allow-lists of this file IO before it.
 
-        For whoever writes at locations as a table's metadata has them: the strategy of a metastore. Without a location
-        it serves any, declares no abilities, and what is refused is refused by the first request.
+        For code that writes at locations as a table's metadata states them, such as a metastore's strategy. Without a
+        location it serves any location and declares no abilities; only a request then refuses a forbidden location.
         """
         if location is not None:
-            self.resolve(location)  # what is refused is refused here, and not by the first request
+            self.resolve(location)  # a forbidden location is refused here, and not by the first request
         return _Storage(self, location)
 
     def file_format(self, name: str) -> FileFormat:
@@ -244,9 +244,9 @@ class FileIO:
         return found
 
     def commit_strategy(self, name: str, table: tuple[str, ...], location: str) -> CommitStrategy:
-        """The named strategy for a table at a location, which it uses as it is given: what it opens is mapped once.
+        """The named strategy for a table. It uses ``location`` as given, and each request maps its location once.
 
-        Raises ``UnsafeCommit`` where the storage lacks what the strategy needs, and names what would be safe there.
+        Raises ``UnsafeCommit``, which names safe strategies, if the storage lacks an ability that the strategy needs.
         """
         kind = self.plugins.commit_strategy(name)
         system, resolved = self._found(location)
@@ -268,14 +268,14 @@ class FileIO:
             source.close()
 
     def read_metadata(self, location: str) -> bytes:
-        """Read a metadata file. Raises ``InvalidMetadata`` for one that is too large to be one, unread."""
+        """Read a metadata file. Raises ``InvalidMetadata``, without reading it, for a file above the size limit."""
         try:
             return self.read(location, limit=MAX_METADATA_BYTES)
         except InvalidFile as error:
             raise InvalidMetadata(f"{error.message}; expire snapshots, if it is one", location=location) from error
 
     def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
-        """Write a whole small file in one step; its entity tag, where the answer of the store holds it."""
+        """Write a whole small file in one step; its entity tag, if the response of the store has one."""
         system, resolved = self._found(location)
         return system.put(resolved, data, mode)
 
@@ -298,7 +298,7 @@ class FileIO:
         return True
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
-        """Every file below a folder, by the location that opens it; what a map hides from here is left out."""
+        """Every file below a folder, by the location that opens it, without the files that a map hides."""
         system, resolved = self._found(prefix)
         found = system.list_files(resolved, shallow=shallow)
         if not self._maps and resolved == prefix:
@@ -306,7 +306,7 @@ class FileIO:
         return self._as_asked(found, prefix.rstrip("/"), len(resolved.rstrip("/")))
 
     def delete_many(self, locations: Iterable[str]) -> None:
-        """Delete files, wherever each is; one that is not there is no error."""
+        """Delete files on any file systems; a missing file is no error."""
         groups: dict[int, tuple[FileSystem, list[str]]] = {}
         for location in locations:
             system, resolved = self._found(location)
@@ -317,7 +317,7 @@ class FileIO:
     def _as_asked(self, found: Iterable[FileInfo], prefix: str, length: int) -> Iterator[FileInfo]:
         for info in found:
             location = prefix + info.location[length:]
-            # A map of a folder below leads elsewhere: what is here is another file than its location opens.
+            # A map of a folder below may redirect this location to another file than the listed one.
             with suppress(LocationRefused):
                 if self.resolve(location) == info.location:
                     yield _renamed(info, location)
@@ -326,7 +326,7 @@ class FileIO:
         for prefix, target in self._maps:
             if location == prefix or location.startswith(prefix if prefix.endswith("/") else prefix + "/"):
                 return joined(target, location[len(prefix) :], prefix, location)
-            if location + "/" == prefix:  # the folder itself, of a map that is written with a slash at the end
+            if location + "/" == prefix:  # the folder itself, for a map with a slash at the end
                 return target.rstrip("/")
         return location
 
@@ -359,7 +359,7 @@ class FileIO:
 
 
 class _Storage(FileSystem):
-    """The file systems behind a file IO as one: each location is resolved before it is used."""
+    """One file system over all file systems of a file IO: each location is resolved before it is used."""
 
     def __init__(self, io: FileIO, location: str | None) -> None:
         super().__init__(io.properties)
@@ -412,7 +412,7 @@ class _Storage(FileSystem):
 
 
 def _renamed(info: FileInfo, location: str) -> FileInfo:
-    """What is known of a file, under the location that was asked for."""
+    """The information about a file, under the requested location."""
     return info if info.location == location else replace(info, location=location)
 
 
@@ -484,8 +484,8 @@ def _listed(string: str | None) -> list[str]:
 def _canonical(location: str) -> tuple[str, str, str]:
     """Scheme, authority and path of a location, as its store takes them.
 
-    On local disks ``..`` and links are followed. Other stores know names only: ``a//b`` is not ``a/b`` there, and what
-    has ``.`` or ``..`` between slashes was refused.
+    On local disks ``..`` and links are followed. Other stores know names only: ``a//b`` is not ``a/b`` there, and
+    paths with ``.`` or ``..`` between slashes were refused.
     """
     if scheme_of(location) == "file":
         return "file", "", os.path.realpath(local_path(location))

@@ -1,6 +1,6 @@
-"""Where the files of a table go. What its metadata files are called is said by ``icefield.metadata.file_names``.
+"""The locations of a table's files. ``icefield.metadata.file_names`` defines the names of its metadata files.
 
-Paths are for people and object stores; nothing is ever read back out of them.
+Paths are for people and object stores; no information is ever read back from them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from icefield.metadata.properties import (
 
 DATA_FOLDER: Final = "data"
 JOB_FOLDER: Final = re.compile(r"job-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""What the folder of a job's files is called; see ``LocationProvider.job_folder``."""
+"""The name of the folder of a job's files; see ``LocationProvider.job_folder``."""
 
 _HASH_BITS: Final = 20
 _HASH_FOLDERS: Final = ((0, 4), (4, 8), (8, 12), (12, 20))
@@ -40,10 +40,10 @@ _HALF_AN_ESCAPE: Final = re.compile(r"%[0-9A-F]?\Z")
 
 @dataclass(frozen=True, slots=True)
 class LocationProvider:
-    """The places of a table's new files, by its location and properties. Picklable.
+    """The locations of a table's new files, from its location and properties. Picklable.
 
     ``context`` is the part of the table's location that object-storage paths outside of it carry, so that people can
-    state whose files they are.
+    tell the table of a file.
     """
 
     data_folder: str
@@ -72,10 +72,10 @@ class LocationProvider:
         )
 
     def data_location(self, file_name: str, partition_path: str = "") -> str:
-        """Where a new data or delete file goes; ``partition_path`` is ``name=value/name=value`` or empty.
+        """The location of a new data or delete file; ``partition_path`` is ``name=value/name=value`` or empty.
 
-        With ``write.object-storage.enabled`` folders of 20 bits of the name's hash come first. Names of folders that
-        file systems and stores would not take are cut short, and end with a hash of what was there.
+        With ``write.object-storage.enabled`` folders of 20 bits of the name's hash come first. Folder names that are
+        too long for file systems and stores are shortened, and end with a hash of the full name or path.
         """
         with_partition = f"{_shortened(partition_path)}/{file_name}" if partition_path else file_name
         if not self.object_storage:
@@ -88,14 +88,14 @@ class LocationProvider:
         return f"{self.data_folder}/{entropy}{'/' if self.partitioned_paths else '-'}{name}"
 
     def job_folder(self, operation_id: str) -> str:
-        """Where an engine's own writer puts the files of one operation, a UUID, with whatever else it leaves there.
+        """The folder for the files of one operation (a UUID) by an engine's own writer, temporary files included.
 
-        Names in it that begin with ``_`` are the writer's own, and no file of them is published.
+        Names in it that begin with ``_`` are private to the writer, and no file of them is published.
         """
         return f"{self.data_folder}/job-{operation_id}"
 
     def metadata_location(self, file_name: str) -> str:
-        """Where a new metadata file, manifest list or manifest goes."""
+        """The location of a new metadata file, manifest list or manifest."""
         return f"{self.metadata_folder}/{file_name}"
 
 
@@ -106,7 +106,7 @@ def _data_path(properties: Mapping[str, str], object_storage: bool) -> str:
 
 
 def _last_two_folders(location: str) -> str:
-    """The names of a table's folder and of the one above it: ``db.db/events``."""
+    """The last two folders of a table's location: ``db.db/events``."""
     path = location.partition("://")[2] or location
     return "/".join([part for part in path.split("/")[-2:] if part])
 

@@ -1,4 +1,4 @@
-"""Maps of locations: where a table that was moved is read from."""
+"""Maps of locations, which lead to the present location of a moved table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from icefield.errors import InvalidArgument, LocationRefused
 from icefield.toolkit.authority import has_dot_segments, scheme_of, shown, split_location
 
 MAP: Final = "location.map."
-"""What the properties that map locations begin with."""
+"""The prefix of the properties that map locations."""
 
 
 def joined(target: str, below: str, prefix: str, location: str) -> str:
@@ -31,7 +31,7 @@ def joined(target: str, below: str, prefix: str, location: str) -> str:
 
 
 def completed(path: str, base: str) -> str:
-    """A location without a scheme, with scheme and authority of a table's location."""
+    """A location without a scheme, completed by the scheme and authority of a table's location."""
     scheme = scheme_of(base, default="")
     if not scheme:
         return path
@@ -45,8 +45,8 @@ def completed(path: str, base: str) -> str:
 def map_of(key: str, target: str) -> tuple[str, str]:
     """A map's prefix and target, both with a slash at the end or both without one.
 
-    A target is what the user typed, never a table's: without a scheme it is a path of this machine, whatever the scheme
-    of the locations that it is for. It gets its scheme here, so that a location that was resolved stays as it is.
+    The target comes from the user, never from a table: without a scheme it is a path of this machine, even if the
+    prefix has another scheme. It gets its scheme here, so that resolving a resolved location does not change it.
     """
     prefix = key[len(MAP) :]
     if not scheme_of(target, default=""):

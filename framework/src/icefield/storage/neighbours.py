@@ -1,4 +1,4 @@
-"""Which tables are, or were, at a location: the folders' metadata files say it, and the catalog as far as it knows."""
+"""Finds the tables that are, or were, at a location, by the metadata files of its folders and by the catalog."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ _OTHER: Final = "give another location, or remove what is there if no table need
 
 
 def free_location(io: FileIO, strategy: CommitStrategy, default: str) -> str:
-    """The default location of a new table or view; with a uuid behind it where anything is below that location.
+    """The default location of a new table or view; with a uuid behind it if anything is below that location.
 
-    A table that was renamed is still there, and so may be the files of one that was dropped. A strategy that finds a
-    table by its path has no choice: there the versions of a dropped table and of the new one follow each other.
+    The files of a renamed table are still there, and files of a dropped table may be. A strategy that finds a table by
+    its path has no choice: there the versions of a dropped table and of the new one follow each other.
     """
     if isinstance(strategy, VersionedStrategy):
         return default
     try:
         used = is_used(io.storage(default), default)
-    except AccessDenied:  # who may not list cannot know
+    except AccessDenied:  # without permission to list nothing is known
         used = True
     return f"{default.rstrip('/')}-{uuid4().hex}" if used else default
 
 
 def check_location(io: FileIO, strategy: CommitStrategy, location: str, uuid: str | None = None) -> None:
-    """Refuse a location that is another table's, around it, or in its folder of data or of metadata.
+    """Refuse the location of another table, a location around it, and one in its folder of data or of metadata.
 
-    ``uuid`` is that of the table that is to be there; None for a new one. Raises ``LocationInUse`` where the catalog
-    knows the other table, and else gives a ``LocationWarning``: that table may have been dropped, or be known to
-    another catalog. A location with no file below it costs one request.
+    ``uuid`` is the UUID of the table to be placed there; None for a new table. Raises ``LocationInUse`` if the catalog
+    knows the other table. Otherwise gives a ``LocationWarning``: that table may have been dropped, or belong to another
+    catalog. A location with no file below it costs one request.
     """
     places = [*folders_around(location)]
     if _may_be_used(io, location):
@@ -115,7 +115,7 @@ def _in_use(location: str, names: str) -> LocationInUse:
 def check_move(
     io: FileIO, strategy: CommitStrategy, before: TableMetadata, after: TableMetadata, metadata_location: str
 ) -> None:
-    """Refuse a change of a table's location to another table's, and of its folders where it has a second name.
+    """Refuse to move a table to another table's location, and to change the folders of a table with a second name.
 
     Otherwise nothing would show any longer that both names need the same files.
     """
@@ -128,7 +128,7 @@ def check_move(
 
 
 def warn_of_twins(io: FileIO, strategy: CommitStrategy, metadata: TableMetadata, metadata_location: str) -> None:
-    """Warn where a metadata file that is registered is that of a table which the catalog has under another name."""
+    """Warn if a metadata file is registered under a second name, or is in a folder with another table's metadata."""
     known = tables_in(io, strategy, metadata_location, metadata.table_uuid)
     if known:
         note_names(
@@ -146,7 +146,7 @@ def warn_of_twins(io: FileIO, strategy: CommitStrategy, metadata: TableMetadata,
 
 
 def forget_name(io: FileIO, strategy: CommitStrategy, metadata_file: str) -> None:
-    """Note that a table has one name left, where it had two and one was dropped. Best effort."""
+    """Note that a table has one name left after one of its two names was dropped. Best effort."""
     folder = metadata_file.rpartition("/")[0]
     with suppress(IcefieldError):
         system, uuid = io.storage(folder), table_uuid_in(io.storage(folder), metadata_file)
@@ -155,7 +155,7 @@ def forget_name(io: FileIO, strategy: CommitStrategy, metadata_file: str) -> Non
 
 
 def warn(message: str) -> None:
-    """Give a ``LocationWarning`` that points to the first code that is not the kernel's."""
+    """Give a ``LocationWarning`` that points to the first caller outside of the kernel."""
     warnings.warn(message, LocationWarning, stacklevel=callers_level())
 
 
@@ -166,14 +166,14 @@ def _names(found: Iterable[tuple[str, str]]) -> str:
 def tables_in(
     io: FileIO, strategy: CommitStrategy, metadata_file: str, uuid: str | None = None
 ) -> list[tuple[str, str]]:
-    """The other tables of the catalog that have files in the folder of a metadata file: name and metadata file.
+    """The other tables of the catalog with files in the folder of a metadata file: name and metadata file.
 
-    Their current metadata files are there, or where a note in the folder says that they went. With a ``uuid`` only
-    those that have it: the same table under another name.
+    Their current metadata files are in that folder, or in a folder that a note in it names. With a ``uuid`` only tables
+    of this UUID count: the same table under another name.
     """
     found: dict[str, tuple[str, str]] = {}
     left, seen = [metadata_file.rpartition("/")[0]], set[str]()
-    # A table that is found by its path is itself under each spelling of that path.
+    # For a table that is found by its path, each spelling of the path is the table itself.
     itself = _folder(io, f"{strategy.folder}/-") if isinstance(strategy, VersionedStrategy) else None
     while left and len(seen) < _MOST_FOLDERS:
         folder = left.pop()
@@ -192,9 +192,9 @@ def tables_in(
 
 
 def tables_noted(io: FileIO, strategy: CommitStrategy | None, folder: str, uuid: str | None) -> list[str]:
-    """The other tables with files in a folder, by the note there: names, or metadata folders where nobody knows those.
+    """The other tables with files in a folder, by the notes there: names, or metadata folders if the names are unknown.
 
-    ``uuid`` is that of the table that asks.
+    ``uuid`` is the UUID of the table that asks.
     """
     try:
         noted = [each for each in folders_noted(io.storage(folder), folder) if each[1] != uuid]
@@ -221,10 +221,10 @@ def _may_have_metadata_of(io: FileIO, folder: str, uuid: str | None) -> bool:
 def refuse_twins(
     io: FileIO, strategy: CommitStrategy | None, metadata: TableMetadata, metadata_location: str | None, what: str
 ) -> None:
-    """Raise ``InvalidArgument`` where the catalog has a table under a second name, so that its files are not its own.
+    """Raise ``InvalidArgument`` if the catalog has the table under a second name, which shares the files.
 
-    What one name has no use for any more may be what the other one reads. Looked at are the folders in which the table
-    has, or had, its metadata.
+    A file that one name no longer needs may still be read through the other name. The present and former metadata
+    folders of the table are searched.
     """
     if strategy is None or metadata_location is None:
         return
@@ -251,7 +251,7 @@ def _is_noted_twice(io: FileIO, folder: str, uuid: str | None) -> bool:
 
 
 def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable[str]) -> None:
-    """Refuse files to be added that nobody could tell, later, from those that the table wrote itself.
+    """Refuse to add files that maintenance could later not tell from files that the table wrote itself.
 
     They are in a folder of data outside of the table's location, which tables may share, or in a location that
     another table has, too. Elsewhere outside of the table's folders files are known not to be its own.
@@ -279,12 +279,12 @@ def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable
 
 
 def owned_only(io: FileIO) -> bool:
-    """Whether maintenance deletes only files that a table owns. The user alone says otherwise: no table can."""
+    """Whether maintenance deletes only files that a table owns. Only the user can turn this off, no table can."""
     return io.properties.get(OWNED_ONLY, "true").lower() != "false"
 
 
 def _folder(io: FileIO, location: str) -> str:
-    """The folder of a file in one form: its authority and path, and on local disks where links lead."""
+    """The folder of a file in canonical form: authority and path, or the resolved path on local disks."""
     try:
         opened = io.resolve(location)
         if opened.startswith("file:"):

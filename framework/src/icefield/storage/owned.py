@@ -1,4 +1,4 @@
-"""The files that one table owns: those below its folders, and below no folder of another."""
+"""The files that one table owns: below its folders, and below no folder of another table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from icefield.storage.places import Places
 
 
 class OwnedFiles:
-    """Files by location, however that is written: those below one of ``below``, and below none of ``others``.
+    """Selects the files below one of the folders ``below`` and below none of ``others``, however they are spelled.
 
-    Of ``below`` only the folders count that are deeper than one of ``within``.
+    Folders of ``below`` count only if they are deeper than one of ``within``.
     """
 
     def __init__(self, io: FileIO, below: Iterable[str], within: Iterable[str], others: Iterable[str] = ()) -> None:
@@ -24,11 +24,11 @@ class OwnedFiles:
         roots = set(map(self._folder, within))
         deep = {folder for each in below for folder in [self._folder(each)] if _is_deeper(folder, roots)}
         self.below = tuple(sorted(deep))
-        """The folders that count, each written in the one way that there is here."""
+        """The folders that count, in canonical form."""
         self._others = sorted(map(self._folder, others))
 
     def of(self, locations: Sequence[str]) -> list[str]:
-        """Those of some files that are owned."""
+        """The owned files among ``locations``."""
         if not locations:
             return []
         places = self._places.column(pa.array(locations, pa.string()))
@@ -43,7 +43,7 @@ class OwnedFiles:
 
 
 def folders_of(metadata: TableMetadata) -> tuple[str, ...]:
-    """Where the files of a table go by its own word: its location, and its folders of data and metadata."""
+    """The folders for a table's files by its own metadata: its location, and its folders of data and metadata."""
     placed = LocationProvider.from_metadata(metadata)
     return metadata.location, placed.data_folder, placed.metadata_folder
 

@@ -37,7 +37,7 @@ def path_hashes(paths: pa.StringArray) -> Hashes:
         some = hashes[inside]
         _mix(some, words[step:][starts[inside]])
         hashes[inside] = some
-    # The last eight bytes; of a shorter path the bytes before it are shifted out.
+    # The last eight bytes; for a shorter path the bytes before it are shifted out.
     short = np.maximum(8 - lengths, 0).astype(np.uint64) * np.uint64(8)
     last = np.where(lengths > 0, words[ends - 8] >> np.minimum(short, np.uint64(63)), np.uint64(0))
     _mix(hashes, last)
@@ -45,7 +45,7 @@ def path_hashes(paths: pa.StringArray) -> Hashes:
 
 
 def _mix(hashes: Hashes, words: Hashes) -> None:
-    """Take eight bytes each into the hashes; ``words`` is used up."""
+    """Mix eight bytes into each hash; ``words`` is overwritten."""
     np.bitwise_xor(hashes, words, out=hashes)
     np.multiply(hashes, _PRIME, out=hashes)
     np.right_shift(hashes, _SHIFT, out=words)

@@ -1,7 +1,7 @@
-"""Sets of files as 64-bit hashes of the one location that each has.
+"""Sets of files as 64-bit hashes of their canonical locations.
 
-Where two locations may be one file they count as one: a file is rather left over than deleted while something refers to
-it. For the same reason a hash is enough: two files of one hash cost an orphan at most, once in some 10^19 pairs.
+Two locations that may be one file count as one: an orphan may stay, but no file is deleted that is still referenced.
+For the same reason a hash is enough: a collision costs one orphan at most, once in some 10^19 pairs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Places(CanonicalLocations):
-    """Where locations lead for one file IO, and hashes of these."""
+    """The canonical locations of files for one file IO, and their hashes."""
 
     def hashes(self, locations: pa.StringArray) -> Hashes:
         """A hash of each file; no location may be null."""
@@ -35,27 +35,27 @@ class PlaceSet:
         return sum(map(len, self._runs))
 
     def copy(self) -> PlaceSet:
-        """The same places, in a set that grows by itself."""
+        """A copy that grows independently."""
         made = PlaceSet()
-        made._runs = [*self._runs]  # which are never changed
+        made._runs = [*self._runs]  # the runs themselves never change
         return made
 
     def has(self, hashes: Hashes) -> Mask:
-        """Which are in the set."""
+        """A mask of the hashes that are in the set."""
         found = np.zeros(len(hashes), np.bool_)
         for run in self._runs:
             found |= is_in(hashes, run)
         return found
 
     def add_new(self, hashes: Hashes) -> npt.NDArray[np.int64]:
-        """Add hashes; the positions of those that were not there, each once, in order."""
+        """Add hashes; the positions of the new ones, each once, in order."""
         distinct, first = np.unique(hashes, return_index=True)
         new = ~self.has(distinct)
         self._add(distinct[new])
         return np.sort(first[new])
 
     def sorted(self) -> Hashes:
-        """All of them, as one run."""
+        """All hashes, as one run."""
         while len(self._runs) > 1:
             self._merge()
         return self._runs[0] if self._runs else np.zeros(0, np.uint64)
@@ -69,12 +69,12 @@ class PlaceSet:
 
     def _merge(self) -> None:
         merged = np.concatenate([self._runs.pop(), self._runs.pop()])
-        merged.sort(kind="stable")  # which merges runs
+        merged.sort(kind="stable")  # a stable sort merges sorted runs
         self._runs.append(merged)
 
 
 def is_in(hashes: Hashes, run: Hashes) -> Mask:
-    """Which hashes are in a sorted run."""
+    """A mask of the hashes that are in a sorted run."""
     if not len(run):
         return np.zeros(len(hashes), np.bool_)
     at = np.searchsorted(run, hashes)

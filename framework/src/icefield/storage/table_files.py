@@ -1,7 +1,7 @@
-"""The files that a table owns by what its own metadata and its folders show: those that its maintenance may delete.
+"""The files that a table owns by its own metadata and its folders: maintenance may delete no others.
 
-Metadata may name any file: ``add_files`` takes those of other tables, and whoever may commit may name what they like.
-So a file goes only where it is below a folder of the table, and below no folder in which another table's metadata is.
+Metadata may name any file: ``add_files`` takes files of other tables, and a client that may commit may name any file.
+So a file is deleted only if it is below a folder of the table, and below no folder with another table's metadata.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from icefield.storage.places import Mask, Places
 from icefield.toolkit.table_folders import folders_around, metadata_of_another
 
 _VERSIONS: Final = 16
-"""How many of the latest versions are read, at most, for the folders that the table had before."""
+"""The maximum number of latest versions that are read for the folders that the table had before."""
 
 _OF_LAYOUT: Final = re.compile(rf".*=.*|[01]{{4}}|[01]{{8}}|[0-9a-f]{{8}}|more-[0-9a-f]{{32}}|{JOB_FOLDER.pattern}")
-"""The folders that writers make below a table's: no table is in one of these."""
+"""The folders that writers make below a table's folders: no other table is looked for in them."""
 
 _log = logging.getLogger(__name__)
 
 
 class TableFiles:
-    """Files by location, however that is written: those that one table owns.
+    """Selects the files that one table owns, however their locations are spelled.
 
-    Its folders are its location and its folders of data and metadata, as they are and as its earlier versions state
-    them. A folder outside of its location counts only if no metadata file of another table is in it or around it. Where
-    a note says that another table has files there too, those are its own whose location names it, as that of every
-    file in the object storage layout does.
+    The table's folders are its location and its folders of data and metadata, now and in its earlier versions. A folder
+    outside of its location counts only if no metadata file of another table is in it or around it. If a note says that
+    another table has files there too, only files with the table's name in their location count, as in the object
+    storage layout.
     """
 
     def __init__(self, io: FileIO, metadata: TableMetadata) -> None:
@@ -49,21 +49,21 @@ class TableFiles:
         self._places = Places(io, "", follows_links=True)
         self._location = self._folder(metadata.location)
         self._context = self._location.rstrip("/").split("/")[-2:]
-        self._roots: dict[str, str | None] = {}  # as the table writes each; None for one that is not its own
-        self._shared = set[str]()  # those in which other tables have files, too
+        self._roots: dict[str, str | None] = {}  # as the table spells them; None for a folder that is not its own
+        self._shared = set[str]()  # folders in which other tables have files, too
         self._former: Iterator[TableMetadata] | None = None
         self._verdicts: dict[str, bool] = {}
         self._looked_at: dict[str, bool] = {}
         self._take(metadata)
 
     def of(self, locations: Sequence[str]) -> list[str]:
-        """Those of some files that are owned."""
+        """The owned files among ``locations``."""
         column = pa.array(locations, pa.string())
         found: list[str] = column.filter(pa.array(self.mask(column))).to_pylist()
         return found
 
     def mask(self, locations: pa.StringArray) -> Mask:
-        """Which files are owned."""
+        """A mask of the owned files."""
         if self._everything or not len(locations):
             return np.ones(len(locations), np.bool_)
         folders = folders_in(self._places.column(locations)).dictionary_encode()
@@ -72,7 +72,7 @@ class TableFiles:
         return found
 
     def _owns(self, folder: str) -> bool:
-        """Whether the files directly in a folder, written in the one way there is here, are owned."""
+        """Whether the files directly in a folder, given in canonical form, are owned."""
         found = self._verdicts.get(folder)
         if found is None:
             found = self._verdicts[folder] = self._judged(folder)
@@ -100,7 +100,7 @@ class TableFiles:
         return True
 
     def _root_of(self, folder: str) -> str | None:
-        """The deepest folder of the table that a folder is in, or is."""
+        """The deepest folder of the table that contains or equals a folder."""
         around = [root for root, stated in self._roots.items() if stated is not None and folder.startswith(root)]
         return max(around, key=len, default=None)
 
@@ -144,13 +144,13 @@ class TableFiles:
                     self._roots[folder] = None
 
     def _is_own(self, folder: str, stated: str) -> bool:
-        """Whether a stated folder is the table's: below its location, or else with no sign of another table."""
+        """Whether a stated folder is the table's: below its location, or without a sign of another table."""
         if folder.startswith(self._location):
             return True
         return not any(self._has_another(f"{place.rstrip('/')}/") for place in (stated, *folders_around(stated)))
 
     def _names_the_table(self, parts: Sequence[str]) -> bool:
-        """Whether folders below a folder of data are those of the object storage layout, with the table's context."""
+        """Whether the folders below a folder of data follow the object storage layout, with the table's context."""
         start = next((at for at, part in enumerate(parts) if _OF_LAYOUT.fullmatch(part) is None), 0)
         return start > 0 and parts[start : start + 2] == self._context
 
@@ -161,7 +161,7 @@ class TableFiles:
         return tables_noted(self._io, None, place.rstrip("/"), self._metadata.table_uuid)
 
     def _has_another(self, place: str) -> bool:
-        """Whether a metadata file of another table is at a location; True where that cannot be found out."""
+        """Whether a metadata file of another table is at a location; True if that cannot be determined."""
         found = self._looked_at.get(place)
         if found is None:
             try:
@@ -178,7 +178,7 @@ class TableFiles:
 
 
 def _with_parents(location: str) -> Iterator[str]:
-    """A folder and those that it is in, the nearest first, without the store's root."""
+    """A folder and its parents, the nearest first, without the store's root."""
     scheme, separator, path = location.rstrip("/").rpartition("://")
     while path.strip("/"):
         yield f"{scheme}{separator}{path}"

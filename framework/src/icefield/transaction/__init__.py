@@ -1,4 +1,4 @@
-"""Changes of a table: one action a file, and transactions that commit them together."""
+"""Changes of a table: actions, one in each file, and transactions that commit them together."""
 
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.add_files import FileDescriber

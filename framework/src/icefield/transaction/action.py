@@ -1,4 +1,4 @@
-"""What every action is: a function from a base to updates and requirements, staged in a transaction."""
+"""Actions: functions from a base to updates and requirements, staged in a transaction."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from icefield.storage import FileIO
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """What an action may use while it is applied: the table's name and file IO, and the account of written files.
+    """The context of an action: the table's name and file IO, and the account of written files.
 
-    ``snapshots`` are the ids of those that the actions of the transaction have made so far. ``marker`` is in the names
-    of the manifests and manifest lists that are written.
+    ``snapshots`` are the ids of the snapshots that the transaction's actions have made so far. ``marker`` is part of
+    the names of the manifests and manifest lists that are written.
     """
 
     name: tuple[str, ...]
@@ -33,7 +33,7 @@ class ActionContext:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What an action makes of its base. No update at all means that there is nothing to change."""
+    """The result of an action for a base. Without an update there is nothing to change."""
 
     updates: tuple[TableUpdate, ...] = ()
     requirements: tuple[TableRequirement, ...] = ()
@@ -43,8 +43,8 @@ class Action(ABC):
     """One change of a table, built up by its methods and then committed.
 
     ``commit`` hands the action to the transaction that made it, which applies it; leaving a ``with`` block without an
-    exception does the same. An action is applied again to each new base that a retry finds, so ``apply`` must not
-    depend on an earlier call, and may keep only what is true of any base (a manifest that it wrote).
+    exception does the same. A retry applies the action again to each new base that it finds. So ``apply`` must not
+    depend on an earlier call, and may keep only results that hold for any base (a manifest that it wrote).
     """
 
     shapes: ClassVar[bool] = True
@@ -59,10 +59,10 @@ class Action(ABC):
 
     @abstractmethod
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """What to change of ``base``. Raises ``ValidationFailed`` when the change cannot be made to it any more."""
+        """The changes to make to ``base``. Raises ``ValidationFailed`` when they can no longer be made."""
 
     def commit(self) -> None:
-        """Hand the change over. Raises ``InvalidArgument`` on a second call."""
+        """Stage the change. Raises ``InvalidArgument`` on a second call."""
         if self._stage is None:
             raise InvalidArgument(f"this {type(self).__name__} was committed already; begin a new one")
         stage, self._stage = self._stage, None

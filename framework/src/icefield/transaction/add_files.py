@@ -1,4 +1,4 @@
-"""Taking files that were written elsewhere into a table, without copying them."""
+"""Adds files that were written elsewhere to a table, without copying them."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ from icefield.types.values import to_arrow_scalar, to_internal
 class FileDescriber:
     """Describes files for a table's manifests: their partition, counts and bounds.
 
-    A file whose columns have field ids is described by its footer. One without ids gets them by name, from the
-    table's name mapping or else from its schema, and is read once for its statistics, as is one without a footer
-    that states columns.
+    A file with field ids is described by its footer. A file without ids gets them by name, from the table's name
+    mapping or else from its schema, and is read once for its statistics. So is a file without statistics in its footer.
     """
 
     def __init__(self, metadata: TableMetadata, io: FileIO) -> None:
@@ -57,7 +56,7 @@ class FileDescriber:
 
     @property
     def mapping(self) -> NameMapping:
-        """The ids that columns without ids get."""
+        """The name mapping for files without field ids."""
         return self._mapping
 
     def describe(
@@ -68,17 +67,17 @@ class FileDescriber:
         file_format: str | None = None,
         of_one_partition: bool = False,
     ) -> DataFile:
-        """The file as a manifest will describe it.
+        """Describe a file as an entry of a manifest.
 
-        ``stated``: what the rows have in columns that the file lacks and that the table is partitioned by as they are;
-        what the file has counts before. ``file_format``: the name of its format, where neither its suffix nor its first
-        bytes say it. ``of_one_partition``: whoever wrote the file is known to have put rows of one partition into it,
-        so that the first row tells which, and rows that the table can hold.
+        ``stated``: values of columns that the file lacks and that the table has identity partition fields of; columns
+        of the file take precedence. ``file_format``: the name of its format, if neither its suffix nor its first bytes
+        show it. ``of_one_partition``: the file is known to hold rows of one partition, shown by its first row, and only
+        rows that the table can hold.
 
-        Raises ``InvalidArgument`` for a file of no known format, with rows of several partitions, with ids of its rows,
-        of position deletes, or whose folders name values of columns that it lacks; ``InvalidFile`` for one that the
-        table's columns cannot be read from, whose columns would be read as others, or that holds nulls in required
-        ones; ``FileMissing``.
+        Raises ``InvalidArgument`` for an unknown format, rows of several partitions, row ids, position deletes, and
+        folders that name values of columns that the file lacks. Raises ``InvalidFile`` if the table's columns cannot be
+        read from the file, if a column would be read as another one, and for nulls in required columns;
+        ``FileMissing``.
         """
         size = self._io.stat(location).size
         file_kind = format_of(self._io, location, file_format)
@@ -122,7 +121,7 @@ class FileDescriber:
     def _lacking(self, file_schema: pa.Schema, stated: Mapping[str, Any], location: str) -> dict[int, pa.Scalar]:
         """The values of the columns that the file lacks, by field id.
 
-        Readers take such a value from the partition, where that has the column as it is.
+        Readers take such a value from the identity partition field of the column.
         """
         there = {field_id(field) for field in file_schema}
         found: dict[int, pa.Scalar] = {}
@@ -151,7 +150,7 @@ class FileDescriber:
         lacking: Mapping[int, pa.Scalar],
         is_known_to_be_one: bool,
     ) -> tuple[Any, ...]:
-        """The one partition of the file, from the values of its columns, and what is stated of those it lacks."""
+        """The partition of the file, from the values of its columns and the stated values of missing columns."""
         spec = self._metadata.spec()
         if spec.is_unpartitioned:
             return (None,) * len(spec.fields)
@@ -188,16 +187,16 @@ class _Reading:
         self._reader = reader
         self._schema = schema
         self._file_schema = file_schema
-        # Settled at once: a file that the table could not be read from must not get into it.
+        # Resolved at once: a file that cannot be read under the table's schema must not be added.
         self._projection = ColumnProjection.resolve(schema, file_schema, location=location)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Its rows."""
+        """The rows of the file."""
         for batch in self._reader.read(ReadRequest(columns=self._projection.file_columns)):
             yield self._projection.apply(batch)
 
     def metrics(self, has_ids: bool) -> Metrics:
-        """Its statistics by the table's field ids."""
+        """The statistics of the file by the table's field ids."""
         if has_ids:
             stated = self._reader.metrics()
             if stated.value_counts or not stated.record_count:

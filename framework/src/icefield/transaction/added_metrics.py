@@ -18,9 +18,9 @@ from icefield.types.values import constant_array, from_arrow_scalar
 
 
 def in_table_types(metrics: Metrics, file_schema: pa.Schema, schema: Schema) -> Metrics:
-    """Metrics whose bounds count as the table does.
+    """Metrics with bounds as values of the table's types.
 
-    A file may hold what the table's type was promoted from, or another unit of time: a number of days bounds no
+    A file may hold a type that the table's type was promoted from, or another unit of time: a number of days bounds no
     microseconds. Bounds that do not convert are left out.
     """
     held = dict(_types_by_id(file_schema))

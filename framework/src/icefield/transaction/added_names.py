@@ -1,8 +1,8 @@
-"""Whether the columns of a foreign file that have no field id are read as the columns whose names they bear.
+"""Checks that columns of a foreign file without field ids are read as the table's columns of the same names.
 
 The ids come from the table's name mapping, each time that the file is read. A name that was given to another column
-stays with the first in the mapping, so that older files keep their meaning, and what a new file means by it is not
-certain. Such a file would be read with nulls, or with the values of another column: it is refused.
+stays with the first column in the mapping, so that older files keep their meaning. In a new file such a name is
+ambiguous: the file would be read with nulls, or with the values of another column, so it is refused.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _Names = tuple[str, ...]
 def check_names(
     metadata: TableMetadata, mapping: NameMapping | None, file_schema: pa.Schema, given: pa.Schema, location: str
 ) -> None:
-    """Raise ``InvalidFile`` for a column without id that would be read as another than the one of its name.
+    """Raise ``InvalidFile`` for a column without id that would be read as another column than its namesake.
 
-    ``file_schema`` is as the file has it, ``given`` the same with the ids that the mapping gives; ``mapping`` is None
-    for a file that has ids, to which none is applied. A column may be left out where the mapping says so, and where
-    the table has none of that name, unless the name stood for several, or is that of another column but for its case.
-    A file that has none of the table's columns is refused, too.
+    ``file_schema`` is the schema of the file, ``given`` the same with the ids that the mapping gives. ``mapping`` is
+    None for a file with ids, since no mapping applies to it. A column may be ignored where the mapping says so, and
+    where the table has no column of its name. It is refused if several columns had this name, or if a column's name
+    differs only in case. A file that has none of the table's columns is refused, too.
     """
     _Check(metadata, mapping, location).fields(list(file_schema), list(given), metadata.schema().fields, ())
 
@@ -45,7 +45,7 @@ class _Check:
     def fields(
         self, held: Sequence[pa.Field], given: Sequence[pa.Field], columns: Sequence[NestedField], path: _Names
     ) -> None:
-        """The fields of a struct, of the file and of the table."""
+        """Check the fields of a struct: of the file, without and with given ids, and of the table."""
         by_name = {column.name: column for column in columns}
         by_id = {field_id(field) for field in given}
         for raw, field in zip(held, given, strict=True):
@@ -57,7 +57,7 @@ class _Check:
                     self._refuse_other_case(place, [each.name for each in columns if each.field_id not in by_id])
             if column is not None:
                 self._inside(raw, field, column, place)
-        # A struct whose fields have ids may hold older ones of the table's own.
+        # A struct with field ids may hold older fields of the table's own.
         is_named = not path or self._mapping is not None
         if is_named and held and columns and by_id.isdisjoint(column.field_id for column in columns):
             what = f"field of '{'.'.join(path)}'" if path else "column"
@@ -75,7 +75,7 @@ class _Check:
             raise self._refused(place, read_as)
 
     def _refuse_other_case(self, place: _Names, unread: Sequence[str]) -> None:
-        """Refuse a column whose name would be that of one which the file lacks, were it in another case."""
+        """Refuse a column that differs only in case from a column of the table that the file lacks."""
         if self._mapping is not None and self._mapping.find(*place) is not None:
             return
         for name in unread:
@@ -88,19 +88,19 @@ class _Check:
                 )
 
     def _intended(self, place: _Names, column: NestedField, by_id: set[int | None]) -> bool:
-        """Whether somebody wrote a mapping by hand that gives the name to nothing, or the column another name."""
+        """Whether a hand-written mapping gives the name no id, or gives the column another name."""
         mapped = self._mapping.find(*place) if self._mapping is not None else None
         if mapped is not None and mapped.field_id in (None, column.field_id):
-            return mapped.field_id is None  # else it is two columns of the file that are mapped to this one
+            return mapped.field_id is None  # else two columns of the file are mapped to this one
         return column.field_id in by_id and len(self._meanings(place)) < 2
 
     def _meanings(self, place: _Names) -> set[int]:
-        """The ids of all columns that ever had a name."""
+        """The ids of all columns that ever had this name."""
         found = [schema.find_field(place).field_id for schema in self._history if schema.has_field(place)]
         return set(found)
 
     def _inside(self, raw: pa.Field, given: pa.Field, column: NestedField, place: _Names) -> None:
-        """What is nested: a list's element, a map's key and value count by their position."""
+        """Check nested fields: a list's element, a map's key and value are matched by position."""
         held, read = child_fields(raw.type), child_fields(given.type)
         columns = children_of(column.field_type)
         if isinstance(column.field_type, StructType):

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class AddedFiles:
-    """Data files that an action adds, each once. ``fresh`` ones were written by this very operation."""
+    """Data files that an action adds, each once. The operation itself wrote the ``fresh`` files."""
 
     def __init__(self) -> None:
         self._files: dict[str, DataFile] = {}
@@ -53,16 +53,16 @@ class AddedFiles:
     def refuse_live(self, head: Head) -> None:
         """Raise ``InvalidArgument`` when a file is in the table already: its rows would count twice.
 
-        However its location is spelled. A file that a manifest of the head names as deleted comes back with a warning
-        in the log (spec, "Manifests": a location should not be used again). Files with names that this operation drew
-        are not looked for.
+        Any spelling of its location counts. A file that a manifest of the head names as deleted comes back with a
+        warning in the log (spec, "Manifests": a location should not be used again). ``fresh`` files are not looked for,
+        since this operation drew their names.
         """
         if not self._foreign:
             return
         places = CanonicalLocations(head.io, head.metadata.location, follows_links=True)
         refuse_twice(places, self._foreign)
         wanted = places.column(pa.array(self._foreign, pa.string()))
-        # Of any partition: a file is in the table twice even if it is said to be of another one.
+        # Of any partition: a file is in the table twice even if its partition is stated differently.
         manifests = [
             each
             for each in head.manifests
@@ -103,7 +103,7 @@ class AppendFiles(SnapshotProducer):
         self._added = AddedFiles()
 
     def append_file(self, *files: DataFile) -> Self:
-        """Add files. On commit it is made sure that the table does not have them yet."""
+        """Add files. The commit checks that the table does not have them yet."""
         self._added.add(files)
         return self
 
@@ -113,7 +113,7 @@ class AppendFiles(SnapshotProducer):
         return self
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
-        """The files, whatever the base is."""
+        """The added files, which are the same for every base."""
         self._added.refuse_live(head)
         return FileChanges(self._added.files())
 

@@ -23,7 +23,7 @@ _NO_STATISTICS: StatisticsRequest = {}
 
 
 class Head:
-    """A snapshot of the base, and its manifests; nothing is read before it is asked for."""
+    """A snapshot of the base, and its manifests; everything is read on first use."""
 
     def __init__(self, metadata: TableMetadata, snapshot: Snapshot | None, io: FileIO) -> None:
         self.metadata = metadata
@@ -55,7 +55,7 @@ class Head:
         columns: Iterable[int] = PLAN_COLUMNS,
         statistics: StatisticsRequest = _NO_STATISTICS,
     ) -> ManifestEntries:
-        """The entries of a manifest, with single fields' statistics where they are asked for."""
+        """The entries of a manifest, with the requested statistics of single fields."""
         kind = self.partition_type(manifest.partition_spec_id)
         return read_manifest(self.io, manifest, kind, columns=columns, statistics=statistics)
 
@@ -72,7 +72,7 @@ class Head:
             yield from group
 
     def spec(self, spec_id: int) -> PartitionSpec:
-        """The spec of that id."""
+        """The spec with an id."""
         return self.metadata.spec_by_id(spec_id)
 
     def partition_type(self, spec_id: int) -> StructType:

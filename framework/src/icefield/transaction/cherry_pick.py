@@ -1,4 +1,4 @@
-"""Publishing a snapshot that was staged, or taking over the change of one that is on another branch."""
+"""Publishes a staged snapshot, or takes over the change of a snapshot of another branch."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 class CherryPick(SnapshotProducer):
     """Make the change of a snapshot the next one of a branch.
 
-    Where the snapshot's parent is the head of the branch, the branch moves to the snapshot itself. Otherwise the files
-    of an append, and those of a dynamic partition overwrite whose partitions are as it met them, are taken over in a
-    new snapshot that names its source. Anything else depends on the rows that it met, and is refused.
+    If the snapshot's parent is the head of the branch, the branch moves to the snapshot itself. Otherwise a new
+    snapshot, which names its source, takes over the files of an append, or of a dynamic partition overwrite if its
+    partitions have not changed. Any other change depends on the rows that it met, and is refused.
 
-    Raises ``InvalidArgument`` for a snapshot that cannot be taken over, that the branch holds already, or whose
-    ``wap.id`` was published before; ``ValidationFailed`` for partitions that changed; ``NoSuchSnapshot``.
+    Raises ``InvalidArgument`` for a snapshot that cannot be taken over, that the branch holds already, or with a
+    ``wap.id`` that was published before; ``ValidationFailed`` for partitions that changed; ``NoSuchSnapshot``.
     """
 
-    _may_be_empty = True  # the snapshot says what was published
+    _may_be_empty = True  # the new snapshot records the published one
 
     def __init__(
         self,
@@ -77,11 +77,11 @@ class CherryPick(SnapshotProducer):
         return found
 
     def _target(self, base: TableMetadata) -> str | None:
-        """The branch; what is published is not staged."""
+        """The branch: a published change is not staged again."""
         return self._branch
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """Move the branch to the source where that follows its head; otherwise add a snapshot with its files."""
+        """Move the branch to the source if that follows its head; otherwise add a snapshot with its files."""
         source, head, branch = self.source(base), head_of(base, self._branch), self._branch or MAIN_BRANCH
         _refuse_published(base, source, branch)
         if source.parent_snapshot_id != (None if head is None else head.snapshot_id):
@@ -92,17 +92,17 @@ class CherryPick(SnapshotProducer):
         return Changes((moved, *remembering(base, branch, [source])), same_table(base))
 
     def _while_there_is(self, source_id: int, changes: Changes) -> Changes:
-        """The change, which a service refuses to make once the source has expired: its files are deleted then.
+        """Make a service refuse the change once the source has expired, since expiry deletes the files of the source.
 
-        No requirement of the REST protocol says that a snapshot is there. A tag of it that comes and goes with the
-        change does, since none can be made of a snapshot that is not there.
+        No requirement of the REST protocol says that a snapshot exists. So the change sets a tag of the source and
+        removes it again, which fails without the snapshot.
         """
         name = f"icefield-picked-{self._snapshot_id}"
         held = SetSnapshotRef(name, SnapshotRef(source_id, RefType.TAG))
         return replace(changes, updates=(held, *changes.updates, RemoveSnapshotRef(name)))
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
-        """The files that the source added, and those that it replaced."""
+        """The files that the source added, and the files that it replaced."""
         source = self.source(head.metadata)
         replaces = source.summary.get(REPLACE_PARTITIONS, "").lower() == "true"
         if source.operation is not Operation.APPEND and not (replaces and source.operation is Operation.OVERWRITE):
@@ -127,12 +127,12 @@ class CherryPick(SnapshotProducer):
         return FileChanges(added.files(), gone)
 
     def operation(self, changes: FileChanges) -> Operation:
-        """What the source did."""
+        """The operation of the source."""
         return self._operation
 
 
 class PublishChanges(CherryPick):
-    """``CherryPick`` of the one snapshot that was staged under a ``wap.id``."""
+    """``CherryPick`` of the snapshot that was staged under a ``wap.id``."""
 
     def __init__(self, stage: Callable[[Action], None], wap_id: str) -> None:
         if not isinstance(wap_id, str) or not wap_id:
@@ -181,7 +181,7 @@ def _changed_files(head: Head, source: Snapshot) -> tuple[AddedFiles, FileSet]:
     ]
     for entries in theirs.read(manifests, ALL_COLUMNS):
         mine, status = entries_by(entries, {source.snapshot_id}), entries.status()
-        # Row ids are assigned anew: those of the source are not of this branch.
+        # Row ids are assigned anew: the ids of the source are not of this branch.
         new: Mask = np.asarray(mine & (status == EntryStatus.ADDED))
         added.add(entries.select(ALL_COLUMNS - {f.FIRST_ROW_ID}).filter(new).data_files())
         gone = pa.array(mine & (status == EntryStatus.DELETED))
@@ -191,7 +191,7 @@ def _changed_files(head: Head, source: Snapshot) -> tuple[AddedFiles, FileSet]:
 
 
 def _refuse_changed(head: Head, since: Since, files: list[DataFile]) -> None:
-    """Raise ``ValidationFailed`` when the partitions of the files are not as they were."""
+    """Raise ``ValidationFailed`` when the partitions of the files have changed."""
     partitions = PartitionSet(head)
     for file in files:
         partitions.add(file.spec_id, file.partition)

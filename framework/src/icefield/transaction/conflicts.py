@@ -1,8 +1,8 @@
-"""Whether commits since a snapshot was read break a change that was made from it.
+"""Detects commits since a snapshot was read that break a change made from it.
 
-Each validation that an action chooses takes away some interleavings; all of them together are serializable
-isolation, none but "what goes must still be there" is the weakest. Only commits between the snapshot that was read and
-the head of the branch are looked at. Spec: "Optimistic Concurrency", "Commit Conflict Resolution and Retry".
+Each validation of an action excludes some interleavings. All validations together give serializable isolation; the
+weakest level only requires that removed files are still live. Only commits between the snapshot that was read and the
+head of the branch are examined. Spec: "Optimistic Concurrency", "Commit Conflict Resolution and Retry".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from icefield.transaction.matching import FileSet, Mask, PartitionSet
 
 
 class IsolationLevel(StrEnum):
-    """How much of what happened meanwhile a change tolerates."""
+    """The concurrent changes that a change tolerates."""
 
     SERIALIZABLE = "serializable"
     """Fails when rows that the change would have seen were added, changed or removed meanwhile."""
@@ -46,7 +46,7 @@ class IsolationLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The snapshot from which a change was made; None is the table before its first snapshot.
+    """The snapshot that a change was made from; None is the table before its first snapshot.
 
     ``own``: snapshots of the same transaction, which are no conflict.
     """
@@ -76,7 +76,7 @@ class Since:
         return later
 
     def others(self, head: Head, operations: tuple[Operation, ...]) -> list[Snapshot]:
-        """Those of ``snapshots`` that did one of some operations, in other transactions."""
+        """The later snapshots of other transactions with one of some operations."""
         later = self.snapshots(head)
         return [one for one in later if one.operation in operations and one.snapshot_id not in self.own]
 
@@ -88,18 +88,18 @@ class Since:
 
 
 class Concern(Protocol):
-    """Which files a change is concerned with: those that a filter may match, or those of some partitions."""
+    """The files that a change concerns: files that a filter may match, or files of some partitions."""
 
     def read(self, manifests: Sequence[ManifestFile]) -> Iterator[ManifestEntries]:
-        """The entries of manifests, in their order and read ahead, with what it takes to judge them."""
+        """The entries of manifests, in their order and read ahead, with the columns needed to judge them."""
 
     def may_match(self, entries: ManifestEntries) -> Mask:
-        """Which entries the change is concerned with."""
+        """A mask of the entries that the change concerns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What happened that a change does not tolerate, and what would make it tolerate that."""
+    """A conflict that a change does not tolerate, and a remedy for it."""
 
     what: str
     remedy: str = ""
@@ -113,7 +113,7 @@ _DELETING: Final = (Operation.APPEND, Operation.OVERWRITE, Operation.DELETE)
 def no_new_data(head: Head, since: Since, concern: Concern, remedy: str = "") -> None:
     """Raise ``ValidationFailed`` when files that the change is concerned with were added meanwhile.
 
-    ``remedy`` is said at the end of the message: what the caller can ask for to have the change made all the same.
+    ``remedy`` ends the message: the option with which the change would be made all the same.
     """
     refusal = Refusal("data was added", remedy)
     _refuse_added(head, since, concern, ManifestContent.DATA, _ADDING, refusal)
@@ -139,7 +139,7 @@ def no_removed_data(head: Head, since: Since, concern: Concern, remedy: str = ""
 def require_all(head: Head, since: Since | None, named: FileSet, found: Mapping[int, Mask], what: str) -> None:
     """Raise ``ValidationFailed`` where files that a change removes are not live any more.
 
-    Where the snapshot is known that was read, the error says which later one removed them.
+    If the snapshot that was read is known, the error names the later snapshot that removed them.
     """
     try:
         named.require_all(head, found, f"cannot remove {what}")
@@ -156,7 +156,7 @@ def require_all(head: Head, since: Since | None, named: FileSet, found: Mapping[
 def removed_files(
     head: Head, since: Since, paths: Collection[str], content: ManifestContent = ManifestContent.DATA
 ) -> dict[str, Snapshot]:
-    """Which of some files were removed meanwhile, rewritten ones included, and by which snapshot."""
+    """The files that were removed meanwhile, rewritten ones included, each with the snapshot that removed it."""
     if not paths:
         return {}
     removing = [snapshot for snapshot in since.snapshots(head) if snapshot.operation is not Operation.APPEND]
@@ -185,10 +185,9 @@ def _refuse_removed(head: Head, since: Since, removed: Mapping[str, Snapshot], r
 def no_other_vectors(
     head: Head, since: Since | None, vectors: Mapping[str, DataFile], removed: Mapping[int, Mask]
 ) -> None:
-    """Raise ``ValidationFailed`` when a data file that is to get a deletion vector has one that stays.
+    """Raise ``ValidationFailed`` when a data file that gets a deletion vector keeps another one.
 
-    ``vectors`` are the new ones by their data file; ``removed`` are masks by position of a manifest, of the entries
-    that go.
+    ``vectors`` are the new vectors by data file; ``removed`` are masks of removed entries, by position of a manifest.
     """
     partitions = PartitionSet(head)
     for vector in vectors.values():
@@ -245,7 +244,7 @@ def no_new_deletes_for(
 
 
 class _CarriedDeletes:
-    """Deletes that were added meanwhile and then rewritten with others: their delete files have gone again.
+    """Deletes that were added meanwhile and then rewritten with others, so that their delete files are gone.
 
     A rewrite keeps the sequence number of the newest deletes that it rewrites, which shows whether these are new.
     """
@@ -256,7 +255,7 @@ class _CarriedDeletes:
         self._number = 0 if base is None else base.sequence_number
 
     def among(self, entries: ManifestEntries) -> Mask:
-        """Which entries hold such deletes."""
+        """A mask of the entries that hold such deletes."""
         if not self._rewrites:
             return np.zeros(len(entries), bool)
         newer = pc.fill_null(pc.greater(entries.column(f.SEQUENCE_NUMBER), self._number), True)
@@ -302,7 +301,7 @@ def _refuse_added(
 def _refuse_added_and_rewritten(head: Head, since: Since, concern: Concern, refusal: Refusal) -> None:
     """Refuse files that were added meanwhile and then rewritten: the manifests of the head do not name them any more.
 
-    The files that a rewrite adds may also hold older rows, so the ones that it removed are judged.
+    The files that a rewrite adds may also hold older rows, so its removed files are judged.
     """
     rewriting, adding = since.others(head, (Operation.REPLACE,)), since.others(head, _ADDING)
     if not rewriting or not adding:
@@ -321,9 +320,9 @@ def _refuse_added_and_rewritten(head: Head, since: Since, concern: Concern, refu
 
 
 def _added_manifests(head: Head, later: list[Snapshot], content: ManifestContent) -> list[ManifestFile]:
-    """The manifests of the head that were written since: what was added since is live in them, or gone again.
+    """The manifests of the head that were written since: files added since are live in them, or gone again.
 
-    Those of rewrites are among them, since they may hold entries that an append in between had added.
+    Manifests of rewrites are included, since they may hold entries that an append in between had added.
     """
     ids = {snapshot.snapshot_id for snapshot in later}
     return [manifest for _, manifest in head.live(content) if manifest.added_snapshot_id in ids]
@@ -332,7 +331,7 @@ def _added_manifests(head: Head, later: list[Snapshot], content: ManifestContent
 def _own_manifests(
     head: Head, snapshots: Sequence[Snapshot], content: ManifestContent = ManifestContent.DATA
 ) -> list[ManifestFile]:
-    """The manifests that snapshots wrote: what one removed is in these only."""
+    """The manifests that snapshots wrote: only these list the files that a snapshot removed."""
     return [
         manifest
         for snapshot, listed in manifest_lists(head.metadata, head.io, snapshots)

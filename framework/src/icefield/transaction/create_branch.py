@@ -1,4 +1,4 @@
-"""Creating a branch where the table is now; that of a table without a snapshot begins with an empty one."""
+"""Creates a branch at the current snapshot; in a table without snapshots it begins with an empty one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 
 class CreateBranch(SnapshotProducer):
-    """Create a branch at the current snapshot, or at an empty one that it adds. ``options`` say how long it is kept."""
+    """Create a branch at the current snapshot, or at a new empty one. ``options`` say how long the branch is kept."""
 
     _may_be_empty = True
 

@@ -1,4 +1,4 @@
-"""Deleting whole files: those that are named, and those all of whose rows match a filter."""
+"""Deletes whole files: named files, and files in which all rows match a filter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 
 class DeleteFiles(SnapshotProducer):
-    """Remove files. Named ones must still be live; a filter is evaluated anew on each base."""
+    """Remove files. Named files must still be live; a filter is evaluated anew on each base."""
 
     def _prepare(self) -> None:
         self._named = FileSet()
@@ -24,13 +24,13 @@ class DeleteFiles(SnapshotProducer):
         self._case_sensitive = True
 
     def delete_file(self, *files: DataFile | str) -> Self:
-        """Remove files, by path or as a plan gave them (which spares reading manifests of other partitions)."""
+        """Remove files, by path or as files of a scan plan (which saves reading manifests of other partitions)."""
         for file in files:
             self._named.add(file)
         return self
 
     def delete_by_filter(self, row_filter: str | BooleanExpression, *, case_sensitive: bool = True) -> Self:
-        """Remove the files all of whose rows match.
+        """Remove the files in which all rows match.
 
         Raises ``ValidationFailed`` on commit when some rows of a file match and others do not: ``Table.delete``
         rewrites such files.

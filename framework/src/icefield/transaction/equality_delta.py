@@ -1,8 +1,8 @@
-"""Adding equality deletes to a table that has data files of several partition specs.
+"""Adds equality deletes to a table that has data files of several partition specs.
 
-Spec: "Scan Planning". An equality delete applies to data files of its own spec and partition, or to all where its spec
-has no partitions. Where the head has files of other specs, because the table's was changed or because somebody moved
-files into another one meanwhile, the deletes are written under these specs, too.
+Spec: "Scan Planning". An equality delete applies to data files of its own spec and partition, or to all data files if
+its spec has no partitions. The head may have files of other specs, because the table's spec was changed or another
+commit moved files meanwhile. Then the deletes are written under these specs, too.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from icefield.writing.deletes.equality_files import partition_sources
 
 
 class EqualityDelta(RowDelta):
-    """A row delta whose equality deletes reach the data files of every spec that the head has."""
+    """A row delta with equality deletes for the data files of every spec of the head."""
 
     def _prepare(self) -> None:
         super()._prepare()
         self._of_other_specs: dict[int, list[DataFile]] = {}
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
-        """As of any row delta, with deletes for other specs. Raises ``InvalidArgument`` where these lack a column."""
+        """Add deletes for other specs to the row delta. Raises ``InvalidArgument`` where these lack a column."""
         changes = super().find(head, context)
         own = [file for file in changes.added if file.content is DataFileContent.EQUALITY_DELETES]
         covered = {file.spec_id for file in own}
@@ -43,14 +43,14 @@ class EqualityDelta(RowDelta):
             return changes
         for spec_id in sorted({manifest.partition_spec_id for _, manifest in head.live()} - covered):
             if spec_id not in self._of_other_specs:
-                # What was written for one base serves the next: there it deletes what is gone, at worst.
+                # Files written for one base serve the next one: at worst they delete rows that are gone already.
                 self._of_other_specs[spec_id] = _under_spec(spec_id, own, head, context)
         more = [file for files in self._of_other_specs.values() for file in files]
         return replace(changes, added=[*changes.added, *more])
 
 
 def _under_spec(spec_id: int, files: list[DataFile], head: Head, context: ActionContext) -> list[DataFile]:
-    """The deletes of equality delete files, written again under another spec."""
+    """Write the deletes of equality delete files again under another spec."""
     deletes = replace(DeleteContext.from_metadata(head.metadata, context.io), spec_id=spec_id)
     ids = files[0].equality_ids or ()
     needed = partition_sources(head.spec(spec_id))

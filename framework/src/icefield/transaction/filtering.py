@@ -1,4 +1,4 @@
-"""What a filter on rows means for the files of a head: none, all, or some of a file's rows match."""
+"""Applies a filter on rows to the files of a head: none, some or all rows of a file match."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from icefield.transaction.matching import Mask
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The entries of one manifest that a filter concerns: ``some`` and ``whole`` are masks that do not overlap."""
+    """The entries of one manifest that a filter concerns; the masks ``some`` and ``whole`` do not overlap."""
 
     position: int
     entries: ManifestEntries
@@ -48,13 +48,13 @@ class RowFilter:
         self._statistics = needed_statistics(self.bound)
 
     def matches(self) -> Iterator[Matches]:
-        """The manifests that hold matching files, with these files."""
+        """The manifests with matching files, and masks of these files."""
         for position, entries, some in self.possible():
             whole = some & self._all_match(entries)
             yield Matches(position, entries, some & ~whole, whole)
 
     def possible(self) -> Iterator[tuple[int, ManifestEntries, Mask]]:
-        """The manifests, by position, that hold files with rows that may match, and which files these are."""
+        """The manifests, by position, with files that may hold matching rows, and a mask of these files."""
         manifests = self._head.manifest_list
         if manifests is None or isinstance(self.bound, AlwaysFalse):
             return
@@ -67,16 +67,16 @@ class RowFilter:
                 yield position, entries, some
 
     def may_match(self, entries: ManifestEntries) -> Mask:
-        """Which files may hold a matching row."""
+        """A mask of the files that may hold a matching row."""
         projected = self._filter.spec_plan(entries.spec_id).partition_filter
         return files_that_may_match(EntryGroup([entries], self._filter.types), projected, self.bound)
 
     def read(self, manifests: Sequence[ManifestFile]) -> Iterator[ManifestEntries]:
-        """The entries of manifests, in their order, with the statistics that the filter looks at."""
+        """The entries of manifests, in their order, with the statistics that the filter needs."""
         return self._head.read(manifests, statistics=self._statistics)
 
     def _all_match(self, entries: ManifestEntries) -> Mask:
-        """Which files hold matching rows only: their partition and their statistics together prove it."""
+        """A mask of the files with matching rows only, as their partition and statistics together prove."""
         mask = np.zeros(len(entries), bool)
         groups, residuals = self._filter.spec_plan(entries.spec_id).residuals.partition_groups(entries.partition)
         statistics = EntryGroup([entries], self._filter.types)
@@ -88,7 +88,7 @@ class RowFilter:
 
 
 def whole_files(head: Head, row_filter: BooleanExpression, case_sensitive: bool) -> dict[int, Mask]:
-    """The files, by position of their manifest, all of whose rows match.
+    """The files in which all rows match, by position of their manifest.
 
     Raises ``ValidationFailed`` when only some rows of a file (may) match.
     """
@@ -108,7 +108,7 @@ def whole_files(head: Head, row_filter: BooleanExpression, case_sensitive: bool)
 
 
 def matching_files(head: Head, row_filter: BooleanExpression, case_sensitive: bool) -> tuple[list[str], list[str]]:
-    """The paths of the files all of whose rows match, and of those of which some may."""
+    """The paths of the files in which all rows match, and of the files in which some rows may match."""
     found: tuple[list[str], list[str]] = ([], [])
     for match in RowFilter(head, row_filter, case_sensitive).matches():
         paths = match.entries.column(f.FILE_PATH)
@@ -119,7 +119,7 @@ def matching_files(head: Head, row_filter: BooleanExpression, case_sensitive: bo
 
 
 def merged_masks(*parts: Mapping[int, Mask]) -> dict[int, Mask]:
-    """Entries of any of the masks, by position of their manifest."""
+    """The union of masks, by position of their manifest."""
     merged: dict[int, Mask] = {}
     for part in parts:
         for position, mask in part.items():

@@ -1,4 +1,4 @@
-"""What is looked for in a data file that somebody else wrote, before its rows are a table's."""
+"""Checks of a data file that another program wrote, before it is added to a table."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _POSITION_DELETES: Final = {DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id}
 
 
 def format_of(io: FileIO, location: str, stated: str | None) -> FileFormat:
-    """The format of a file: the one that is stated, else by its suffix, else by its first bytes.
+    """The format of a file: the stated format, else by its suffix, else by its first bytes.
 
-    Raises ``MissingPlugin`` for a stated format that nothing provides, ``InvalidArgument`` for a file of none.
+    Raises ``MissingPlugin`` for a stated format that nothing provides, ``InvalidArgument`` for an unknown format.
     """
     if stated is not None:
         return io.file_format(stated.lower())
@@ -48,7 +48,7 @@ def _by_first_bytes(io: FileIO, location: str) -> FileFormat | None:
     for name in io.plugins.names("file-formats"):
         try:
             formats.append(io.file_format(name))
-        except IcefieldError:  # of a plugin that cannot be loaded: no file is known to be of its format
+        except IcefieldError:  # no file is known to be of the format of a plugin that cannot be loaded
             continue
     with io.open_input(location) as source:
         start = source.read_at(0, max((len(each.magic) for each in formats), default=0))
@@ -57,7 +57,7 @@ def _by_first_bytes(io: FileIO, location: str) -> FileFormat | None:
 
 
 def refuse_deletes(schema: pa.Schema, location: str) -> None:
-    """Refuse a position delete file: read as data, it would give rows that hold nothing."""
+    """Refuse a position delete file: read as data, it would give rows without values."""
     if {field_id(field) for field in schema} >= _POSITION_DELETES:
         raise InvalidArgument(
             f"{location} is a position delete file, whose rows are not a table's: add only data files",
@@ -66,7 +66,7 @@ def refuse_deletes(schema: pa.Schema, location: str) -> None:
 
 
 def refuse_row_ids(schema: pa.Schema, metrics: Metrics, location: str) -> None:
-    """Refuse a file that states ids of its rows: readers take these, and the table gives them to other rows."""
+    """Refuse a file with row ids: readers take these ids, and the table gives the same ids to other rows."""
     for field in schema:
         id_ = field_id(field)
         if id_ in LINEAGE_IDS and metrics.record_count and metrics.null_value_counts.get(id_) != metrics.record_count:
@@ -79,9 +79,9 @@ def refuse_row_ids(schema: pa.Schema, metrics: Metrics, location: str) -> None:
 
 
 def refuse_folders(schema: Schema, there: Collection[int | None], location: str) -> None:
-    """Refuse a file whose folders name a value of a column that it lacks: the column would be read as null.
+    """Refuse a file in a folder that names a value of a column that it lacks: the column would be read as null.
 
-    ``there``: the columns that the file has, or whose values are stated.
+    ``there``: the ids of the columns that the file has, or that have a stated value.
     """
     columns = {field.name.casefold(): field for field in schema.fields if field.field_id not in there}
     for folder in location.split("/")[:-1]:
@@ -105,7 +105,7 @@ def refuse_nulls(
 ) -> None:
     """Refuse a file that holds nulls in required columns, at any depth.
 
-    The file's own schema and its counts are believed where they prove that there are none; other columns are read.
+    The file's own schema and counts are trusted if they prove that there are none; other columns are read.
     """
     held = {field_id(field): field for field in file_schema}
     doubtful = [

@@ -10,7 +10,7 @@ from icefield.metadata.spelling import was_meant
 
 
 def checked_branch(branch: str | None) -> str | None:
-    """The branch that a commit goes to, as the caller named it. Raises ``InvalidArgument`` for what names none."""
+    """The branch that a commit goes to, as the caller named it. Raises ``InvalidArgument`` for an invalid name."""
     if branch is not None and (not isinstance(branch, str) or not branch.strip()):
         raise InvalidArgument(
             f"a commit goes to a branch, which a non-empty string names, or with None is staged; not to {branch!r}"
@@ -19,9 +19,9 @@ def checked_branch(branch: str | None) -> str | None:
 
 
 def head_of(metadata: TableMetadata, branch: str | None) -> Snapshot | None:
-    """The snapshot that a commit to the branch builds on; None while there is none. A staged one builds on ``main``.
+    """The snapshot that a commit to the branch builds on, if any. A staged commit (None) builds on ``main``.
 
-    Raises ``NoSuchSnapshot`` for a branch that is not there, ``InvalidArgument`` for a tag.
+    Raises ``NoSuchSnapshot`` for a missing branch, ``InvalidArgument`` for a tag.
     """
     name = MAIN_BRANCH if branch is None else branch
     ref = metadata.ref(name)
@@ -39,5 +39,5 @@ def head_of(metadata: TableMetadata, branch: str | None) -> Snapshot | None:
 
 
 def is_ancestor(metadata: TableMetadata, ancestor_id: int, snapshot_id: int | None) -> bool:
-    """Whether a snapshot is, or was built on, another."""
+    """Whether a snapshot equals another one or is an ancestor of it."""
     return ancestor_id in metadata.ancestor_ids(snapshot_id)

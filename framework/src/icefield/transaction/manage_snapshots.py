@@ -1,4 +1,4 @@
-"""Branches and tags, and which snapshot is current; publishing what was staged."""
+"""Branches, tags and the current snapshot; publication of staged snapshots."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Step = Callable[[TableMetadata, Refs], None]
 
 
 class ManageSnapshots(Action):
-    """Create, move and remove branches and tags; roll back. The steps are taken in order, and re-taken on a retry.
+    """Create, move and remove branches and tags; roll back. The steps are applied in order, and again on a retry.
 
     Rolling back, and moving a branch, leaves every snapshot in the table until it expires.
     """
@@ -93,9 +93,9 @@ class ManageSnapshots(Action):
         return self._change(tag_name, RefType.TAG, snapshot_id=snapshot_id)
 
     def fast_forward(self, branch_name: str, to: str) -> Self:
-        """Move a branch forward to where another branch or tag is, creating it if it is not there.
+        """Move a branch forward to the snapshot of another branch or tag; create the branch if it is missing.
 
-        Raises ``InvalidArgument`` on commit when that is not ahead of the branch.
+        Raises ``InvalidArgument`` on commit when that snapshot is not ahead of the branch.
         """
 
         def step(metadata: TableMetadata, refs: Refs) -> None:
@@ -116,15 +116,15 @@ class ManageSnapshots(Action):
         return self._step(step)
 
     def set_min_snapshots_to_keep(self, branch_name: str, count: int) -> Self:
-        """How many snapshots of a branch expiry keeps, whatever their age."""
+        """Set the number of snapshots of a branch that expiry keeps at any age."""
         return self._change(branch_name, RefType.BRANCH, min_snapshots_to_keep=count)
 
     def set_max_snapshot_age_ms(self, branch_name: str, age_ms: int) -> Self:
-        """Up to which age, in ms, expiry keeps the snapshots of a branch."""
+        """Set the age, in ms, up to which expiry keeps the snapshots of a branch."""
         return self._change(branch_name, RefType.BRANCH, max_snapshot_age_ms=age_ms)
 
     def set_max_ref_age_ms(self, name: str, age_ms: int) -> Self:
-        """Up to which age, in ms, expiry keeps a branch or a tag."""
+        """Set the age, in ms, up to which expiry keeps a branch or a tag."""
         return self._change(name, None, max_ref_age_ms=age_ms)
 
     # -- the current snapshot -------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class ManageSnapshots(Action):
         return self._step(step)
 
     def rollback_to_snapshot(self, snapshot_id: int) -> Self:
-        """Make an ancestor of the current snapshot current. Raises ``InvalidArgument`` on commit when it is none."""
+        """Make an ancestor of the current snapshot current. Raises ``InvalidArgument`` on commit for another one."""
 
         def step(metadata: TableMetadata, refs: Refs) -> None:
             _known(metadata, snapshot_id)
@@ -161,7 +161,7 @@ class ManageSnapshots(Action):
         """Make the latest ancestor current that is older than a time.
 
         ``timestamp_ms``: ms since 1970 UTC, a ``datetime``, or a string in ISO form; ``InvalidArgument`` for anything
-        else. Raises ``NoSuchSnapshot`` on commit where no ancestor that is kept is older.
+        else. Raises ``NoSuchSnapshot`` on commit if no remaining ancestor is older.
         """
         limit = as_milliseconds(timestamp_ms)
 
@@ -176,14 +176,14 @@ class ManageSnapshots(Action):
 
         return self._step(step)
 
-    # -- what was staged ------------------------------------------------------------------------------------------
+    # -- staged snapshots -----------------------------------------------------------------------------------------
 
     def cherry_pick(self, snapshot_id: int) -> Self:
-        """Publish a staged snapshot, or take over the change of one of another branch, on top of ``main``.
+        """Publish a staged snapshot, or take over the change of a snapshot of another branch, on top of ``main``.
 
-        Where its parent is the current snapshot it becomes current itself; else its files go into a new snapshot.
-        Raises on commit: ``InvalidArgument`` for one that was published before, or that is no append and depends on
-        rows that it met; ``ValidationFailed`` for replaced partitions that changed; ``NoSuchSnapshot``.
+        If its parent is the current snapshot it becomes current itself; else its files go into a new snapshot.
+        Raises on commit: ``InvalidArgument`` for a snapshot that was published before, or that is no append and depends
+        on the rows that it met; ``ValidationFailed`` for replaced partitions that changed; ``NoSuchSnapshot``.
         """
         return self._action(CherryPick(self._steps.append, snapshot_id))
 
@@ -192,7 +192,7 @@ class ManageSnapshots(Action):
         return self._action(PublishChanges(self._steps.append, wap_id))
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """Take the steps on the base's refs; what differs in the end is the change."""
+        """Apply the steps to the base's refs; the differences in the end are the change."""
         metadata = base
         updates: list[TableUpdate] = []
         requirements: list[TableRequirement] = []

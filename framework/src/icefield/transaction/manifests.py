@@ -1,7 +1,7 @@
-"""The manifests of a snapshot: new ones for new files, rewritten ones where files go, merged ones.
+"""The manifests of a snapshot: new for new files, rewritten where files are removed, or merged.
 
-Whatever is written here is written once for an action and used again by each of its attempts (the entries' sequence
-numbers are null and inherited), so a retry costs a manifest list and no manifest.
+Each manifest is written once for an action and used again by all of its attempts, since the sequence numbers of its
+entries are null and inherited. So a retry writes a manifest list and no manifest.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
 
 Numbers = int | Mapping[tuple[str, int | None], int]
-"""A data sequence number of all of some files, or by location and, of deletion vectors, offset."""
+"""A data sequence number of all files, or one by location and, for deletion vectors, offset."""
 
-# So many files are written before the manifest's size is looked at.
+# The number of files that are written between two checks of the manifest's size.
 _FILES_AT_ONCE: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """A manifest of the base, of which the entries of ``gone`` go; None: nothing goes."""
+    """A manifest of the base, with a mask ``gone`` of the entries to remove; None removes nothing."""
 
     manifest: ManifestFile
     gone: np.ndarray[Any, Any] | None = None
 
     @property
     def key(self) -> tuple[str, int, bytes]:
-        """What distinguishes it from others."""
+        """A key that identifies the manifest without its removed entries."""
         gone = b"" if self.gone is None else self.gone.tobytes()
         return self.manifest.manifest_path, self.manifest.sequence_number, gone
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """For which snapshot, on which base, manifests are written."""
+    """The snapshot and the base that manifests are written for."""
 
     base: TableMetadata
     context: ActionContext
@@ -64,7 +64,7 @@ class _Target:
 
 @dataclass(frozen=True, slots=True)
 class ManifestForm:
-    """What new manifests of one spec and content are written with. Picklable. ``mark`` is in their names."""
+    """The settings of new manifests of one spec and content. Picklable. ``mark`` is part of their names."""
 
     io: FileIO
     locations: LocationProvider
@@ -77,11 +77,11 @@ class ManifestForm:
     schemas: tuple[Schema, ...]
 
     def location(self, number: int | str) -> str:
-        """Where one goes."""
+        """The location of a manifest."""
         return self.locations.metadata_location(f"{self.mark}-m{number}.avro")
 
     def writer(self, location: str) -> ManifestWriter:
-        """What writes one."""
+        """A writer of one manifest."""
         return ManifestWriter(
             self.io,
             location,
@@ -95,7 +95,7 @@ class ManifestForm:
 
 
 class ManifestAssembler:
-    """Writes the manifests that an action needs, each once, and accounts for those that an attempt does not use."""
+    """Writes the manifests that an action needs, each once, and accounts for manifests that an attempt does not use."""
 
     def __init__(self) -> None:
         self._uuid = uuid4()
@@ -107,7 +107,7 @@ class ManifestAssembler:
 
     @property
     def uuid(self) -> str:
-        """What marks the names of this action's files."""
+        """The marker in the names of this action's files."""
         return str(self._uuid)
 
     def begin(self, base: TableMetadata, context: ActionContext, snapshot_id: int) -> None:
@@ -116,17 +116,17 @@ class ManifestAssembler:
         self._used.clear()
 
     def finish(self) -> None:
-        """End an attempt: what it did not use is retired, to be deleted unless a later one needs it after all."""
+        """End an attempt: manifests that it did not use are retired, and deleted unless a later attempt needs them."""
         written = self._now.context.written
         for key, manifests in self._made.items():
             note = written.add if key in self._used else written.retire
             note(*(manifest.manifest_path for manifest in manifests))
 
     def of_added(self, files: Sequence[DataFile], number: Numbers | None = None) -> list[ManifestFile]:
-        """Manifests for new files: of one spec and one content each, and of about the target size.
+        """Manifests for new files: each of one spec and one content, and of about the target size.
 
-        ``number`` is the data sequence number of files that must stay older than what was committed since their rows
-        were read; others take that of the commit that adds them.
+        ``number`` is the data sequence number of files that must stay older than commits made since their rows were
+        read; other files take the number of the commit that adds them.
         """
         groups: dict[tuple[int, ManifestContent], list[DataFile]] = {}
         for file in files:
@@ -147,7 +147,7 @@ class ManifestAssembler:
     ) -> list[ManifestFile]:
         """A manifest for each group of live entries of one spec and content, which are EXISTING from now on.
 
-        ``key`` distinguishes the groups from others of this action. A manifest is published by a thread while the
+        ``key`` distinguishes the groups from other groups of this action. A manifest is published by a thread while the
         next one is encoded.
         """
         key = self._key("existing", key, spec_id, content)
@@ -170,7 +170,7 @@ class ManifestAssembler:
     def of_work(
         self, key: Any, spec_id: int, content: ManifestContent, write: Callable[[ManifestForm], Iterable[ManifestFile]]
     ) -> list[ManifestFile]:
-        """As ``of_existing``, where others write the manifests, in the form that they are given."""
+        """Like ``of_existing``, for manifests that ``write`` writes in the form that it is given."""
         key = self._key("existing", key, spec_id, content)
         self._used.add(key)
         if key not in self._made:
@@ -186,11 +186,11 @@ class ManifestAssembler:
         merging: bool,
         removed: Callable[[ManifestEntries], None],
     ) -> list[ManifestFile]:
-        """The manifests that stay of a base: as they are, without what goes, or merged by ``commit.manifest.*``.
+        """The manifests of a base that stay: unchanged, without removed entries, or merged by ``commit.manifest.*``.
 
-        ``removed`` is called with the live entries that go, of one manifest each, without their statistics. ``new``
-        more manifests are about to join them. Manifests of different specs or contents are never mixed. The newest
-        group waits until it has the minimum number of members; older groups are full, and merged at once.
+        ``removed`` is called with the live entries that are removed, of one manifest each, without their statistics.
+        ``new`` more manifests are about to join them. Manifests of different specs or contents are never mixed. The
+        newest group waits until it has the minimum number of members; older groups are full, and merged at once.
         """
         if not merging:
             return self._rewritten([[part] for part in parts], removed)
@@ -214,11 +214,11 @@ class ManifestAssembler:
     def _rewritten(
         self, groups: Sequence[Sequence[Remaining]], removed: Callable[[ManifestEntries], None]
     ) -> list[ManifestFile]:
-        """One manifest for each group: of its live entries, with those that go marked as deleted by this snapshot.
+        """Write one manifest for each group: its live entries, with removed entries marked as deleted by this snapshot.
 
-        What an earlier snapshot deleted is dropped; the others are EXISTING from now on. A single manifest from which
-        nothing goes stays itself. What must be read is read ahead, and a manifest is published by a thread while the
-        next one is encoded.
+        Entries that an earlier snapshot deleted are dropped; the others are EXISTING from now on. A single manifest
+        without removed entries stays itself. Manifests are read ahead, and a manifest is published by a thread while
+        the next one is encoded.
         """
         keys = [
             None if len(group) == 1 and group[0].gone is None else self._key("rewritten", *(part.key for part in group))
@@ -273,7 +273,7 @@ class ManifestAssembler:
     def _writer(self, spec_id: int, content: ManifestContent) -> ManifestWriter:
         form = self._form(spec_id, content)
         location = form.location(next(self._numbers))
-        # Noted before it is written: should the write fail half-way, nothing is left behind.
+        # Recorded before the write: if it fails half-way, nothing is left behind.
         self._now.context.written.add(location)
         return form.writer(location)
 
@@ -311,7 +311,7 @@ class ManifestAssembler:
 
 
 class _Publishing:
-    """Manifests that are complete, published by threads while others are encoded."""
+    """Publishes complete manifests by threads, while others are encoded."""
 
     def __init__(self, made: dict[Any, tuple[ManifestFile, ...]], io: FileIO) -> None:
         self._made = made
@@ -320,7 +320,7 @@ class _Publishing:
         self._pending: deque[tuple[Any, ManifestWriter, Future[ManifestFile]]] = deque()
 
     def add(self, key: Any, writer: ManifestWriter, *, at_once: bool) -> None:
-        """Publish a manifest, ``at_once`` in this thread. Raises what publishing an earlier one raised."""
+        """Publish a manifest, ``at_once`` in this thread. Raises the error of an earlier publication."""
         if at_once:
             self._made[key] = (writer.close(),)
             return
@@ -331,12 +331,12 @@ class _Publishing:
             self._settle()
 
     def finish(self) -> None:
-        """Wait for all. Raises what publishing one raised."""
+        """Wait for all publications. Raises the error of one."""
         while self._pending:
             self._settle()
 
     def close(self) -> None:
-        """Give up what is not begun, and wait for what is."""
+        """Cancel waiting publications, and wait for running ones."""
         for _, writer, future in self._pending:
             if future.cancel():
                 writer.abort()
@@ -355,7 +355,7 @@ def _add(writer: ManifestWriter, number: int | None, files: Sequence[DataFile]) 
 def _by_number(
     files: Sequence[DataFile], numbers: Mapping[tuple[str, int | None], int]
 ) -> list[tuple[int | None, list[DataFile]]]:
-    """The files of each data sequence number, oldest first; those that have none come last."""
+    """The files by data sequence number, oldest first; files without a number come last."""
     found: dict[int | None, list[DataFile]] = {}
     for file in files:
         found.setdefault(numbers.get((file.file_path, file.content_offset)), []).append(file)
@@ -365,7 +365,7 @@ def _by_number(
 def _carry(
     writer: ManifestWriter, entries: ManifestEntries, gone: np.ndarray[Any, Any] | None
 ) -> ManifestEntries | None:
-    """Write the live entries of a manifest, and give those that go."""
+    """Write the live entries of a manifest, and return the removed ones."""
     live = entries.status() != EntryStatus.DELETED
     if gone is None:
         writer.existing(entries.filter(live))
@@ -377,7 +377,7 @@ def _carry(
 
 
 def _packed(parts: Sequence[Remaining], target: int) -> list[list[Remaining]]:
-    """Neighbours in order of age, oldest first, in groups of at most ``target`` bytes."""
+    """Group manifests in order of age, oldest first, with at most ``target`` bytes in a group."""
     bins: list[list[Remaining]] = []
     weight = 0
     for part in sorted(parts, key=lambda part: part.manifest.sequence_number):

@@ -1,4 +1,4 @@
-"""Finding files in the manifests of a head: by path, and by partition. Whole columns at a time."""
+"""Finds files in the manifests of a head: by path, and by partition. Whole columns at a time."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from icefield.scan.pruning import manifests_that_may_match
 from icefield.transaction.branch_head import Head
 from icefield.types import NestedField, UnknownType
 
-# More values than these are looked for by their range.
+# More values than these are represented by their range.
 _MOST_VALUES: Final = 200
 
 Mask = np.ndarray[Any, Any]
 
 
 class FileSet:
-    """Files that are named: by path alone, or with what is known of their partition, which spares reading manifests.
+    """A set of named files: by path alone, or with their partition, which saves reading other manifests.
 
-    A deletion vector that is given as a plan gave it is that one alone of its Puffin file.
+    A deletion vector of a scan plan names this vector alone, not its whole Puffin file.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class FileSet:
         return path in self._files
 
     def find(self, head: Head, contents: Iterable[ManifestContent] = ManifestContent) -> dict[int, Mask]:
-        """Which live entries of which manifests (by position in the list) are named."""
+        """Masks of the named live entries, by position of their manifest in the list."""
         found: dict[int, Mask] = {}
         if not len(self):
             return found
@@ -73,7 +73,7 @@ class FileSet:
 
     def require_all(self, head: Head, found: Mapping[int, Mask], what: str) -> None:
         """Raise ``ValidationFailed`` that names the files of this set that are not live any more."""
-        # A Puffin file that is named by its path is found once for each of its vectors.
+        # A Puffin file named by its path has an entry for each vector.
         shared = bool(self._files) and any(head.manifests[one].content is ManifestContent.DELETES for one in found)
         if not shared and sum(int(mask.sum()) for mask in found.values()) >= len(self):
             return
@@ -117,7 +117,7 @@ class _VectorNames:
         self._named = codes
 
     def among(self, entries: ManifestEntries) -> Mask:
-        """Which entries are named."""
+        """A mask of the named entries."""
         mask = np.zeros(len(entries), bool)
         if len(self._named):
             paths = entries.column(f.FILE_PATH)
@@ -128,7 +128,7 @@ class _VectorNames:
         return mask
 
     def _codes(self, paths: pa.Array, offsets: Any) -> np.ndarray[Any, Any]:
-        """A number for each pair of a path and an offset; -1 for an offset that none has."""
+        """A number for each pair of a path and an offset; -1 for an offset of no named vector."""
         if not len(paths):
             return np.zeros(0, np.int64)
         held = np.asarray(offsets)
@@ -138,7 +138,7 @@ class _VectorNames:
 
 
 class PartitionSet:
-    """Partitions, each of one spec; states which entries of a manifest are in one of them.
+    """A set of partitions, each of one spec, that finds their entries in manifests.
 
     Floats are equal when their bits are, with NaN normalised (PART-24); values of unknown transforms count too.
     """
@@ -179,7 +179,7 @@ class PartitionSet:
         return self._head.read(manifests)
 
     def may_match(self, entries: ManifestEntries) -> Mask:
-        """Which entries are in a named partition."""
+        """A mask of the entries in a named partition."""
         tuples = self._tuples.get(entries.spec_id)
         if tuples is None:
             return np.zeros(len(entries), bool)
@@ -189,13 +189,13 @@ class PartitionSet:
 
 
 def same_tuples(partition: pa.StructArray, named: pa.StructArray) -> Mask:
-    """Which tuples of one column occur in another of the same type."""
+    """A mask of the tuples that occur in another column of the same type."""
     numbers, _ = tuple_groups(pa.concat_arrays([named, partition.cast(named.type)]))
     return np.isin(numbers[len(named) :], numbers[: len(named)])
 
 
 def _one_of(field: NestedField, values: Collection[Any]) -> BooleanExpression:
-    """A bound predicate that each of the values passes: these exactly, or all from the least to the greatest."""
+    """A bound predicate that each of the values passes: exactly the values, or their range if there are many."""
     path = (field.name,)
     known = {value for value in values if value is not None}
     if any(value != value for value in known) or isinstance(field.field_type, UnknownType):

@@ -1,7 +1,7 @@
-"""The first row id that is free, for tables of version 3 whose metadata does not state it.
+"""The first free row id, for tables of version 3 without it in their metadata.
 
-Other engines have been met that leave ``next-row-id`` out. Their rows are read all the same; who adds a snapshot must
-give out no id that a row has already ("Row Lineage" of the table specification).
+Some engines leave ``next-row-id`` out. Their rows can still be read, but a new snapshot must not assign an id that a
+row has already ("Row Lineage" of the table specification).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from icefield.types import StructType
 
 
 def next_row_id(base: TableMetadata, io: FileIO) -> int:
-    """The first row id above all that rows of the table have.
+    """The first row id above the ids of all rows of the table.
 
-    Where the metadata does not state it, it is found in the manifests of every snapshot that is there. The next commit
+    If the metadata does not state it, it is found in the manifests of all snapshots of the table. The next commit
     writes it down.
     """
     if base.next_row_id is not None:

@@ -1,6 +1,6 @@
 """Manifest lists for the snapshots of an old v1 table that name their manifests themselves.
 
-From format version 2 on a snapshot must have a list, and readers refuse a table in which one has none.
+From format version 2 on every snapshot must have a list, and readers refuse a table without it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from icefield.transaction.action import ActionContext
 
 
 class OldSnapshots:
-    """Writes the lists, each once: a snapshot never changes, so that a list serves every attempt."""
+    """Writes the lists, each once: a snapshot never changes, so its list serves every attempt."""
 
     def __init__(self) -> None:
         self._uuid = uuid4()
@@ -28,7 +28,7 @@ class OldSnapshots:
         self._manifests: dict[str, ManifestFile] = {}
 
     def lists(self, base: TableMetadata, context: ActionContext) -> Mapping[int, str]:
-        """The location of a list for each snapshot of the base that has none, by the snapshot's id.
+        """The location of a list for each snapshot of the base without one, by the snapshot's id.
 
         Raises ``FileMissing`` or ``InvalidMetadata`` for a manifest that cannot be read.
         """
@@ -47,7 +47,7 @@ class OldSnapshots:
         unknown = tuple(path for path in snapshot.manifests if path not in self._manifests)
         found = read_manifest_list(context.io, msgspec.structs.replace(snapshot, manifests=unknown), base)
         for manifest in found.manifests:
-            # Snapshots come in the order in which they were made: the first that names a manifest has added it.
+            # Snapshots come in the order of their creation: the first to name a manifest has added it.
             self._manifests[manifest.manifest_path] = counted(context.io, manifest)
         name = f"snap-{snapshot.snapshot_id}-0-{self._uuid}.avro"
         location = LocationProvider.from_metadata(base).metadata_location(name)

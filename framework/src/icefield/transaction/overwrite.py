@@ -1,4 +1,4 @@
-"""Overwriting by files: some go and others come, in one step. For engines that write the new files themselves."""
+"""Overwrites by files: removes some and adds others in one step. For engines that write the new files themselves."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _DELETED: Final = "or leave out validate_no_conflicting_deletes, and bring delet
 
 
 class OverwriteFiles(ValidatedOverwrite):
-    """Remove files and add others. What is removed by name must still be live.
+    """Remove files and add others. Files removed by name must still be live.
 
-    The validations that are asked for make the isolation level: with both, for a filter that holds what was read, the
+    The requested validations make the isolation level. With both, and a filter that covers the rows that were read, the
     change is serializable; with ``validate_no_conflicting_deletes`` alone it is snapshot isolation. They need
     ``validate_from_snapshot``, which names the snapshot that was read.
     """
@@ -60,13 +60,13 @@ class OverwriteFiles(ValidatedOverwrite):
         return self
 
     def overwrite_by_filter(self, row_filter: str | BooleanExpression, *, case_sensitive: bool = True) -> Self:
-        """Remove the files all of whose rows match; evaluated anew on each base."""
+        """Remove the files in which all rows match; evaluated anew on each base."""
         self._filter = Or(self._filter, as_expression(row_filter))
         self._case_sensitive = case_sensitive
         return self
 
     def conflict_detection_filter(self, row_filter: str | BooleanExpression) -> Self:
-        """Which rows were read: only commits that may concern them are conflicts. All rows by default."""
+        """Set the rows that were read: only commits that may concern them are conflicts. All rows by default."""
         self._concern = as_expression(row_filter)
         return self
 
@@ -80,7 +80,7 @@ class OverwriteFiles(ValidatedOverwrite):
         return FileChanges(self._added.files(), merged_masks(named, matching))
 
     def operation(self, changes: FileChanges) -> Operation:
-        """What was done in effect: removed and added, or only one of the two."""
+        """The operation that describes the actual effect: removal, addition or both."""
         return operation_of(changes)
 
     def _validate(self, head: Head, named: dict[int, Mask]) -> None:
@@ -101,7 +101,7 @@ class OverwriteFiles(ValidatedOverwrite):
 
 
 def operation_of(changes: FileChanges) -> Operation:
-    """What a change of files is called by what it does in effect."""
+    """The operation that describes the actual effect of a change of files."""
     data = sum(file.content is DataFileContent.DATA for file in changes.added)
     if not changes.removed and data == len(changes.added):
         return Operation.APPEND

@@ -1,4 +1,4 @@
-"""The rows that partitions hold, as a filter on columns: the way back from partition values to their sources."""
+"""The rows of partitions as a filter on columns: from partition values back to their source values."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _DAY_MICROS: Final = 86_400_000_000
 _HOUR_MICROS: Final = 3_600_000_000
 
 _MOST_PARTITIONS: Final = 200
-"""More partitions than these are described together, column by column."""
+"""Above this number partitions are described together, column by column."""
 
 
 def rows_of_partitions(spec: PartitionSpec, schema: Schema, tuples: Collection[Sequence[Any]]) -> BooleanExpression:
-    """A bound filter that every row of the partitions passes; rows of others may pass as well.
+    """A bound filter that every row of the partitions passes; rows of other partitions may pass as well.
 
-    A field says nothing where its column is gone or where nothing leads back from its values, as from a bucket.
+    A partition field adds no condition if its column is gone or its transform unknown; a bucket only excludes null.
     """
     columns = [_Column(field, schema) for field in spec.fields]
     if len(tuples) <= _MOST_PARTITIONS:
@@ -67,7 +67,7 @@ def rows_of_partitions(spec: PartitionSpec, schema: Schema, tuples: Collection[S
 
 
 class _Column:
-    """The column that a partition field is made of."""
+    """The source column of a partition field."""
 
     def __init__(self, field: PartitionField, schema: Schema) -> None:
         self._transform = field.transform
@@ -76,7 +76,7 @@ class _Column:
             self._path = schema.accessor_path(field.source_id)
 
     def rows(self, values: Iterable[Any]) -> BooleanExpression:
-        """The rows from which the transform makes one of some values; of many values, all between their ends."""
+        """A filter for the rows with one of some partition values; for many values it may be a range around them."""
         if self._field is None or not isinstance(
             self._transform, IdentityTransform | TemporalTransform | TruncateTransform | BucketTransform
         ):

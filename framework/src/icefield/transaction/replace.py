@@ -1,4 +1,4 @@
-"""Rewriting files without changing rows: compaction, another format, another place."""
+"""Rewrites files without changing rows: compaction, another format, another location."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 
 class RewriteFiles(SnapshotProducer):
-    """Exchange files for others that hold the same rows. All that are to go must still be live.
+    """Exchange files for others that hold the same rows. All removed files must still be live.
 
-    ``validate_from_snapshot`` names the snapshot whose rows were read: deletes that came later for the files that go
-    make the commit fail, since the rewritten files would bring the deleted rows back. Equality deletes are no such
-    conflict when ``data_sequence_number`` keeps the rewritten files as old as those they replace.
+    ``validate_from_snapshot`` names the snapshot that was read. Later deletes for the removed files make the commit
+    fail, since the rewritten files would bring the deleted rows back. Equality deletes are no such conflict when
+    ``data_sequence_number`` keeps the rewritten files as old as the replaced files.
     """
 
     def _prepare(self) -> None:
@@ -43,7 +43,7 @@ class RewriteFiles(SnapshotProducer):
         return self
 
     def data_sequence_number(self, number: int) -> Self:
-        """Give the new data files the data sequence number of those they replace."""
+        """Give the new data files the data sequence number of the files that they replace."""
         self._number = number
         return self
 

@@ -1,4 +1,4 @@
-"""Dynamic partition overwrite: new files take the place of all that the partitions they are in held before."""
+"""Dynamic partition overwrite: new files replace all earlier files of their partitions."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from icefield.transaction.validated import ValidatedOverwrite
 
 
 class ReplacePartitions(ValidatedOverwrite):
-    """Add files and remove every live file of the partitions that they are in, of the same spec.
+    """Add files and remove every live file of their partitions, of the same spec.
 
-    Files of other specs stay, since no partition of theirs is a partition of this one. Where such a file may hold rows
-    of a replaced partition, these would stay beside the new ones: ``ValidationFailed``. Evaluated anew on each base.
-    Without partitions the whole table is replaced.
+    Files of other specs stay, since their partitions are other partitions. If such a file may hold rows of a replaced
+    partition, these would stay beside the new rows: ``ValidationFailed``. Evaluated anew on each base. Without
+    partitions the whole table is replaced.
     """
 
     def _prepare(self) -> None:
@@ -68,7 +68,7 @@ class ReplacePartitions(ValidatedOverwrite):
         return FileChanges(files, _live_files(head, None if whole_table else partitions))
 
     def operation(self, changes: FileChanges) -> Operation:
-        """What was done in effect."""
+        """The operation that describes the actual effect."""
         return operation_of(changes)
 
     def _validate(self, head: Head, partitions: PartitionSet) -> None:
@@ -111,7 +111,7 @@ def _refuse_other_specs(head: Head, files: list[DataFile]) -> None:
 
 
 def _in_same_buckets(head: Head, entries: ManifestEntries, spec_id: int, tuples: list[tuple[Any, ...]]) -> Mask:
-    """Which files of another spec are in one of the buckets of the partitions, field by field of both specs."""
+    """A mask of the files of another spec in one of the partitions' buckets, field by field of both specs."""
     mask = np.ones(len(entries), bool)
     mine = head.spec(spec_id)
     for place, field in enumerate(head.spec(entries.spec_id).fields):

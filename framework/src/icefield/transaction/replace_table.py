@@ -1,4 +1,4 @@
-"""Replacing what a table is: its columns, partitioning, order and rows at once, under its name and history."""
+"""Replaces a table's columns, partitioning, order and rows at once, under its name and history."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from icefield.transaction.upgrade_format_version import upgrade
 class ReplaceTable(Action):
     """Give a table other columns, another partitioning and order, and no rows; its snapshots and branches stay.
 
-    A column that has the whole name of one that was there keeps its id. Properties are added to those that are there.
-    Files that the same transaction adds have the ids that were found when it was staged, so that a change of the
-    columns or of the partitioning by others refuses it.
+    A column with the full name of an earlier column keeps its id. Properties are added to the existing properties.
+    Files that the same transaction adds have the ids of the time when it was staged. So the commit fails after a
+    concurrent change of the columns or of the partitioning.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ReplaceTable(Action):
         )
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """Raises ``InvalidArgument`` for a lower format version, ``InvalidSchema`` for columns that do not fit it."""
+        """Raises ``InvalidArgument`` for a lower format version, ``InvalidSchema`` for columns that it forbids."""
         schema, ids = _renumbered(self._schema, base)
         spec = _numbered(spec_for_new_table(self._spec, ids), base)
         order = order_for_new_table(self._order, ids)
@@ -75,7 +75,7 @@ class ReplaceTable(Action):
         if self._version is not None:
             updates += upgrade(base, int(self._version), context, self._old)
         updates += [
-            RemoveSnapshotRef(MAIN_BRANCH),  # also where there is none: rows that others add meanwhile are a conflict
+            RemoveSnapshotRef(MAIN_BRANCH),  # even if there is none: rows that others add meanwhile are a conflict
             *choose_schema(base, schema, max(base.last_column_id, schema.highest_field_id)),
             *choose_spec(base, spec),
             *choose_sort_order(base, order),
@@ -88,7 +88,7 @@ class ReplaceTable(Action):
 
 
 def _renumbered(schema: Schema, base: TableMetadata) -> tuple[Schema, dict[int, int]]:
-    """The schema under the ids that the table's columns of the same names have, and under new ones."""
+    """The schema with the ids of the table's columns of the same names, and with new ids."""
     numbered, places = assign_fresh_ids(schema)  # 1, 2, ... in the order in which ids are asked for
     there, fresh = base.schema(), count(base.last_column_id + 1)
     paths = [numbered.name_path(place) for place in sorted(places.values())]
@@ -98,7 +98,7 @@ def _renumbered(schema: Schema, base: TableMetadata) -> tuple[Schema, dict[int, 
 
 
 def _numbered(spec: PartitionSpec, base: TableMetadata) -> PartitionSpec:
-    """The spec under the field ids that the same fields have in the table's specs, and under new ones."""
+    """The spec with the field ids of the same fields in the table's specs, and with new ids."""
     fresh = count(base.last_partition_id + 1)
     if base.format_version == 1:
         return PartitionSpec(*_in_old_places(spec.fields, base.spec().fields, fresh))
@@ -110,7 +110,7 @@ def _numbered(spec: PartitionSpec, base: TableMetadata) -> PartitionSpec:
 def _in_old_places(
     fields: Iterable[PartitionField], old: Iterable[PartitionField], fresh: Iterator[int]
 ) -> list[PartitionField]:
-    """The fields in the places that version 1 knows them by; one that is gone is void there."""
+    """The fields in the positions that version 1 requires; a removed field becomes void."""
     left = {_what(field): field for field in fields}
     taken = {field.name for field in left.values()}
     made = []

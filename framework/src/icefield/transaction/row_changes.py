@@ -1,4 +1,4 @@
-"""The changes of rows that tables and transactions offer: data goes into files at once, the files into an action."""
+"""Row changes of tables and transactions: rows are written into files at once, and an action adds the files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RowChanges(ABC):
     @property
     @abstractmethod
     def context(self) -> ActionContext:
-        """The file IO, and the account of what is written."""
+        """The file IO, and the account of written files."""
 
     @abstractmethod
     def stage(self, action: Action) -> None:
@@ -66,7 +66,7 @@ class RowChanges(ABC):
 
     @abstractmethod
     def expect_branch(self, branch: str | None) -> None:
-        """Raise what the commit would for a branch that takes none, before anything is written for it."""
+        """Raise the error of the commit for a branch that takes none, before any file is written."""
 
     def append(self, df: Rows, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH) -> None:
         """Add rows."""
@@ -87,7 +87,7 @@ class RowChanges(ABC):
         The filter is evaluated on the table as it is when the change is committed. With ``isolation_level``
         ``serializable`` the change fails when rows that may match were added, changed or removed since the table was
         loaded; with ``snapshot`` it fails when such rows were changed or removed. By default the table property
-        ``write.delete.isolation-level`` counts where it is set. So with all changes of rows.
+        ``write.delete.isolation-level`` applies, if it is set. All changes of rows work so.
         """
         files = self._write(df, branch)
         self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
@@ -100,10 +100,10 @@ class RowChanges(ABC):
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
     ) -> None:
-        """Delete the rows that match a filter; all by default. A row for which it is unknown (null) stays.
+        """Delete the rows that match a filter; all by default. A row with an unknown result (null) stays.
 
-        Files all of whose rows match are dropped. Those that hold others too are written anew without them, or by the
-        table property ``write.delete.mode`` their rows are marked as deleted.
+        Files in which all rows match are dropped. Other files with matching rows are rewritten without them, or their
+        rows are marked as deleted if the table property ``write.delete.mode`` says so.
         """
         self._overwrite(delete_filter, snapshot_properties, case_sensitive, branch, isolation_level, ())
 
@@ -116,11 +116,11 @@ class RowChanges(ABC):
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
     ) -> UpdateResult:
-        """Give columns of the rows that match a filter other values. A row for which it is unknown (null) stays.
+        """Set columns of the rows that match a filter. A row with an unknown result (null) does not change.
 
-        ``set`` maps names of columns, and of fields of structs (``"a.b"``), to what they are to be: a literal, a
-        ``pyarrow.compute.Expression`` over the table's columns, or a function of a record batch of the rows that match
-        which gives an Arrow array. All are worked out from the rows as they were. Raises ``InvalidArgument`` for what a
+        ``set`` maps names of columns, and of fields of structs (``"a.b"``), to their new values: a literal, a
+        ``pyarrow.compute.Expression`` over the table's columns, or a function from a record batch of the matching rows
+        to an Arrow array. All values are computed from the old rows. Raises ``InvalidArgument`` for values that a
         column cannot hold.
         """
         action = UpdateRows(
@@ -138,10 +138,10 @@ class RowChanges(ABC):
     def dynamic_partition_overwrite(
         self, df: Rows, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
-        """Replace the partitions that rows are given for, and leave all others as they are.
+        """Replace the partitions of the given rows, and leave all others as they are.
 
         Without partitions the whole table is replaced. Raises ``ValidationFailed`` where files of other partition specs
-        may hold rows of these partitions, since they would stay beside the new ones: write such files anew first
+        may hold rows of these partitions, since they would stay beside the new rows: write such files anew first
         (``rewrite_data_files(rewrite_all=True)``), or use ``overwrite``.
         """
         action = ReplacePartitions(self.stage, branch=branch, snapshot_properties=snapshot_properties)
@@ -172,9 +172,9 @@ class RowChanges(ABC):
         branch: str | None = MAIN_BRANCH,
         case_sensitive: bool = True,
     ) -> tuple[list[str], list[str]]:
-        """The data files all of whose rows match a filter, and those of which some may: by what manifests say of them.
+        """The data files in which all rows match a filter, and the files in which some may match, by their manifests.
 
-        For engines that rewrite files themselves: those of the first kind go unread.
+        For engines that rewrite files themselves: files of the first kind go unread.
         """
         head = Head(self.shape, head_of(self.shape, branch), self.context.io)
         return matching_files(head, as_expression(row_filter), case_sensitive)
@@ -193,7 +193,7 @@ class RowChanges(ABC):
         """Replace the rows that have the key of a given row, and add the given rows with new keys.
 
         ``join_cols`` are the columns of the key; the schema's identifier fields by default. Raises
-        ``InvalidArgument`` for a key that is given twice.
+        ``InvalidArgument`` for a repeated key.
         """
         if not (when_matched_update_all or when_not_matched_insert_all):
             raise InvalidArgument("an upsert updates, or inserts, or both; it was asked to do neither")
@@ -222,10 +222,10 @@ class RowChanges(ABC):
         snapshot_properties: Strings = _NO_STRINGS,
         isolation_level: IsolationLevel | str | None = None,
     ) -> Merge:
-        """Begin a merge of rows into the table, by MERGE's rules in SQL; its ``commit`` stages it.
+        """Begin a merge of rows into the table, by the rules of SQL's MERGE; its ``commit`` stages it.
 
-        ``on`` are the columns of the key, or a mapping of the table's to those of the source; the schema's identifier
-        fields by default. ``source_name`` is what conditions and values call the source.
+        ``on`` names the columns of the key, or maps key columns to columns of the source; the schema's identifier
+        fields by default. ``source_name`` is the name of the source in conditions and values.
         """
         return Merge(
             self.stage,
@@ -247,13 +247,13 @@ class RowChanges(ABC):
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
     ) -> None:
-        """Delete the rows that equal given ones in some columns, without reading the table; null equals null.
+        """Delete the rows that equal a given row in some columns, without reading the table; null equals null.
 
-        Writes equality delete files: cheap to write, and dear to read until they are compacted. ``columns`` are
-        names, of nested ones full names; the schema's identifier fields, unless given. In a partitioned table the rows
-        need the columns by which it is partitioned, too, and rows of other partitions stay. Data files of earlier
-        specs are reached as well; what these are partitioned by must be among the columns. Not for tables of version
-        1. Raises ``InvalidArgument``, ``UnsupportedFeature``.
+        Writes equality delete files, which are cheap to write and expensive to read until they are compacted.
+        ``columns`` are full names; the schema's identifier fields by default. In a partitioned table the rows also need
+        the source columns of the partitioning, and rows of other partitions stay. Data files of earlier specs are
+        reached as well; the source columns of these specs must be among the columns. Not for tables of version 1.
+        Raises ``InvalidArgument``, ``UnsupportedFeature``.
         """
         self.expect_branch(branch)
         ids = delete_key_ids(self.shape.schema(), columns, case_sensitive)
@@ -276,8 +276,8 @@ class RowChanges(ABC):
 
         ``changes`` are rows with a column that says what happened to each (INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE
         as in a changelog, or the short forms of Flink and Debezium), or pairs of such an operation and rows.
-        ``columns`` identify a row; the schema's identifier fields, unless given. With ``upsert`` (by default as
-        ``write.upsert.enabled`` says) inserts and updates replace whatever has their key; see
+        ``columns`` identify a row; the schema's identifier fields by default. With ``upsert`` (by default from
+        ``write.upsert.enabled``) inserts and updates replace any row with their key; see
         ``icefield.transaction.ChangeWriter``. A very long stream becomes several snapshots of one commit.
 
         Rows of earlier commits are deleted by equality, rows of the stream by position. Not for tables of version 1.
@@ -304,16 +304,16 @@ class RowChanges(ABC):
         partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
         file_format: str | None = None,
     ) -> None:
-        """Take files that were written elsewhere into the table, as they are.
+        """Add files that were written elsewhere to the table, as they are.
 
-        The format is ``file_format``, or else the one that their suffixes or first bytes show. Each must be in one
-        partition. Where a file has no field ids and the table no name mapping, one is stored. ``partition_values`` are
-        values of columns that files lack, by location and name, as Hive keeps them in the names of folders: of columns
-        that the table is partitioned by as they are. ``check_duplicate_files`` makes sure on commit that no file is in
-        the table already, however its location is spelled. A file outside of the table's own folders stays when the
-        table needs it no more. One in a folder of data that tables may share is refused, as it could not be told from
-        the table's own. Raises ``InvalidArgument``, ``InvalidFile`` for columns that the table's cannot be read from
-        and for nulls in required ones, ``FileMissing``.
+        The format is ``file_format``, or else the format that a suffix or first bytes show. Each file must be in one
+        partition. If a file has no field ids and the table no name mapping, a mapping is stored. ``partition_values``
+        are values of columns that files lack, by location and name, as Hive keeps them in the names of folders; the
+        table must have identity partition fields of these columns. ``check_duplicate_files`` makes sure on commit that
+        no file is in the table already, however its location is spelled. A file outside of the table's own folders
+        stays when the table no longer needs it. A file in a folder of data that tables may share is refused, as it
+        could not be told from the table's own files. Raises ``InvalidArgument``, ``InvalidFile`` for columns that
+        cannot be read as the table's and for nulls in required columns, ``FileMissing``.
         """
         self.expect_branch(branch)
         describer = FileDescriber(self.shape, self.context.io)
@@ -331,7 +331,7 @@ class RowChanges(ABC):
     def update_snapshot(
         self, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> UpdateSnapshot:
-        """Changes of files, for whoever has written the files themselves."""
+        """Begin a change of files that the caller has written."""
         return UpdateSnapshot(self.stage, branch=branch, snapshot_properties=snapshot_properties)
 
     def _overwrite(

@@ -1,4 +1,4 @@
-"""Row-level changes by files: data files and delete files come, and others go, in one step.
+"""Row-level changes by files: adds data files and delete files, and removes others, in one step.
 
 Spec: "Row-level Deletes". For writers that have written the files themselves: engines, and writers of change streams.
 """
@@ -36,13 +36,13 @@ _DROPPED: Final = "or leave out validate_deleted_files, since rows of a file tha
 
 
 class RowDelta(ValidatedChange):
-    """Add data files and delete files, and remove others. What is removed by name must still be live.
+    """Add data files and delete files, and remove others. Files removed by name must still be live.
 
     Position deletes and deletion vectors name data files that their writer has read. Name the snapshot that was read by
-    ``validate_from_snapshot``: a commit since then that has rewritten such a file is a conflict, and one that has
-    dropped it makes the deletes of it needless, so that its deletion vector is left out. The other validations make
-    the isolation level. A data file has one deletion vector: the one that a new one replaces is removed with
-    ``remove_deletes``, and any other is a conflict.
+    ``validate_from_snapshot``. A later commit that rewrote such a file is a conflict. A later commit that dropped it
+    makes its deletes needless: a deletion vector or position delete file of it alone is left out. The other validations
+    make the isolation level. A data file has one deletion vector: remove the replaced vector with ``remove_deletes``;
+    any other is a conflict.
     """
 
     def _prepare(self) -> None:
@@ -58,7 +58,7 @@ class RowDelta(ValidatedChange):
         self._no_dropped = False
 
     def add_rows(self, *files: DataFile) -> Self:
-        """Add data files. On commit it is made sure that the table does not have them yet."""
+        """Add data files. The commit checks that the table does not have them yet."""
         self._rows.add(files)
         return self
 
@@ -70,7 +70,7 @@ class RowDelta(ValidatedChange):
     def add_deletes(self, *files: DataFile) -> Self:
         """Add delete files: position deletes, equality deletes or deletion vectors.
 
-        Raises ``InvalidArgument`` for a file that holds no deletes, that comes twice or lacks what the format demands.
+        Raises ``InvalidArgument`` for a file that holds no deletes, that comes twice or that lacks a required field.
         """
         for file in files:
             _check_deletes(file)
@@ -86,19 +86,19 @@ class RowDelta(ValidatedChange):
         return self
 
     def remove_rows(self, *files: DataFile | str) -> Self:
-        """Remove data files, with the deletion vectors and the position delete files of them alone."""
+        """Remove data files, with their deletion vectors and the position delete files of them alone."""
         for file in files:
             self._removed_rows.add(file)
         return self
 
     def remove_deletes(self, *files: DataFile | str) -> Self:
-        """Remove delete files. A deletion vector is given as a plan gave it: its Puffin file may hold others."""
+        """Remove delete files. A deletion vector is given as in a scan plan: its Puffin file may hold others."""
         for file in files:
             self._removed_deletes.add(file)
         return self
 
     def conflict_detection_filter(self, row_filter: str | BooleanExpression, *, case_sensitive: bool = True) -> Self:
-        """Which rows were read: only commits that may concern them are conflicts. All rows, unless given."""
+        """Set the rows that were read: only commits that may concern them are conflicts. All rows by default."""
         self._concern = as_expression(row_filter)
         self._case_sensitive = case_sensitive
         return self
@@ -106,13 +106,13 @@ class RowDelta(ValidatedChange):
     def validate_data_files_exist(self, paths: Iterable[str | DataFile]) -> Self:
         """Fail when one of these data files was rewritten meanwhile: deletes of its positions would be lost.
 
-        The data files that deletion vectors and position delete files of one data file name are looked for anyway.
+        The data files of deletion vectors, and of position delete files of one data file, are checked anyway.
         """
         self._paths.update(path if isinstance(path, str) else path.file_path for path in paths)
         return self
 
     def validate_deleted_files(self) -> Self:
-        """Fail also when such a data file was dropped meanwhile, for a change that puts rows in place of its rows."""
+        """Fail also when such a data file was dropped meanwhile, for a change that replaces its rows by others."""
         self._no_dropped = True
         return self
 
@@ -127,7 +127,7 @@ class RowDelta(ValidatedChange):
         return self
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
-        """The files that come and go on this base."""
+        """The files to add and to remove on this base."""
         self._check_version(head.metadata.format_version)
         self._rows.refuse_live(head)
         rows = self._removed_rows.find(head, (ManifestContent.DATA,))
@@ -143,7 +143,7 @@ class RowDelta(ValidatedChange):
         return FileChanges([*self._rows.files(), *kept], merged_masks(rows, deletes))
 
     def operation(self, changes: FileChanges) -> Operation:
-        """Append where only rows come, delete where only deletes come or only files of rows go, else overwrite."""
+        """Append if only rows are added; delete if only deletes are added, or only data files removed; or overwrite."""
         rows = any(file.content is DataFileContent.DATA for file in changes.added)
         deletes = any(file.content is not DataFileContent.DATA for file in changes.added)
         if not rows and (deletes or self._removed_rows):
@@ -174,12 +174,12 @@ class RowDelta(ValidatedChange):
                 raise InvalidArgument(f"data file {path} is removed, and deletes of it are added", location=path)
 
     def _dropped(self, head: Head) -> frozenset[str]:
-        """The data files whose rows are to be deleted and that were dropped since; others must still be there."""
+        """The data files with rows to delete that were dropped since; the other data files must still be live."""
         referenced = {file.referenced_data_file for file in self._deletes.values()}
         own = {file.file_path for file in self._rows.files()}
         paths = (self._paths | {path for path in referenced if path is not None}) - own
         if self._since is None:
-            # What is live now was there when it was read; no more is known.
+            # No snapshot is known. A file that is live now was live when it was read.
             live = FileSet()
             for path in paths:
                 live.add(path)
@@ -208,7 +208,7 @@ def _by_delete(removed: dict[str, Snapshot]) -> dict[str, Snapshot]:
 
 
 def _check_deletes(file: DataFile) -> None:
-    """Raise ``InvalidArgument`` for what is no whole description of a delete file."""
+    """Raise ``InvalidArgument`` unless the file is a complete description of a delete file."""
     path = file.file_path
     why = None
     if file.content is DataFileContent.DATA:

@@ -1,4 +1,4 @@
-"""Rows as callers give them, and their way into data files."""
+"""Converts the rows that callers give, and writes them into data files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import pieces_of, write_batches, write_conformed
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch]
-"""Rows in Arrow; an object that exports an Arrow stream is taken as well."""
+"""Rows in Arrow; an object that exports an Arrow stream is accepted as well."""
 
 
 def batches_of(df: Any) -> Any:
-    """Rows as record batches. Raises ``InvalidArgument`` for what holds no rows."""
+    """Rows as record batches. Raises ``InvalidArgument`` for an object without rows."""
     if isinstance(df, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         return df
     if hasattr(df, "__arrow_c_stream__"):
@@ -43,7 +43,7 @@ def batches_of(df: Any) -> Any:
 
 
 def table_of(df: Any) -> pa.Table:
-    """Rows as one table in memory. Raises ``InvalidArgument`` for what holds no rows, or no columns."""
+    """Rows as one table in memory. Raises ``InvalidArgument`` for an object without rows, or without columns."""
     rows = batches_of(df)
     if isinstance(rows, pa.Table):
         return rows
@@ -60,14 +60,14 @@ def write_rows(
 ) -> list[DataFile]:
     """Write rows into new data files of a table. An error leaves no file.
 
-    A table in memory is sorted first where the table has a sort order, which its files then name. A stream is written
-    as it comes. ``note`` is that of ``write_batches``.
+    A table in memory is sorted first if the table has a sort order, which its files then name. A stream is written
+    in its own order. ``note`` is passed to ``write_batches``.
     """
     context = WriteContext.from_metadata(metadata, io)
     order = metadata.sort_order()
     if isinstance(batches, pa.Table) and order.fields and all(field.is_known for field in order.fields):
         conforming = Conforming(context.schema, batches.schema)
-        # Not in one piece: to sort makes the one copy that is needed, column by column.
+        # Not in one chunk: sorting makes the one copy that is needed, column by column.
         rows = pa.Table.from_batches(map(conforming.apply, batches.to_batches()), schema=conforming.schema)
         ordered = replace(context, sort_order_id=order.order_id)
         return write_conformed(ordered, pieces_of(sort_table(order, context.schema, rows)), note=note)
@@ -75,7 +75,7 @@ def write_rows(
 
 
 def conformed(schema: Schema, rows: pa.Table) -> pa.Table:
-    """Rows under the table's schema, in one piece. Raises ``InvalidArgument`` for rows that the table cannot hold."""
+    """Conform rows to the table's schema, in one chunk. Raises ``InvalidArgument`` for rows that it cannot hold."""
     conforming = Conforming(schema, rows.schema)
     batches = [conforming.apply(batch) for batch in rows.combine_chunks().to_batches()]
     return pa.Table.from_batches(batches, schema=conforming.schema)

@@ -1,4 +1,4 @@
-"""What every action that makes a snapshot has in common: its manifests, its list, its summary."""
+"""The base of every action that makes a snapshot: its manifests, its manifest list, its summary."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from icefield.transaction.summary import ChangeCounter
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """What a snapshot does to the files of one base.
+    """The changes of a snapshot to the files of one base.
 
-    ``removed`` states, by a manifest's position in the base's list, which of its entries go. ``data_sequence_number``
-    is that of the added files where they do not take the commit's.
+    ``removed`` holds masks of removed entries, by a manifest's position in the base's list. ``data_sequence_number`` is
+    the number of the added files, if they do not take the commit's.
     """
 
     added: Sequence[DataFile] = ()
@@ -54,10 +54,11 @@ class FileChanges:
 
 
 class SnapshotProducer(Action):
-    """An action that adds a snapshot to a branch, or with ``branch=None`` stages it: then no branch names it.
+    """An action that adds a snapshot to a branch, or stages it with ``branch=None``: then no branch names it.
 
-    A table with ``write.wap.enabled`` also stages what would go to ``main`` and has a ``wap.id`` in its summary.
-    A subclass states which files come and go on a given base (``find``), and what that is called (``operation``).
+    A table with ``write.wap.enabled`` also stages changes of ``main`` that have a ``wap.id`` in their summary. A
+    subclass states the files to add and remove on a given base (``find``), and the operation in the summary
+    (``operation``).
     """
 
     shapes = False
@@ -87,18 +88,18 @@ class SnapshotProducer(Action):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Set up what the subclass gathers."""
+        """Set up the fields of the subclass."""
 
     @abstractmethod
     def find(self, head: Head, context: ActionContext) -> FileChanges:
-        """What to change of the files at the head of the branch. Raises ``ValidationFailed`` when it may not be."""
+        """The changes of the files at the head of the branch. Raises ``ValidationFailed`` if they are not valid."""
 
     @abstractmethod
     def operation(self, changes: FileChanges) -> Operation:
-        """What the change is called in the summary."""
+        """The operation in the summary."""
 
     def set_snapshot_property(self, name: str, value: str) -> Self:
-        """Put a string of the caller's into the summary. Raises ``InvalidArgument`` for what is none."""
+        """Put a string of the caller's into the summary. Raises ``InvalidArgument`` for any other value."""
         if not isinstance(name, str) or not name:
             raise InvalidArgument(f"the name of a snapshot property must be a non-empty string, not {name!r}")
         if not isinstance(value, str):
@@ -119,7 +120,7 @@ class SnapshotProducer(Action):
         snapshot = self._snapshot(head, changes, context, snapshot_id)
         self._assembler.finish()
         if branch is None:
-            # A service that merges commits by what they require may expire the snapshot that this one stands on.
+            # A service that merges commits by their requirements may expire the parent of this snapshot.
             head_id = None if head.snapshot is None else head.snapshot.snapshot_id
             return Changes((AddSnapshot(snapshot),), (*same_table(base), AssertRefSnapshotID(MAIN_BRANCH, head_id)))
         moved = self._moved(base, branch, snapshot.snapshot_id)
@@ -130,15 +131,15 @@ class SnapshotProducer(Action):
         return changes.is_empty and not self._may_be_empty
 
     def _entries_processed(self, changes: FileChanges) -> int:
-        """How many entries of manifests were carried into others, for the summary."""
+        """The number of manifest entries that were carried into other manifests, for the summary."""
         return sum(len(gone) for gone in changes.removed.values())
 
     def _totals_before(self, head: Head) -> Mapping[str, str] | None:
-        """The summary whose totals are carried on; None where nothing was there."""
+        """The summary with the totals to carry on; None if there is no snapshot."""
         return None if head.snapshot is None else head.snapshot.summary
 
     def _target(self, base: TableMetadata) -> str | None:
-        """The branch that the snapshot goes to; None stages it. Raises ``InvalidArgument`` where that is not clear."""
+        """The branch that the snapshot goes to; None stages it. Raises ``InvalidArgument`` where that is ambiguous."""
         if STAGED_WAP_ID not in self._strings or not get_bool(base.properties, WRITE_WAP_ENABLED):
             return self._branch
         if not self._strings[STAGED_WAP_ID]:
@@ -151,7 +152,7 @@ class SnapshotProducer(Action):
         return None
 
     def _begin(self, base: TableMetadata, context: ActionContext) -> int:
-        """Begin an attempt, and give the id of its snapshot."""
+        """Begin an attempt; the id of its snapshot."""
         context.written.retire(*self._lists)
         if self._snapshot_id is None or base.snapshot_by_id(self._snapshot_id) is not None:
             self._snapshot_id = base.new_snapshot_id()
@@ -170,7 +171,7 @@ class SnapshotProducer(Action):
         new = self._assembler.of_added(changes.added, changes.data_sequence_number)
         kept = self._remaining(head, changes, counter, len(new))
         if kept is not None or self._is_merging(base):
-            # The manifests of a list that is only spliced are not counted: it would have to be decoded for that.
+            # The manifests of a spliced list are not counted: the list would have to be decoded for that.
             _count_manifests(head, kept, new, self._entries_processed(changes), counter)
         first_row_id = next_row_id(base, context.io) if base.format_version >= 3 else None
         location, following = self._write_list(head, kept, new, context, snapshot_id, first_row_id)
@@ -196,7 +197,7 @@ class SnapshotProducer(Action):
     def _remaining(
         self, head: Head, changes: FileChanges, counter: ChangeCounter, new: int
     ) -> list[ManifestFile] | None:
-        """The manifests that stay of the base, some of them rewritten; None when its list stays as it is."""
+        """The manifests of the base that stay, some of them rewritten; None when its list stays as it is."""
         merging = self._is_merging(head.metadata)
         if not changes.removed and not merging:
             return None
@@ -238,7 +239,7 @@ class SnapshotProducer(Action):
 
 
 def without_dangling_deletes(head: Head, changes: FileChanges) -> FileChanges:
-    """The changes together with the deletes that name one data file, where that file goes.
+    """The changes, and with each removed data file the deletes that name this file alone.
 
     A deletion vector, or a position delete file of one data file, would stay for nothing once the file is gone.
     """
@@ -278,5 +279,5 @@ def _count_manifests(
 
 
 def same_table(base: TableMetadata) -> tuple[TableRequirement, ...]:
-    """That the table is still the one that was changed."""
+    """The requirement that the table is still the same one."""
     return () if base.table_uuid is None else (AssertTableUUID(base.table_uuid),)

@@ -1,4 +1,4 @@
-"""Counting what a snapshot adds and removes, for its summary."""
+"""Counts the files that a snapshot adds and removes, for its summary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from icefield.partitioning.tuples import tuple_groups
 
 
 class ChangeCounter:
-    """Counts files into a ``SummaryBuilder``: added ones by object, removed ones by column."""
+    """Counts files into a ``SummaryBuilder``: added files one by one, removed files by column."""
 
     def __init__(self, base: TableMetadata, strings: Mapping[str, str]) -> None:
         self.builder = SummaryBuilder()
@@ -88,7 +88,7 @@ def _count(
     if content is DataFileContent.POSITION_DELETES:
         is_vector = np.asarray(pc.equal(pc.utf8_lower(entries.column(f.FILE_FORMAT)), "puffin"))
         dvs = int(np.count_nonzero(is_vector & mask))
-        # Many vectors share a Puffin file, whose size is none of theirs.
+        # Many vectors share a Puffin file, so its size is not the size of a vector.
         sizes = np.where(is_vector, np.asarray(pc.fill_null(entries.column(f.CONTENT_SIZE), 0)), sizes)
     builder.count(
         added=added,

@@ -15,34 +15,34 @@ from icefield.transaction.transaction import Transaction
 T = TypeVar("T")
 
 VERSIONS: Final = 10
-"""That may expire one after the other while they are read."""
+"""The number of versions that may expire, one after another, while they are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableAccess:
-    """A version of a table, the newest when the work began, where its metadata file is, and how a change begins."""
+    """A version of a table, the newest when the work began, its metadata file, and a way to begin a change."""
 
     metadata: TableMetadata
     io: FileIO
     begin: Callable[[], Transaction[Any]]
     metadata_location: str | None = None
     newest: Callable[[], tuple[TableMetadata, str]] | None = None
-    """Loads the version that is current now, with where its metadata file is; changes begin there from then on.
+    """Loads the current version, with the location of its metadata file; later changes begin there.
 
-    None where nothing can be changed.
+    None if nothing can be changed.
     """
 
     name: tuple[str, ...] = ()
     strategy: CommitStrategy | None = None
-    """That of the table; it knows of other tables in the same folders. None where nothing can be changed."""
+    """The table's strategy, which knows other tables in the same folders. None if nothing can be changed."""
 
     runner: WorkRunner | None = None
-    """Does the work; None: this process does, as suits each kind."""
+    """Does the work; with None this process does it, in the way that suits each kind of work."""
 
     def reading(
         self, metadata: TableMetadata, location: str | None, read: Callable[[TableMetadata, str | None], T]
     ) -> T:
-        """What ``read`` makes of a version; of a newer one, where others expire that version while it is read."""
+        """The result of ``read`` for a version; for a newer one if that version expires while it is read."""
         for _ in range(VERSIONS):
             try:
                 return read(metadata, location)
@@ -54,5 +54,5 @@ class TableAccess:
         return read(metadata, location)
 
     def reading_version(self, read: Callable[[TableMetadata], T]) -> T:
-        """What ``read`` makes of this version, or of a newer one; see ``reading``."""
+        """The result of ``read`` for this version, or for a newer one; see ``reading``."""
         return self.reading(self.metadata, self.metadata_location, lambda metadata, _: read(metadata))

@@ -43,8 +43,8 @@ class Transaction(RowChanges, Generic[R]):
     """Stages actions and commits them as one version.
 
     Use it as a context manager: leaving it commits; leaving it by an exception discards every file that was written.
-    Actions on the table's shape (schema, spec, properties, ...) are seen at once by those that follow. Actions on its
-    data are applied when the transaction commits, in order, each on what those before it made.
+    Actions on the table's shape (schema, spec, properties, ...) are seen at once by later actions. Actions on its
+    data are applied when the transaction commits, in order, each on the result of the actions before it.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class Transaction(RowChanges, Generic[R]):
     def mark_files(self, marker: str) -> None:
         """Put a string into the names of the manifests and manifest lists that the commit writes.
 
-        By it whoever wrote them knows them again, when a process was killed before it could commit or clean up.
+        The caller can recognize these files by it if the process is killed before it can commit or clean up.
         """
         self._context = replace(self._context, marker=f"{marker}-")
 
-    # -- what the table will look like ----------------------------------------------------------------------------
+    # -- the table after the commit -------------------------------------------------------------------------------
 
     @property
     def shape(self) -> TableMetadata:
@@ -84,11 +84,11 @@ class Transaction(RowChanges, Generic[R]):
 
     @property
     def context(self) -> ActionContext:
-        """What its actions may use."""
+        """The context of the actions."""
         return self._context
 
     def preview(self) -> TableMetadata:
-        """The metadata that committing now would make, on the version that the transaction began with.
+        """The metadata that a commit would make now, on the version that the transaction began with.
 
         Applies every staged action, and so writes manifests; the commit uses them again.
         """
@@ -98,13 +98,13 @@ class Transaction(RowChanges, Generic[R]):
         return proposal.metadata if proposal is not None else self._shape
 
     def proposal(self, base: TableMetadata) -> Proposal | None:
-        """What committing on a base would propose, for whoever commits several tables together; None for no change."""
+        """The proposal that a commit on a base would make, for commits of several tables; None for no change."""
         return self._build(base)
 
     # -- staging --------------------------------------------------------------------------------------------------
 
     def stage(self, action: Action) -> None:
-        """Add an action. One that shapes the table is checked here and now."""
+        """Add an action. An action that shapes the table is checked at once."""
         self._check_open()
         if action.shapes:
             changes = action.apply(self._shape, self._context)
@@ -122,7 +122,7 @@ class Transaction(RowChanges, Generic[R]):
         if name == MAIN_BRANCH or self._shape.head(name) is not None:
             return
         if not any(isinstance(action, ManageSnapshots) for action in self._actions):
-            current = self._current()  # somebody else may have created it meanwhile
+            current = self._current()  # another commit may have created it meanwhile
             head_of(self._shape if current is None else current.metadata, name)
 
     def set_properties(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Self:
@@ -136,7 +136,7 @@ class Transaction(RowChanges, Generic[R]):
         return self
 
     def update_location(self, location: str) -> Self:
-        """Stage another base location for new files. Raises ``LocationInUse`` for that of another table."""
+        """Stage another base location for new files. Raises ``LocationInUse`` for another table's location."""
         UpdateLocation(self.stage, location).commit()
         return self
 
@@ -168,7 +168,7 @@ class Transaction(RowChanges, Generic[R]):
     # -- the end --------------------------------------------------------------------------------------------------
 
     def commit_transaction(self) -> R:
-        """Make everything visible in one step, and give the table. Nothing staged, nothing done.
+        """Make everything visible in one step, and return the table. Without staged actions nothing is done.
 
         Raises ``CommitFailed``, ``ValidationFailed``, ``CommitStateUnknown``, ``TableExists`` for a creation that lost.
         """
@@ -186,7 +186,7 @@ class Transaction(RowChanges, Generic[R]):
         return self._finish(result)
 
     def abort(self) -> None:
-        """Give the transaction up, and delete the files that it wrote."""
+        """Abandon the transaction, and delete the files that it wrote."""
         if self._open:
             self._open = False
             discard_unexposed(self._handle, self._context.written)
@@ -215,7 +215,7 @@ class Transaction(RowChanges, Generic[R]):
         return current
 
     def _build(self, base: TableMetadata | None) -> Proposal | None:
-        """Apply every action to a base, one after the other."""
+        """Apply every action to a base, one after another."""
         start = base if base is not None else self._created
         assert start is not None
         updates: list[TableUpdate] = []
@@ -234,7 +234,7 @@ class Transaction(RowChanges, Generic[R]):
         return None if metadata is base else change_of(base, updates, requirements, metadata)
 
     def _check_move(self, shaped: TableMetadata) -> None:
-        """Refuse another table's location, and any other place for a table that the catalog has under two names."""
+        """Refuse another table's location, and any other location for a table that the catalog has under two names."""
         if self._state is not None:
             pointer = self._state.pointer.location
             check_move(self._handle.io, self._handle.writable(), self._shape, shaped, pointer)

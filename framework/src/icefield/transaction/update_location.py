@@ -1,4 +1,4 @@
-"""Changing where a table's new files go."""
+"""Changes the location of a table's new files."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ class UpdateLocation(Action):
             )
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """Nothing when the location is the same."""
+        """The new location; no change if it is the same."""
         return Changes() if base.location == self._location else Changes((SetLocation(self._location),))

@@ -16,7 +16,7 @@ from icefield.transaction.upgrade_format_version import upgrade
 
 
 class UpdateProperties(Action):
-    """Set and remove properties. Re-applied to any base: it touches nothing but the keys that it names.
+    """Set and remove properties. The change applies to any base: it touches only the keys that it names.
 
     ``format-version`` is no property but may be given as one: it upgrades the table and is not stored.
     """
@@ -37,7 +37,7 @@ class UpdateProperties(Action):
         return self
 
     def remove(self, *keys: str) -> Self:
-        """Remove properties; one that is not set is no error."""
+        """Remove properties; a property that is not set is no error."""
         for key in keys:
             check_key(key)
             self._not_both(key, self._sets)
@@ -45,7 +45,7 @@ class UpdateProperties(Action):
         return self
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """Only what differs from the base: a change without effect makes no version."""
+        """The differences from the base: a change without effect makes no version."""
         updates: list[TableUpdate] = []
         sets = {key: value for key, value in self._sets.items() if base.properties.get(key) != value}
         check_values(sets, context.io.plugins.names("file-formats"))
@@ -74,7 +74,7 @@ def property_strings(properties: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_key(key: object) -> None:
-    """Raise ``InvalidArgument`` for what is no name of a property."""
+    """Raise ``InvalidArgument`` for an invalid name of a property."""
     if not isinstance(key, str) or not key:
         raise InvalidArgument(f"the name of a property must be a non-empty string, not {key!r}")
 

@@ -31,7 +31,7 @@ from icefield.types.arrow.types import GivenType
 class UpdateSchema(Action):
     """Add, delete, rename, move, promote columns. Fails when another commit changed the schema meanwhile.
 
-    A field of a struct is named by a tuple, ``("address", "city")``; a column whose own name has a dot by
+    A field of a struct is named by a tuple, ``("address", "city")``; a column with a dot in its own name by
     ``("a.b",)``. Every method raises ``InvalidSchema`` for a change that the format forbids.
     """
 
@@ -62,7 +62,7 @@ class UpdateSchema(Action):
         ]
 
     def allow_incompatible_changes(self) -> Self:
-        """Let optional columns become required, and required ones be added without a default."""
+        """Let optional columns become required, and required columns be added without a default."""
         self._update.allow_incompatible_changes()
         return self
 
@@ -84,7 +84,7 @@ class UpdateSchema(Action):
         return self
 
     def undelete_column(self, path: FieldName) -> Self:
-        """Bring a deleted column back under its old id: one that could hold null, or before rows were written since."""
+        """Bring a deleted column back under its old id, if it could hold null or no rows were written since."""
         snapshot = self._base.current_snapshot()
         written = self._base.schema() if snapshot is None else self._base.schema_of(snapshot)
         unchanged = snapshot is None or written.has_field(path)
@@ -116,7 +116,7 @@ class UpdateSchema(Action):
         return self
 
     def set_default_value(self, path: FieldName, default_value: Any) -> Self:
-        """Change what is written where a writer gives no value (format version 3)."""
+        """Change the value that is written where a writer gives none (format version 3)."""
         self._update.set_default_value(path, default_value)
         return self
 
@@ -167,7 +167,7 @@ def _sources(spec: PartitionSpec) -> list[int]:
 
 
 def _properties_follow(base: TableMetadata, before: Schema, after: Schema) -> list[TableUpdate]:
-    """Updates of the properties that name columns: the stored name mapping, and those that hold for one column."""
+    """Updates of the properties that name columns: the stored name mapping, and properties of single columns."""
     sets: dict[str, str] = {}
     removals: list[str] = []
     mapping = base.properties.get(NAME_MAPPING_DEFAULT.name)

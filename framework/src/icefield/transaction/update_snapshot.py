@@ -1,4 +1,4 @@
-"""A choice of the actions on files."""
+"""The entry point to the actions on files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icefield.transaction.row_delta import RowDelta
 
 
 class UpdateSnapshot:
-    """Begins an action on files, to be filled and then committed."""
+    """Begins actions on files, which the caller fills and then commits."""
 
     def __init__(
         self, stage: Callable[[Action], None], *, branch: str | None, snapshot_properties: Mapping[str, str]
@@ -25,11 +25,11 @@ class UpdateSnapshot:
         self._options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
 
     def fast_append(self) -> FastAppendFiles:
-        """Add files in a new manifest; no other is touched."""
+        """Add files in a new manifest; other manifests are not touched."""
         return FastAppendFiles(self._stage, **self._options)
 
     def merge_append(self) -> AppendFiles:
-        """Add files, and merge small manifests where the table asks for it."""
+        """Add files, and merge small manifests if the table's properties ask for it."""
         return AppendFiles(self._stage, **self._options)
 
     def delete(self) -> DeleteFiles:
@@ -49,9 +49,9 @@ class UpdateSnapshot:
         return RewriteFiles(self._stage, **self._options)
 
     def replace_partitions(self) -> ReplacePartitions:
-        """Add files in place of all that their partitions held."""
+        """Add files and remove all earlier files of their partitions."""
         return ReplacePartitions(self._stage, **self._options)
 
     def cherry_pick(self, snapshot_id: int) -> CherryPick:
-        """Publish a snapshot that was staged, or take over the change of one of another branch."""
+        """Publish a staged snapshot, or take over the change of a snapshot of another branch."""
         return CherryPick(self._stage, snapshot_id, **self._options)

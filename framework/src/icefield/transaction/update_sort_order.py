@@ -16,7 +16,7 @@ from icefield.transaction.action import Action, ActionContext, Changes
 
 
 class UpdateSortOrder(Action):
-    """Replace the sort order, key by key, the first first; without keys the table becomes unsorted.
+    """Replace the sort order, key by key, the most significant first; without keys the table becomes unsorted.
 
     Fails when another commit changed the schema or the order meanwhile.
     """
@@ -50,5 +50,5 @@ class UpdateSortOrder(Action):
         return self
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """The new default order; an identical one of the table's own is used again."""
+        """The new default order; an identical order of the table is used again."""
         return Changes(choose_sort_order(base, self._update.apply()), self._requirements)

@@ -40,7 +40,7 @@ class UpdateSpec(Action):
     def add_field(
         self, source_column_name: FieldName, transform: str | Transform, partition_field_name: str | None = None
     ) -> Self:
-        """Add a field, such as ``add_field("ts", "day")``. Raises ``InvalidSchema`` for one that cannot be."""
+        """Add a field, such as ``add_field("ts", "day")``. Raises ``InvalidSchema`` for an invalid field."""
         self._update.add_field(source_column_name, transform, partition_field_name)
         return self
 
@@ -60,5 +60,5 @@ class UpdateSpec(Action):
         return self
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """The new default spec; an equivalent one of the table's own is used again."""
+        """The new default spec; an equivalent spec of the table is used again."""
         return Changes(choose_spec(base, self._update.apply()), self._requirements)

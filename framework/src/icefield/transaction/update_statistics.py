@@ -1,4 +1,4 @@
-"""Changing which files hold the statistics of snapshots."""
+"""Changes the statistics files of snapshots."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UpdateStatistics(Action):
         return self
 
     def remove_statistics(self, snapshot_id: int) -> Self:
-        """Remove the statistics of a snapshot; none that are there is no error."""
+        """Remove the statistics of a snapshot, if there are any."""
         self._updates.append(RemoveStatistics(snapshot_id))
         return self
 
@@ -45,10 +45,10 @@ class UpdateStatistics(Action):
         return self
 
     def remove_partition_statistics(self, snapshot_id: int) -> Self:
-        """Remove the partition statistics of a snapshot; none that are there is no error."""
+        """Remove the partition statistics of a snapshot, if there are any."""
         self._updates.append(RemovePartitionStatistics(snapshot_id))
         return self
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """What was called for, in its order."""
+        """The updates in the order of the calls."""
         return Changes(tuple(self._updates))

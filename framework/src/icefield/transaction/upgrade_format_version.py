@@ -14,8 +14,8 @@ from icefield.transaction.old_snapshots import OldSnapshots
 class UpgradeTableVersion(Action):
     """Raise the format version.
 
-    Old snapshots keep the sequence number 0, and get a manifest list where they have none; a v1 table without a uuid is
-    given one.
+    Old snapshots keep the sequence number 0, and get a manifest list if they have none; a v1 table without a uuid gets
+    one.
     """
 
     def __init__(self, stage: Callable[[Action], None], format_version: int) -> None:
@@ -24,14 +24,14 @@ class UpgradeTableVersion(Action):
         self._old = OldSnapshots()
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """Raises ``InvalidArgument`` for a downgrade, ``UnsupportedFeature`` for a version that is not known."""
+        """The upgrade. Raises ``InvalidArgument`` for a downgrade, ``UnsupportedFeature`` for an unknown version."""
         return Changes(tuple(upgrade(base, self._format_version, context, self._old)))
 
 
 def upgrade(base: TableMetadata, format_version: int, context: ActionContext, old: OldSnapshots) -> list[TableUpdate]:
     """The update that raises the version; none when the table has it already.
 
-    Manifest lists are written for snapshots that have none, since only version 1 allows that.
+    Manifest lists are written for snapshots without one, since only version 1 allows such snapshots.
     """
     if base.format_version > format_version:
         raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""What changes of files have in common that are validated against the commits since a snapshot was read."""
+"""The base of changes of files that are validated against the commits since a snapshot was read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icefield.transaction.snapshot_producer import SnapshotProducer
 
 
 class ValidatedChange(SnapshotProducer):
-    """A change of files for which its caller names the snapshot that was read."""
+    """A change of files that is made from a named snapshot."""
 
     def _prepare(self) -> None:
         self._since: Since | None = None
@@ -23,7 +23,7 @@ class ValidatedChange(SnapshotProducer):
         return self
 
     def _validated_since(self) -> Since | None:
-        """The snapshot to validate from; None where no validation was asked for. Raises ``InvalidArgument``."""
+        """The snapshot to validate from; None if no validation was requested. Raises ``InvalidArgument``."""
         if not (self._no_data or self._no_deletes):
             return None
         if self._since is None:
@@ -32,7 +32,7 @@ class ValidatedChange(SnapshotProducer):
 
 
 class ValidatedOverwrite(ValidatedChange):
-    """A change that puts files in the place of others."""
+    """A change that replaces files by others."""
 
     def validate_no_conflicting_data(self) -> Self:
         """Fail when files that concern the change were added meanwhile."""
@@ -40,6 +40,6 @@ class ValidatedOverwrite(ValidatedChange):
         return self
 
     def validate_no_conflicting_deletes(self) -> Self:
-        """Fail when rows that concern the change, or of a file that it removes, were deleted meanwhile."""
+        """Fail when rows that the change concerns, or rows of a file that it removes, were deleted meanwhile."""
         self._no_deletes = True
         return self

@@ -1,4 +1,4 @@
-"""Writing data files and delete files: the side of a write that may run elsewhere."""
+"""Writing data files and delete files: the part of a write that may run on executors."""
 
 from icefield.manifest import DataFile, DataFileContent
 from icefield.writing.context import WriteContext

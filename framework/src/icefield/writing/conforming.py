@@ -1,9 +1,9 @@
-"""Incoming rows under the table's schema: matched by name, cast where nothing is lost, refused where something would.
+"""Conforms incoming rows to the table's schema: columns are matched by name, and cast only where nothing is lost.
 
-Columns that are not supplied get their ``write-default`` or null; columns that the table does not have are refused,
-and so are nulls in required columns, keys that come twice in a map and values that the type does not hold (a string
-that is not UTF-8, digits beyond a decimal's precision, times beyond a day). Everything is settled once for a schema and
-then applied to each batch.
+Columns that are not supplied get their ``write-default`` or null. Columns that the table does not have are refused, and
+so are nulls in required columns and keys that come twice in a map. Values that the type does not hold are refused as
+well: a string that is not UTF-8, digits beyond a decimal's precision, times beyond a day. The conversion is resolved
+once for a schema and then applied to each batch.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ _CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
     UUIDType: _BYTES,
     FixedType: _BYTES,
 }
-"""What is cast to the type, value by value; a value that would change raises."""
+"""The Arrow types that are cast to each type, value by value; a cast that would change a value raises."""
 
 _LOCAL = (TimestampType, TimestampNanoType)
 _ZONED = (TimestamptzType, TimestamptzNanoType)
 _CHECKED = (StringType, DecimalType, TimeType)
-"""Types whose Arrow arrays can hold what is no value."""
+"""Types with Arrow arrays that can hold invalid values."""
 
 
 class Conforming:
-    """Brings batches of one incoming schema under the table's schema."""
+    """Conforms batches of one incoming schema to the table's schema."""
 
     def __init__(self, schema: Schema, incoming: pa.Schema) -> None:
-        """Settle it for ``incoming``. Raises ``InvalidArgument`` that names the column."""
+        """Resolve the conversion for ``incoming``. Raises ``InvalidArgument`` that names the column."""
         self.schema = schema_to_arrow(schema)
         self._fields = schema.fields
         self._shape: StructShape = resolve_struct(schema.fields, incoming, _ByName())
@@ -88,9 +88,9 @@ class Conforming:
         self._required = [field.required or has_required(field.field_type) for field in schema.fields]
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch under the table's schema. Raises ``InvalidArgument`` that names the column."""
+        """Conform a batch to the table's schema. Raises ``InvalidArgument`` that names the column."""
         # The shape holds every incoming column, in the order they came.
-        # Arrow makes all arrays of a batch anew at each look at its columns.
+        # Each access to ``columns`` would make all arrays of the batch anew.
         arrays = batch.columns
         columns = [self._column(slot, arrays, batch.num_rows) for slot in self._shape.slots]
         tests = zip(self._fields, columns, self._checked, self._mapped, self._required, strict=True)
@@ -115,7 +115,7 @@ class Conforming:
 
 
 class _ByName(Rules):
-    """An incoming column is the table's column of its name."""
+    """Matches each incoming column to the table's column of the same name."""
 
     def match(self, fields: Sequence[NestedField], held: Sequence[pa.Field], path: Path) -> list[int | None]:
         positions: dict[str, int] = {}
@@ -210,13 +210,13 @@ def _check_values(field: NestedField, column: pa.Array) -> None:
     try:
         validate_full(column)
     except pa.ArrowInvalid as error:
-        # Arrow looks at what is below nulls, too: readers leave there whatever was in memory.
+        # Arrow also checks the data below nulls, where readers leave arbitrary bytes.
         if not _is_sound(column):
             raise _refused((field.name,), f"a value is none of {field.field_type}: {error}") from error
 
 
 def _is_sound(array: pa.Array) -> bool:
-    """Whether all values are valid but those below nulls."""
+    """Whether all values are valid, except data below nulls."""
     try:
         array.validate()
         for part in parts_below(array):
@@ -246,7 +246,7 @@ def _check_nulls(field: NestedField, array: pa.Array, there: pa.Array | None, pa
             _check_nulls(child, array.field(position), inside, (*path, child.name))
     else:
         lists = array if there is None else pc.if_else(there, array, pa.scalar(None, array.type))
-        # Unlike `values`, this leaves out what is below null lists.
+        # Unlike `values`, this leaves out the elements below null lists.
         elements = lists.flatten() if isinstance(kind, ListType) else map_entries(lists).flatten()
         for position, child in enumerate(_children(kind)):
             part = elements if isinstance(kind, ListType) else elements.field(position)

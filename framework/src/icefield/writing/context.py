@@ -1,4 +1,4 @@
-"""What a writer of data files needs to know: one immutable value that travels to executors."""
+"""The settings of a writer of data files: one immutable value that is sent to executors."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from icefield.storage import FileIO, LocationProvider
 from icefield.types import DecimalType
 
 BUFFER_BYTES = 512 << 20
-"""Bytes of rows that wait for their files; beyond it the partition with the most is written out."""
+"""The maximum bytes of buffered rows; above it the partitions with the most bytes are written out."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
     """Where and how data files are written. Immutable; picklable.
 
-    ``schema`` and ``spec`` are those of the table that new rows follow. ``file_format`` names an installed format.
+    ``schema`` and ``spec`` are the table's schema and spec for new rows. ``file_format`` names an installed format.
     ``operation_id`` sets the files of one operation apart from all others; tasks and attempts have numbers of
     their own. ``sort_order_id`` is recorded in each file: set it only when the rows come in that order.
-    ``buffer_bytes`` bounds the rows held in memory, ``workers`` the threads that write files (None: as
-    ``FileIO.workers`` says).
+    ``buffer_bytes`` bounds the rows held in memory, ``workers`` the threads that write files (None: see
+    ``FileIO.workers``).
     """
 
     schema: Schema
@@ -92,8 +92,9 @@ class WriteContext:
         return replace(context, **changes) if changes else context
 
     def with_row_lineage(self) -> WriteContext:
-        """For rows that were in the table before: they come with the columns of lineage as they were read, the last
-        change null where a row changes. Only for tables of version 3. Raises ``UnsupportedFeature`` for a table that
-        has columns of these names.
+        """The context for rows that were in the table before, with their row lineage columns.
+
+        The rows come with these columns as they were read; the last change is null for a changed row. Only for tables
+        of version 3. Raises ``UnsupportedFeature`` for a table that has columns of these names.
         """
         return replace(self, schema=with_lineage(self.schema))

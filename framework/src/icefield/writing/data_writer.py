@@ -33,13 +33,13 @@ def write_batches(
 ) -> list[DataFile]:
     """Write rows into new data files and describe these; nothing is committed.
 
-    ``batches`` may be an endless stream: memory is bounded by ``context.buffer_bytes``. Rows are brought under the
-    table's schema by the names of their columns, partitioned, and rolled into files of about the target size. Within
-    a partition they keep their order. ``task_id`` and ``attempt`` go into the files' names. ``note`` is called with the
-    location of each file before it is begun, by any thread, for a caller that must know it whatever happens.
+    ``batches`` may be an endless stream: memory is bounded by ``context.buffer_bytes``. Rows are conformed to the
+    table's schema by column name, partitioned, and rolled into files of about the target size. Within
+    a partition they keep their order. ``task_id`` and ``attempt`` go into the files' names. ``note`` is called, by any
+    thread, with the location of each file before it is begun: the caller knows all locations even after an error.
 
     On an error every file of this call is aborted or deleted, and the error raised: ``InvalidArgument`` for rows
-    that the table cannot hold, ``StorageError`` and its kind for files that cannot be written.
+    that the table cannot hold, ``StorageError`` and its subclasses for files that cannot be written.
     """
     return write_conformed(context, _conformed(context, batches), task_id=task_id, attempt=attempt, note=note)
 
@@ -53,9 +53,9 @@ def write_conformed(
     note: Callable[[str], None] | None = None,
     files: FileSet | None = None,
 ) -> list[DataFile]:
-    """As ``write_batches``, of rows that ``Conforming`` has brought under the schema of the context already.
+    """Like ``write_batches``, for rows that ``Conforming`` has conformed to the context's schema already.
 
-    ``files`` are those to write them to; ``task_id``, ``attempt`` and ``note`` do not count then.
+    ``files`` is the set to write to; if it is given, ``task_id``, ``attempt`` and ``note`` are ignored.
     """
     filled = (batch for batch in batches if batch.num_rows)
     files = FileSet(context, task_id, attempt, note) if files is None else files
@@ -131,7 +131,7 @@ def pieces_of(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> Ite
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch in slices of at most a chunk each, so that no copy of one is a copy of all."""
+    """A batch in slices of at most a chunk each, so that a copy of one slice does not copy the whole batch."""
     rows = min(_CHUNK_ROWS, max(1, batch.num_rows * _CHUNK_BYTES // max(1, batch.nbytes)))
     if batch.num_rows <= rows:
         yield batch
@@ -141,7 +141,7 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _chunks(batches: Iterator[pa.RecordBatch], buffer_bytes: int) -> Iterator[tuple[pa.RecordBatch, bool]]:
-    """Batches put together, so that a partition gets few and large pieces; and whether these are the last."""
+    """Combine batches, so that a partition gets few and large pieces; True with the last combined batch."""
     bound = max(1, min(_CHUNK_BYTES, buffer_bytes // 4))
     gathered: list[pa.RecordBatch] = []
     size = rows = 0

@@ -1,10 +1,10 @@
-"""Rows on their way to many partitions: held in memory within a bound, encoded by a few threads.
+"""Rows on their way to many partitions: buffered within a bound on memory, encoded by a few threads.
 
-Each partition gathers its rows. When it has enough for a row group they go to its file, which stays open. Counted are
-the rows that wait here, those on their way to a file, and what the writers of open files hold. When that is too much,
-the partitions with the most are written out: an open file ends its row group, the rows of others become a file.
-Whatever is left at the end is written then. So memory is bounded on endless streams, and a partition whose rows fit
-gets one file.
+Each partition gathers its rows. When it has enough for a row group, the rows go to its file, which stays open. The
+bound covers the rows that wait here, the rows of pending jobs, and the buffers of the writers of open files. Above it,
+the partitions that hold the most are written out: an open file ends its row group, and the rows of a partition without
+an open file become a file. The remaining rows are written at the end. So memory is bounded on endless streams, and a
+partition gets one file if its rows fit.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from icefield.writing.rolling import RollingWriter
 from icefield.writing.threads import Threads
 
 _BATCH_BYTES = 128 << 20
-"""How many bytes of rows a partition gathers before they go to its open file: about a row group."""
+"""The bytes of rows that a partition gathers before they go to its open file: about a row group."""
 
 _MAX_OPEN = 32
-"""How many files stay open while their partitions gather rows."""
+"""The number of files that stay open while their partitions gather rows."""
 
 _SPILL_TO = 0.75
 """The part of the bound that may stay held when rows are written out early."""
 
 
 class _Buffer:
-    """The rows of one partition that wait, and its open file. ``writer`` is touched by one job at a time.
+    """The waiting rows of one partition, and its open file. ``writer`` is touched by one job at a time.
 
-    ``retained``: bytes that the writer holds, as the last job left it.
+    ``retained``: the bytes that the writer held after its last job.
     """
 
     __slots__ = ("batches", "held", "last", "partition", "retained", "writer")
@@ -53,7 +53,7 @@ class FanOut:
     """Sends rows to the files of their partitions. Used by one thread; ``threads`` do the encoding."""
 
     def __init__(self, context: WriteContext, files: FileSet, threads: Threads, *, parallel_files: int = 1) -> None:
-        """``parallel_files``: how many files a partition may fill side by side, each with what it gathered in turn."""
+        """``parallel_files``: the number of files that a partition fills in turn, with the rows gathered so far."""
         self._context = context
         self._files = files
         self._threads = threads
@@ -83,7 +83,7 @@ class FanOut:
         return buffer.partition.order
 
     def close(self) -> None:
-        """Write whatever waits and complete every file."""
+        """Write all waiting rows and complete every file."""
         for buffer in self._buffers.values():
             if buffer.batches or id(buffer) in self._open:
                 self._hand_over(buffer, close=True)
@@ -98,7 +98,7 @@ class FanOut:
         return buffer
 
     def _write_on(self, buffer: _Buffer) -> None:
-        """Send what a partition gathered to its file, which stays open unless too many are."""
+        """Send the gathered rows of a partition to its file, which stays open unless too many files are open."""
         self._hand_over(buffer, close=False)
         self._open[id(buffer)] = buffer
         self._open.move_to_end(id(buffer))
@@ -110,12 +110,12 @@ class FanOut:
         bound = self._context.buffer_bytes
         self._spill()
         self._threads.wait_below(bound - self._held)
-        if self._held + self._threads.used > bound:  # no job is left: what files hold is known now
+        if self._held + self._threads.used > bound:  # no job is left, so the buffers of open files are known now
             self._spill()
             self._threads.wait_below(bound - self._held)
 
     def _spill(self) -> None:
-        """Write out what holds the most, until the rest is well below the bound."""
+        """Write out the partitions that hold the most, until the rest is well below the bound."""
         most = self._context.buffer_bytes * _SPILL_TO
         kept = self._held + sum(buffer.retained for buffer in self._open.values())
         if kept <= most:

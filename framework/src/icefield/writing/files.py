@@ -1,4 +1,4 @@
-"""The files of one write: named, opened, described when they are finished, and taken back when the write fails."""
+"""The files of one write: named, opened, described when they are finished, and deleted when the write fails."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from icefield.writing.context import WriteContext
 
 
 class NewFiles:
-    """The files that a call begins. Threads may share it.
+    """Names and opens the files of one call. Threads may share it.
 
-    Names are ``<task>-<attempt>-<operation>-<number><suffix>.<extension>``, so no two tasks, attempts or operations
-    meet.
+    Names are ``<task>-<attempt>-<operation>-<number><suffix>.<extension>``, so files of different tasks, attempts or
+    operations never collide.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class NewFiles:
         self._lock = Lock()
 
     def begin(self, extension: str, partition_path: str = "") -> tuple[int, str, OutputStream]:
-        """The next file: its number, its location, and the stream that fills it."""
+        """Open the next file: its number, its location, and its output stream."""
         with self._lock:
             number = next(self._numbers)
         name = f"{self._prefix}-{number:05d}{self._suffix}.{extension}"
@@ -49,7 +49,7 @@ class NewFiles:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition that rows are written to: its values, its folder, when it was first met, and its spec."""
+    """A partition that rows are written to: its values, its folder, its number in order of first use, and its spec."""
 
     values: tuple[Any, ...]
     path: str
@@ -78,7 +78,7 @@ class FileSet:
     """Every file that a call of ``write_batches`` opens. Threads may share it."""
 
     opens: ClassVar[type[OpenFile]] = OpenFile
-    """What a file is while it is written."""
+    """The class of open files."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class FileSet:
         try:
             written = opened.writer.close()
         except FileExists:
-            self._discard(opened)  # what is there is of somebody else, who was given the same names
+            self._discard(opened)  # the existing file belongs to another writer with the same names
             raise
         described = self._describe(opened, written)
         with self._lock:
@@ -130,7 +130,7 @@ class FileSet:
             self._finished.append((opened.partition.order, opened.number, described))
 
     def data_files(self) -> list[DataFile]:
-        """The finished files: partitions in the order they came, the files of each in theirs."""
+        """The finished files: by partition in order of first use, then in the order in which they were begun."""
         return [file for _, file in self.by_partition()]
 
     def by_partition(self) -> list[tuple[int, DataFile]]:
@@ -138,11 +138,11 @@ class FileSet:
         return [(order, file) for order, _, file in sorted(self._finished, key=lambda entry: entry[:2])]
 
     def abandon(self) -> None:
-        """Abort what is open and delete what is finished; nothing of it was committed."""
+        """Abort open files and delete finished ones; none of them was committed."""
         with self._lock:
             self._abandoned = True
             open_files = list(self._open)
-            # One that is open here may have been closed, and so published, when an interrupt came.
+            # An interrupt may have come after an open file was closed, and so published.
             locations = [*(file.file_path for _, _, file in self._finished), *(each.location for each in open_files)]
         for opened in open_files:
             self._discard(opened)
@@ -176,14 +176,15 @@ class FileSet:
 
 
 def file_prefix(task_id: int, attempt: int, operation_id: str) -> str:
-    """How the names of the files of a call begin."""
+    """The prefix of the names of the files of a call."""
     return f"{task_id:05d}-{attempt}-{operation_id}"
 
 
 def take_back(io: FileIO, locations: list[str]) -> None:
-    """Delete files of a write that failed.
+    """Delete the files of a failed write.
 
-    Its error is what the caller must hear of: none is raised here, and files that stay are orphans for upkeep.
+    No error is raised here, since the caller must see the error of the write. Files that stay are orphans for
+    maintenance to delete.
     """
     with contextlib.suppress(IcefieldError, OSError):
         io.delete_many(locations)

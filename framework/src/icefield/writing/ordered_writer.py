@@ -1,4 +1,4 @@
-"""Rows written as they come, each with the place that it gets: for writers that must find their rows again."""
+"""Writes rows in order and returns their places, for writers that must find their rows again."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from icefield.writing.threads import Threads
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where rows are: the number of the partition of each, and how many rows of that partition were before it."""
+    """The places of rows: the number of each row's partition, and the number of earlier rows of that partition."""
 
     partitions: npt.NDArray[np.int64]
     ordinals: npt.NDArray[np.int64]
 
 
 class OrderedWriter:
-    """Writes rows that are under the schema of the context. The rows of a partition keep their order over its files.
+    """Writes rows that conform to the context's schema. The rows of a partition keep their order over its files.
 
-    Used by one thread. ``close`` completes the files; after an error ``abandon`` takes them back.
+    Used by one thread. ``close`` completes the files; after an error ``abandon`` deletes them.
     """
 
     def __init__(self, context: WriteContext, files: FileSet) -> None:
@@ -64,7 +64,7 @@ class OrderedWriter:
         return self._files.data_files()
 
     def found(self, places: Places) -> list[tuple[DataFile, npt.NDArray[np.int64]]]:
-        """The files that hold some rows, each with the positions of these, ascending; after ``close``."""
+        """The files that hold some rows, each with the ascending positions of its rows; call it after ``close``."""
         order = np.lexsort((places.ordinals, places.partitions))
         partitions, ordinals = places.partitions[order], places.ordinals[order]
         before = np.zeros(len(self._counts), np.int64)
@@ -79,7 +79,7 @@ class OrderedWriter:
         return made
 
     def abandon(self) -> None:
-        """Write no more, abort what is open and delete what is finished."""
+        """Stop writing, abort open files and delete finished ones."""
         try:
             self._threads.cancel()
         finally:

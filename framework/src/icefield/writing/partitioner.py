@@ -1,4 +1,4 @@
-"""Rows distinguished by partition: one small integer key a row, one stable sort, one take a partition.
+"""Splits rows by partition: one small integer key per row, one stable sort, one take per partition.
 
 The rows are never filtered once for each partition, so the cost does not grow with the number of partitions.
 """
@@ -27,9 +27,9 @@ class Partitioner:
         self._type = spec.partition_type(schema)
 
     def split(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[Any, ...], pa.Array | None]]:
-        """The partitions of a batch that has rows: the values of each, and the rows that are in it, ascending.
+        """The partitions of a batch that is not empty: the values of each, and its row indices, ascending.
 
-        None stands for all rows. Partitions come in the order of the keys, which is that of no value.
+        None stands for all rows. The order of the partitions is the order of their keys, not of their values.
         """
         values = partition_batch(self._spec, self._schema, batch)
         check_partition_values(self._spec, values)

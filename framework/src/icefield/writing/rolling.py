@@ -1,4 +1,4 @@
-"""Files of about the target size, one after another."""
+"""Writes files of about the target size, one after another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SLICES_A_FILE = 8
 
 
 class RollingWriter:
-    """Writes the rows of one partition, and begins a new file whenever the current one has the target size.
+    """Writes the rows of one partition, and begins a new file whenever the current one has reached the target size.
 
     Not for use by several threads at once.
     """
@@ -38,11 +38,11 @@ class RollingWriter:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes that wait in the current file's writer."""
+        """The bytes that are buffered in the current file's writer."""
         return 0 if self._current is None else self._current.writer.buffered_bytes
 
     def flush(self) -> None:
-        """Let the current file's writer hold nothing; a file of a format that cannot do so is finished."""
+        """Empty the buffers of the current file's writer; if its format cannot do so, the file is finished."""
         if self._current is not None:
             self._current.writer.flush()
             if self.buffered_bytes:

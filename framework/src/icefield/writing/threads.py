@@ -1,4 +1,4 @@
-"""A few threads that encode files, with the first error kept and the bytes on their way counted."""
+"""A thread pool that encodes files, keeps the first error and counts the bytes of pending jobs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Threads:
 
     @property
     def used(self) -> int:
-        """Bytes of jobs that are not done, and those that jobs left behind (``retain``)."""
+        """The bytes of unfinished jobs, and the bytes that jobs retain (``retain``)."""
         return self._in_flight + self._retained
 
     def retain(self, size: int) -> None:
-        """Count bytes that stay in memory behind the job that calls; a negative size is of some that went."""
+        """Count bytes that stay in memory after the calling job; a negative size releases bytes."""
         with self._changed:
             self._retained += size
 
@@ -47,7 +47,7 @@ class Threads:
                 self._changed.notify_all()
 
     def wait_below(self, size: int) -> None:
-        """Wait until at most so many bytes are used, or no job is left. Raises the error of a job."""
+        """Wait until at most ``size`` bytes are used, or no job is left. Raises the error of a job."""
         with self._changed:
             while self._in_flight and self.used > size and self._error is None:
                 self._changed.wait()
@@ -64,5 +64,5 @@ class Threads:
         self.check()
 
     def cancel(self) -> None:
-        """Let no further job begin, and wait for those that run."""
+        """Start no further job, and wait for running ones."""
         self._pool.shutdown(wait=True, cancel_futures=True)

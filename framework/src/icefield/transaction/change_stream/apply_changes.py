@@ -1,4 +1,4 @@
-"""A stream of changes into a table: written by one writer after another, each a snapshot of its own."""
+"""Writes a stream of changes into a table: by one writer after another, each with a snapshot of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROWS_AT_ONCE: Final = 1 << 17
 
 
 def delete_key_ids(schema: Schema, names: Sequence[str] | None, case_sensitive: bool) -> list[int]:
-    """The ids of the columns that identify a row: those named, else the identifier fields.
+    """The ids of the columns that identify a row: the named columns, else the identifier fields.
 
     Raises ``InvalidArgument``.
     """
@@ -53,10 +53,10 @@ def apply_changes(
     upsert: bool | None,
     options: Mapping[str, Any],
 ) -> None:
-    """Write changes and stage what adds them; ``options`` are those of the action.
+    """Write changes and stage actions that add their files; ``options`` are arguments of the actions.
 
-    A writer that is full is followed by another one, whose files go into a snapshot of their own: its equality deletes
-    apply to the rows of those before.
+    A full writer is followed by another one, with a snapshot of its own: its equality deletes apply to the rows of the
+    snapshots before.
     """
     by_key = get_bool(shape.properties, UPSERT_ENABLED) if upsert is None else upsert
     batches = _gathered(_changes(changes, operation_column))
@@ -77,7 +77,7 @@ def apply_changes(
 
 
 def _fill(writer: ChangeWriter, batches: Iterator[tuple[pa.RecordBatch, Kinds]], *, endless: bool) -> bool:
-    """Write until the writer is full; whether it is. A staged snapshot is not followed by another: ``endless``."""
+    """Write until the writer is full; True if it is. ``endless``: never full, as no snapshot follows a staged one."""
     for batch, kinds in batches:
         writer.write(batch, kinds)
         if writer.is_full and not endless:
@@ -90,7 +90,7 @@ def _changes(changes: Any, column: str) -> Iterator[tuple[pa.RecordBatch, Kinds]
     if isinstance(changes, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(changes, "__arrow_c_stream__"):
         changes = [changes]
     if not isinstance(changes, Iterable) or isinstance(changes, str | bytes | dict):
-        batches_of(changes)  # which says what rows are
+        batches_of(changes)  # raises an error that names the accepted types
     for change in changes:
         if isinstance(change, tuple) and len(change) == 2:
             kind = change[0] if isinstance(change[0], ChangeKind) else change_kinds(pa.array([change[0]]))[0]
@@ -113,7 +113,7 @@ def _without_operation(batch: pa.RecordBatch, column: str) -> tuple[pa.RecordBat
 
 
 def _gathered(changes: Iterator[tuple[pa.RecordBatch, Kinds]]) -> Iterator[tuple[pa.RecordBatch, Kinds]]:
-    """The same with small batches put together: each costs some milliseconds."""
+    """Combine small batches: each batch costs some milliseconds."""
     held: list[tuple[pa.RecordBatch, Kinds]] = []
     rows = 0
     for batch, kinds in changes:

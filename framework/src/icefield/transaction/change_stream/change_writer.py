@@ -1,8 +1,8 @@
 """A writer of streams of changes: inserts, updates and deletes become files that one commit adds.
 
-What Flink's writers do: rows that are deleted are deleted by equality, without the table being read, unless the stream
-itself wrote them before. Equality deletes apply to earlier commits alone, so that rows of this stream get position
-deletes, or deletion vectors. Spec: "Row-level Deletes".
+As in Flink's writers, rows are deleted by equality, without reading the table, unless the stream itself wrote them
+before. Equality deletes apply to earlier commits alone, so that rows of this stream get position deletes or deletion
+vectors. Spec: "Row-level Deletes".
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from icefield.writing.files import FileSet
 from icefield.writing.ordered_writer import OrderedWriter
 
 INDEX_BYTES: Final = 256 << 20
-"""Of keys and places of rows that a writer holds before it says that it is full."""
+"""The bytes of keys and row places that a writer holds before it is full."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """What a writer has written: for ``RowDelta.add_fresh_rows`` and ``RowDelta.add_deletes``."""
+    """The files of a writer: for ``RowDelta.add_fresh_rows`` and ``RowDelta.add_deletes``."""
 
     data_files: list[DataFile]
     delete_files: list[DataFile]
 
     @property
     def all_files(self) -> list[DataFile]:
-        """All of them."""
+        """The data files and the delete files."""
         return [*self.data_files, *self.delete_files]
 
 
 @dataclass(slots=True)
 class _Shape:
-    """What is settled once for the schema of incoming rows."""
+    """The conversions of incoming rows, resolved once for their schema."""
 
     incoming: pa.Schema
     keys: Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -58,15 +58,15 @@ class _Shape:
 
 
 class ChangeWriter:
-    """Writes a stream of changes whose rows are distinguished by the columns ``equality_ids``.
+    """Writes a stream of changes to rows that the columns ``equality_ids`` identify.
 
-    Of the rows of a key the last one stays. With ``upsert`` an insert and an update replace whatever has their key, and
-    rows before an update may be left out; a row to delete needs no more than its key, which must hold the columns by
-    which the table is partitioned. Without it the stream says of each row that goes what it was.
+    Of the rows with the same key the last one stays. With ``upsert`` an insert or an update replaces any row with its
+    key, and rows before an update may be left out. A row to delete then needs no more than its key, which must hold the
+    source columns of the partitioning. Without ``upsert`` the stream states the old values of each row that goes.
 
-    Memory is bounded but for the keys of the rows that were written: when ``is_full`` says so, ``close`` the writer,
-    commit its files, and go on with another one. On an error ``abandon`` it; as a context manager it does so by itself.
-    Used by one thread. Raises what ``write_batches`` and ``write_equality_deletes`` raise.
+    Memory is bounded except for the keys of written rows: when ``is_full`` says so, ``close`` the writer, commit its
+    files, and go on with another one. On an error ``abandon`` it; as a context manager it does so itself. Used by one
+    thread. Raises the errors of ``write_batches`` and ``write_equality_deletes``.
     """
 
     def __init__(
@@ -109,10 +109,10 @@ class ChangeWriter:
         return self._index.nbytes >= self._index_bytes
 
     def write(self, batch: pa.RecordBatch, kinds: Kinds | ChangeKind) -> None:
-        """Take changes in their order: rows, and the kind of each or of all.
+        """Take changes in their order: rows, and a kind for each row or for all.
 
-        Columns are matched by name. Rows that go need the columns of the key and those by which the table is
-        partitioned; the others may hold anything.
+        Columns are matched by name. Rows that go need the columns of the key and the source columns of the
+        partitioning; their other columns may hold anything.
         """
         if not self._open:
             raise InvalidArgument("this writer of changes has ended; begin a new one")
@@ -127,7 +127,7 @@ class ChangeWriter:
         keyed = shape.keys(batch)
         columns = [plain(column) for column in columns_of(self._columns.schema, keyed, self._columns.ids)]
         step = _Step(columns, codes, self._upsert)
-        # Of each key the first change stands for it.
+        # The first change of each key stands for the key.
         taken = pa.array(step.firsts)
         keys = [column.take(taken) for column in columns]
         hashes = hash_keys(keys, self._types)
@@ -145,7 +145,7 @@ class ChangeWriter:
             self._index.add(hashes[groups], [key.take(some) for key in keys], written)
 
     def close(self) -> ChangedFiles:
-        """Complete the files, and describe them for a commit. After an error nothing stays."""
+        """Complete the files, and describe them for a commit. An error deletes all files."""
         with self._ending():
             data, deletes = self._rows.close(), self._equality.close()
             gone = self._index.gone()
@@ -154,10 +154,10 @@ class ChangeWriter:
             return ChangedFiles(data, [*deletes, *write(self._deletes, own, note=self._note, **self._named)])
 
     def abandon(self) -> None:
-        """Give the changes up, and delete every file."""
+        """Abandon the changes, and delete every file."""
         self._open = False
         for writer in (self._rows, self._equality):
-            # The error that led here is what the caller must hear of.
+            # The caller must see the error that led here.
             with suppress(IcefieldError, OSError):
                 writer.abandon()
 
@@ -186,7 +186,7 @@ class ChangeWriter:
 
 
 class _Step:
-    """Changes of one batch, grouped by key; the groups are numbered, and keep their order in each."""
+    """The changes of one batch, grouped by key; each numbered group keeps the order of its changes."""
 
     def __init__(self, columns: list[pa.Array], codes: Kinds, upsert: bool) -> None:
         names = [str(number) for number in range(len(columns))]
@@ -197,21 +197,21 @@ class _Step:
         self._upsert = upsert
 
     def to_delete(self, had: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """The rows that equal ones in the table which go; ``had`` are the keys of which this stream wrote a row before.
+        """The rows to delete by equality; ``had`` marks the keys that had a row of this stream before.
 
-        A row that goes, and that the stream has not written, was in the table. So may be, with ``upsert``, one that an
-        insert replaces.
+        A row that goes, and that the stream has not written, was in the table. With ``upsert`` the table may also have
+        a row that an insert replaces.
         """
         ordered = self._codes[self._order]
         goes = np.ones(len(ordered), bool) if self._upsert else _is_removal(ordered)
-        # Before a change there is a row of the stream if the change before it wrote one.
+        # Before a change, its key has a row of the stream if the change before it wrote one.
         written = np.concatenate(([False], ~_is_removal(ordered[:-1])))
         written[self._begins] = had
         chosen: npt.NDArray[np.int64] = np.sort(self._order[goes & ~written])
         return chosen
 
     def to_write(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The rows that stay, ascending, and the group of each: the last of their key, unless it goes."""
+        """The rows to write, ascending, and the group of each: the last row of each key, unless it goes."""
         ends = np.append(self._begins[1:], len(self._order)) - 1
         last = self._order[ends]
         groups = np.flatnonzero(~_is_removal(self._codes[last]))

@@ -1,8 +1,8 @@
-"""The keys of rows that a writer has written, and where the rows are.
+"""The keys of rows that a writer has written, and the places of the rows.
 
-Keys are in a few sorted runs of their hashes; a run is united with its neighbour when both have about the same size, so
-that a batch is looked up in few runs and each key is moved few times. A hash only finds candidates: whether a key is
-equal is decided by its values.
+Keys are in a few sorted runs of their hashes. A run is united with its neighbour when both have about the same size. So
+a batch is looked up in few runs, and each key is moved few times. A hash only finds candidates: the values of keys
+decide whether they are equal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from icefield.writing.ordered_writer import Places
 
 @dataclass(slots=True)
 class _Run:
-    """Keys in the order of their hashes; ``live`` are those whose row is still there."""
+    """Keys in the order of their hashes; ``live`` marks the keys with a row that was not removed."""
 
     hashes: Words
     columns: list[pa.Array]
@@ -46,7 +46,7 @@ class _Run:
         return held + sum(part.nbytes for part in (self.hashes, self.partitions, self.ordinals, self.live))
 
     def find(self, hashes: Words, columns: Sequence[pa.Array]) -> tuple[Ints, Ints]:
-        """Which of some keys have a live row here, and the place of each in the run."""
+        """The indices of the given keys that have a live row here, and their places in the run."""
         rows = np.arange(len(hashes))
         places = np.searchsorted(self.hashes, hashes)
         found, there = [], []
@@ -67,7 +67,7 @@ class _Run:
         return (np.concatenate(found), np.concatenate(there)) if found else (none, none)
 
     def kept(self) -> _Run:
-        """The run without keys whose row is gone."""
+        """The run without the keys of removed rows."""
         if self.live.all():
             return self
         rows = np.flatnonzero(self.live)
@@ -75,7 +75,7 @@ class _Run:
         return _Run(self.hashes[rows], columns, self.partitions[rows], self.ordinals[rows], self.live[rows])
 
     def united(self, other: _Run) -> _Run:
-        """The keys of both."""
+        """The keys of both runs."""
         mine, theirs = self.kept(), other.kept()
         places = Places(
             np.concatenate((mine.partitions, theirs.partitions)), np.concatenate((mine.ordinals, theirs.ordinals))
@@ -85,7 +85,7 @@ class _Run:
 
 
 class KeyIndex:
-    """Keys of written rows, each of one row that is there."""
+    """The keys of written rows; each key has at most one live row."""
 
     def __init__(self) -> None:
         self._runs: list[_Run] = []
@@ -97,7 +97,7 @@ class KeyIndex:
         return sum(run.nbytes for run in self._runs) + sum(2 * part.ordinals.nbytes for part in self._gone)
 
     def add(self, hashes: Words, columns: Sequence[pa.Array], places: Places) -> None:
-        """Take keys that have no row so far, each once."""
+        """Add keys that have no row so far, each once."""
         if not len(hashes):
             return
         self._runs.append(_Run.of(hashes, columns, places))
@@ -105,7 +105,7 @@ class KeyIndex:
             self._runs[-2:] = [self._runs[-2].united(self._runs[-1])]
 
     def remove(self, hashes: Words, columns: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
-        """Give up the rows of some keys, each given once; states which of the keys had one."""
+        """Remove the rows of some keys, each given once; a mask of the keys that had a row."""
         had = np.zeros(len(hashes), bool)
         for run in self._runs:
             rows, places = run.find(hashes, columns)
@@ -115,7 +115,7 @@ class KeyIndex:
         return had
 
     def gone(self) -> Places:
-        """Where the rows are that were given up."""
+        """The places of the removed rows."""
         none = [np.zeros(0, np.int64)]
         return Places(
             np.concatenate([part.partitions for part in self._gone] or none),

@@ -1,4 +1,4 @@
-"""What happened to a row, and the names that streams of changes have for it."""
+"""The kinds of row changes, and their names in streams of changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kinds = npt.NDArray[np.int8]
 
 
 class ChangeKind(IntEnum):
-    """What happened to a row, numbered as Flink numbers it."""
+    """The kind of a row change, numbered as in Flink."""
 
     INSERT = 0
     UPDATE_BEFORE = 1
@@ -46,15 +46,15 @@ _NAMES: Final[dict[str, ChangeKind]] = {
     "d": ChangeKind.DELETE,
     "i": ChangeKind.INSERT,
 }
-"""Names, whatever their case."""
+"""The accepted names in lower case; the case of a name does not matter."""
 
 _MEANT: Final = np.array([*_NAMES.values()], np.int8)
 
 
 def change_kinds(column: Any) -> Kinds:
-    """The kinds that a column spells: strings, dictionaries of strings, or Flink's numbers.
+    """The kinds in a column of strings, of dictionaries of strings, or of Flink's numbers.
 
-    Raises ``InvalidArgument`` for a null and for what names none.
+    Raises ``InvalidArgument`` for a null and for an unknown name or number.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()

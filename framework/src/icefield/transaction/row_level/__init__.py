@@ -1,1 +1,1 @@
-"""Changes of single rows: which rows of which files go, and what comes in their place."""
+"""Changes of single rows: finds the rows of each file that go, and the rows that replace them."""

@@ -1,4 +1,4 @@
-"""What every operation on rows has in common: it is evaluated anew on each base, file by file."""
+"""The base of all operations on rows: each is evaluated anew on each base, file by file."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 
 def since_head(metadata: TableMetadata, branch: str | None) -> Since | None:
-    """The head of a branch that was read; None for a branch that was not there."""
+    """The head of a branch that was read; None for a missing branch."""
     name = branch or MAIN_BRANCH
     return Since(metadata.head(name)) if name == MAIN_BRANCH or name in metadata.refs else None
 
 
 class RowLevelAction(SnapshotProducer):
-    """Change rows of the files that may hold such rows.
+    """Change rows of the files that may hold rows to change.
 
-    Evaluated anew on each base, so rows that were committed meanwhile are changed too: the change is then the same as
-    if it had come after them. ``isolate`` refuses such commits instead.
+    The change is evaluated anew on each base, so rows that were committed meanwhile are changed too, as if the change
+    had come after them. ``isolate`` refuses such commits instead.
     """
 
     mode: ClassVar[Property]
@@ -61,8 +61,8 @@ class RowLevelAction(SnapshotProducer):
     def isolate(self, level: IsolationLevel | str | None, since: Since | None) -> Self:
         """Fail when commits after the snapshot that was read concern rows that may change.
 
-        Without a level that of the table counts, where its properties name one. ``since`` is None where nothing was
-        read of the branch.
+        Without a level, the table property for it applies, if it is set. ``since`` is None if nothing was read of the
+        branch.
         """
         self._level = IsolationLevel.of(level)
         self._since = since
@@ -70,10 +70,10 @@ class RowLevelAction(SnapshotProducer):
 
     @abstractmethod
     def _edit(self, head: Head) -> Edit:
-        """What is done to the rows of a head."""
+        """The edit of the rows of a head."""
 
     def _others(self, head: Head, context: ActionContext, changed: Sequence[ChangedFile]) -> list[DataFile]:
-        """The files that are added next to those of the rows that change."""
+        """The files that are added besides the files of changed rows."""
         return []
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
@@ -97,11 +97,11 @@ class RowLevelAction(SnapshotProducer):
         return FileChanges(added, merged_masks(removed, marks.superseded))
 
     def operation(self, changes: FileChanges) -> Operation:
-        """What was done in effect."""
+        """The operation that describes the actual effect."""
         return operation_of(changes)
 
     def _changed(self, matches: Matches, edit: Edit, changed: list[ChangedFile]) -> Mask:
-        """What becomes of the files of a manifest, noted in ``changed``; which of its entries go."""
+        """Change the files of a manifest and add them to ``changed``; a mask of the entries to remove."""
         gone = matches.whole.copy() if edit.drops else np.zeros(len(matches.whole), bool)
         chosen = matches.some if edit.drops else matches.some | matches.whole
         if chosen.any():

@@ -1,4 +1,4 @@
-"""New values of columns: what a user gives, as Arrow columns under the table's schema."""
+"""New values of columns: converts user input to Arrow columns under the table's schema."""
 
 from __future__ import annotations
 
@@ -29,33 +29,34 @@ Make: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class _Assignment:
-    """One field and what it is to be. ``path``: the names from the column to the field."""
+    """A field and its new value. ``path``: the names from the column to the field."""
 
     path: tuple[str, ...]
     make: Make
 
 
 _Tree = dict[str, Any]
-"""By the names of columns, and below these of fields: a ``Make``, or another tree for some fields of a struct."""
+"""New values by the names of columns, and below these of fields: a ``Make``, or another tree for a struct."""
 
 
 class Assignments:
-    """What some columns of a table are to be, evaluated on whole batches.
+    """New values for some columns of a table, evaluated on whole batches.
 
-    Every value is worked out from the rows as they were. Fields of structs are named ``"a.b"``; a struct that is null
-    gets a value by it, in which the other fields are null.
+    Every value is computed from the old rows. Fields of structs are named ``"a.b"``; setting a field of a null struct
+    makes a struct in which the other fields are null.
     """
 
     def __init__(self, schema: Schema, values: Mapping[Any, Value], case_sensitive: bool = True) -> None:
-        """Settle it for a schema. Raises ``InvalidArgument`` for a column that is not there and for a literal that is
-        no value of its column.
+        """Resolve the values for a schema.
+
+        Raises ``InvalidArgument`` for a missing column and for a literal that its column cannot hold.
         """
         if not isinstance(values, Mapping) or not values:
             raise InvalidArgument("name the columns to set, and what they are to be: {'column': value}")
         self._made: list[_Assignment] = []
         self._tree: _Tree = {}
         leading: dict[tuple[str, ...], tuple[str, ...]] = {}
-        """The paths so far, by all that they begin with."""
+        """The assigned paths, by each of their prefixes."""
         for name, value in values.items():
             if not isinstance(name, str | tuple):
                 raise InvalidArgument(f"a column to set is named by a string, not {name!r}")
@@ -78,7 +79,7 @@ class Assignments:
             inside[path[-1]] = make
 
     def apply(self, rows: pa.RecordBatch, seen: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows with the new values, which are worked out from ``seen``.
+        """The rows with the new values, which are computed from ``seen``.
 
         Raises ``InvalidArgument`` that names the column, for values that it cannot hold.
         """
@@ -87,12 +88,12 @@ class Assignments:
         for name, wanted in self._tree.items():
             at = schema.get_field_index(name)
             column = _assigned(rows.column(at), wanted, seen)
-            # Where a struct may be null, so may its required fields be in Arrow.
+            # In a struct that may be null, required fields may be null in Arrow as well.
             changed[at] = pa.field(name, column.type), column
         return with_columns(rows, changed)
 
     def columns(self, seen: pa.RecordBatch) -> pa.RecordBatch:
-        """The new values alone, by names of columns. Raises ``InvalidArgument`` for a field that is in a struct."""
+        """The new values alone, by the names of columns. Raises ``InvalidArgument`` for a field of a struct."""
         for each in self._made:
             if len(each.path) > 1:
                 name = ".".join(each.path)
@@ -102,7 +103,7 @@ class Assignments:
 
 
 def maker(field: NestedField, name: str, value: Value) -> Make:
-    """What gives the new values of a field for a batch."""
+    """A function that computes the new values of a field for a batch."""
     if isinstance(value, pc.Expression):
         return lambda seen: _conformed(field, name, computed(value, seen, name))
     if callable(value):
@@ -122,7 +123,7 @@ def computed(expression: pc.Expression, rows: pa.RecordBatch, name: str) -> pa.A
 
 
 def called(function: Callable[[pa.RecordBatch], Any], rows: pa.RecordBatch, name: str) -> pa.Array:
-    """The values that a function gives for the rows of a batch. Raises ``InvalidArgument`` for what are none."""
+    """The values that a function gives for the rows of a batch. Raises ``InvalidArgument`` for an invalid result."""
     made = function(rows)
     if isinstance(made, pa.ChunkedArray):
         made = one_array(made)
@@ -137,7 +138,7 @@ def called(function: Callable[[pa.RecordBatch], Any], rows: pa.RecordBatch, name
 
 
 def _literal(field: NestedField, name: str, value: Any) -> pa.Array:
-    """The value alone in an array of the field's type."""
+    """The literal as an array of one value of the field's type."""
     kind = field.field_type
     if value is None and field.required:
         raise InvalidArgument(f"column '{name}' is required and cannot be set to null", column=name)
@@ -152,7 +153,7 @@ def _literal(field: NestedField, name: str, value: Any) -> pa.Array:
 
 
 def _conformed(field: NestedField, name: str, values: pa.Array) -> pa.Array:
-    """Values under the type of a field."""
+    """Values converted to the type of a field."""
     conforming = Conforming(Schema(field), pa.schema([pa.field(field.name, values.type)]))
     batch = pa.RecordBatch.from_arrays([values], names=[field.name])
     return conforming.apply(batch).column(0)
@@ -163,7 +164,7 @@ def _assigned(column: pa.Array, wanted: Make | _Tree, seen: pa.RecordBatch) -> p
     if not isinstance(wanted, dict):
         return wanted(seen)
     kind = column.type
-    children = column.flatten()  # what is in a null struct becomes null
+    children = column.flatten()  # fields of a null struct become null
     for name, below in wanted.items():
         at = kind.get_field_index(name)
         children[at] = _assigned(children[at], below, seen)

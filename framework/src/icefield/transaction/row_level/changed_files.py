@@ -1,8 +1,8 @@
-"""Making of each file what an operation on rows makes of it, once, however often its action is applied.
+"""Applies an operation on rows to each file, once, however often its action is applied.
 
-By copy-on-write a file is written anew: its rows that stay, and what the others become. By merge-on-read it stays
-where it is, and the positions of the rows that go are marked as deleted; what the rows of all files become is written
-together.
+By copy-on-write a file is rewritten, with its unchanged rows and the new versions of updated rows. By merge-on-read the
+file stays, and the positions of deleted and updated rows are marked as deleted; the new versions of the updated rows of
+all files are written together.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from icefield.writing.context import BUFFER_BYTES, WriteContext
 from icefield.writing.data_writer import write_batches
 
 _MOST_AT_ONCE: Final = 4
-"""Files that are changed at once: each takes the memory of the batches and files that are written for it."""
+"""The number of files that are changed at once: each takes the memory of its batches and of its new files."""
 
 _FEW_ROWS: Final = 16_384
-"""A file of no more rows is read whole at once: to open it again would take longer."""
+"""The most rows of a file that is read whole at once: to open it again would take longer."""
 
 _MANY: Final = 64
-"""An operation with a row of its own for so many rows of a file will change one of them, as a rule."""
+"""An operation is expected to change a file that has at most so many rows for each own row of the operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """What became of a file.
+    """The result of an operation for a file.
 
-    ``met``: which rows of the operation's own have a row in it. ``deleted`` and ``updated`` count its rows.
-    ``files`` are those that replace it. ``positions`` are to be marked as deleted where the file stays, and None where
-    it goes. ``marked``: by merge-on-read, so that what its rows become is still to be written; ``successors`` is that,
-    where it is held.
+    ``met``: the operation's own rows with a counterpart in the file. ``deleted`` and ``updated`` count the file's rows.
+    ``files`` replace the file. ``positions`` are to be marked as deleted if the file stays, and None if it is removed.
+    ``marked``: by merge-on-read, so that the new versions of updated rows are still to be written; ``successors`` are
+    these rows, if they are held in memory.
     """
 
     key: Any
@@ -69,7 +69,7 @@ class ChangedFile:
 
 
 class ChangedFiles:
-    """The files that an operation on rows changes."""
+    """The changed files of an operation on rows."""
 
     def __init__(self) -> None:
         self._made: dict[Any, ChangedFile] = {}
@@ -80,7 +80,7 @@ class ChangedFiles:
         self._expects: bool | None = None
         self._numbers = count()
         self.uuid = str(uuid4())
-        """What marks the names of this operation's files."""
+        """The marker in the names of this operation's files."""
 
     def begin(self, head: Head, context: ActionContext, mode: Property) -> None:
         """Begin an attempt on a head; ``mode`` is the table property that says how files are changed."""
@@ -90,7 +90,7 @@ class ChangedFiles:
         self._used.clear()
 
     def finish(self) -> None:
-        """End an attempt: what it did not use is retired."""
+        """End an attempt: files that it did not use are retired."""
         written = self._context.written
         for key, changed in self._made.items():
             note = written.add if key in self._used else written.retire
@@ -100,22 +100,22 @@ class ChangedFiles:
             note(*(file.file_path for file in files))
 
     def next_number(self) -> int:
-        """A number for the names of the files of one more call of a writer."""
+        """A number for the file names of one more call of a writer."""
         return next(self._numbers)
 
     def of(self, entries: ManifestEntries, edit: Edit) -> list[ChangedFile]:
-        """What becomes of files, in their order; several are looked at and written at once."""
+        """The results for files, in their order; several files are read and written at once."""
         tasks = {(file_key(self._head, task), self._marks): task for task in self.deletes.tasks(entries)}
         self._used.update(tasks)
         missing = [key for key in tasks if key not in self._made]
         self._workers = min(len(missing), self._head.io.workers(), _MOST_AT_ONCE)
-        # What is begun is waited for, so that nothing is written after an error was raised.
+        # Running jobs are waited for, so that nothing is written after an error was raised.
         made = map_ahead(missing, lambda key: self._make(key, tasks[key], edit), self._workers)
         self._made.update(zip(missing, made, strict=True))
         return [self._made[key] for key in tasks]
 
     def successors(self, changed: Sequence[ChangedFile], edit: Edit) -> tuple[DataFile, ...]:
-        """What the rows become that are updated in files of which rows are marked: of all together, in few files."""
+        """The new versions of updated rows of all files with marked rows, written together into few files."""
         updated = [one for one in changed if one.marked and one.updated]
         self._succeeding = tuple(one.key for one in updated)
         if updated and self._succeeding not in self._together:
@@ -130,7 +130,7 @@ class ChangedFiles:
         return FileRows(self._head, self.deletes, changed.task, edit).successors()
 
     def _make(self, key: Any, task: FileScanTask, edit: Edit) -> ChangedFile:
-        """Most files that may be changed are not, and reading a column or two shows it."""
+        """Change one file. Most candidates have no row that changes, and reading a column or two shows it."""
         rows = FileRows(self._head, self.deletes, task, edit)
         if edit.keys is None or edit.may_change(NO_ROWS):
             return self._decided(key, task, rows)
@@ -139,14 +139,16 @@ class ChangedFiles:
             self._expects = may_change
             if not may_change:
                 return ChangedFile(key, task, met)
-        # Where a key is met a row changes, as a rule; and where it was so in one file it may be so in the next.
+        # A file with a matching key usually changes. If one file changed, the next one may change as well.
         changed = self._marked_once(key, task, rows) if self._marks else self._rewritten_once(key, task, rows)
         self._expects = changed.changes
         return changed
 
     def _is_expected(self, task: FileScanTask, edit: Edit) -> bool:
-        """Whether to read a file whole without a look at its keys: it is small, or the one before it has changed, or
-        before any was read, the operation has many rows for its size.
+        """Whether to read a file whole without a look at its keys.
+
+        True for a small file and after a file that changed. Before the first file, the number of the operation's rows
+        for the size of the file decides.
         """
         rows = task.file.record_count
         if not edit.changes_met or rows < 0:
@@ -154,7 +156,7 @@ class ChangedFiles:
         return rows <= _FEW_ROWS or (edit.own_rows * _MANY >= rows if self._expects is None else self._expects)
 
     def _decided(self, key: Any, task: FileScanTask, rows: FileRows) -> ChangedFile:
-        """First which rows change, then what they become."""
+        """First find the rows that change, from the deciding columns; then make their new versions."""
         tally, places = Tally(), [NONE]
         for edited, positions in rows.deciding(self._mode if self._marks else None):
             tally.add(edited)
@@ -205,9 +207,9 @@ class ChangedFiles:
         )
 
     def _marked(self, task: FileScanTask, gone: Positions) -> Positions | None:
-        """The positions to mark for rows that go; None where no row of the file is left, so that it goes itself.
+        """The positions to mark for removed rows; None if no row of the file is left, so that the file is removed.
 
-        A deletion vector also holds what was deleted before.
+        A deletion vector also holds the positions that were deleted before.
         """
         file = task.file
         deletes = self.deletes.store.of(task, file)

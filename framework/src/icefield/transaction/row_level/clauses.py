@@ -1,4 +1,4 @@
-"""The clauses of a merge: when a row is concerned, and what becomes of it."""
+"""The clauses of a merge: a condition for a row, and the change of the row."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from icefield.transaction.row_level.assignments import Assignments, called, comp
 from icefield.transaction.row_level.edits import Ints
 
 Condition: TypeAlias = BooleanExpression | str | pc.Expression | Callable[[pa.RecordBatch], pa.Array] | None
-"""A filter, an Arrow expression, or a function of a record batch that gives booleans; None holds of every row."""
+"""A filter, an Arrow expression, or a function of a record batch that gives booleans; None holds for every row."""
 
 ALL = "all"
-"""In place of values: every column that the source has."""
+"""In place of values: every column of the source."""
 
 DELETE = "delete"
-"""In place of values: the row goes."""
+"""In place of values: the row is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A condition, and what becomes of a row for which it holds: values by columns, ``ALL`` or ``DELETE``."""
+    """A condition, and the change of a row for which it holds: values by columns, ``ALL`` or ``DELETE``."""
 
     condition: Condition
     values: Mapping[Any, Any] | str
 
 
 class BoundClause:
-    """A clause for the rows of one schema."""
+    """A clause that is bound to the schema of some rows."""
 
     def __init__(self, clause: Clause, seen: Schema, table: Schema, case_sensitive: bool) -> None:
-        """``seen``: the columns that the condition is over. Raises ``InvalidArgument``."""
+        """``seen``: the columns that the condition may use. Raises ``InvalidArgument``."""
         condition = clause.condition
         if condition is None or isinstance(condition, pc.Expression) or callable(condition):
             self.row_filter: BooleanExpression | None = None
@@ -61,18 +61,18 @@ class BoundClause:
 
     @property
     def is_unconditional(self) -> bool:
-        """Whether it holds of every row."""
+        """Whether the clause holds for every row."""
         return self.row_filter is None and self._condition is None
 
     @property
     def field_ids(self) -> frozenset[int] | None:
-        """The columns that the condition looks at; None where nobody can know."""
+        """The ids of the columns that the condition reads; None if unknown."""
         if self.row_filter is not None:
             return field_ids(self.row_filter)
         return frozenset() if self._condition is None else None
 
     def holds(self, seen: pa.RecordBatch) -> Mask:
-        """For which rows the condition holds; for a row for which it is unknown (null) it does not."""
+        """A mask of the rows for which the condition holds; an unknown result (null) does not count."""
         if self.row_filter is not None:
             return np.asarray(evaluate(self.row_filter, seen))
         if self._condition is None:
@@ -86,7 +86,7 @@ class BoundClause:
 
 
 def first_that_holds(clauses: list[BoundClause], seen: pa.RecordBatch) -> Ints:
-    """For each row the first clause whose condition holds; -1 for none."""
+    """For each row the number of the first clause that holds; -1 for none."""
     found = np.full(seen.num_rows, -1)
     for number, clause in enumerate(clauses):
         left = np.flatnonzero(found < 0)

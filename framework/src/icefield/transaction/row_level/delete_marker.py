@@ -26,27 +26,27 @@ from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The delete files that mark rows, and by position of their manifest those that they take the place of."""
+    """The delete files that mark rows, and masks of the delete files that they replace, by position of a manifest."""
 
     files: Sequence[DataFile]
     superseded: dict[int, Mask]
 
 
 class DeleteMarker:
-    """Writes the delete files of an operation: those of an attempt together, and the same ones once."""
+    """Writes the delete files of an operation: together for an attempt, and once for the same rows."""
 
     def __init__(self, files: ChangedFiles) -> None:
         self._files = files
         self._made: dict[tuple[Any, ...], list[DataFile]] = {}
 
     def mark(self, head: Head, context: ActionContext, changed: Iterable[ChangedFile]) -> Marks:
-        """Mark the rows of files that stay where they are. What was written for other attempts is retired.
+        """Mark rows of files that stay where they are. Files written for other attempts are retired.
 
-        A deletion vector holds all positions that are deleted in its file. It takes the place of the vector that was
-        there, and of position delete files of that file alone.
+        A deletion vector holds all deleted positions of its data file. It replaces the earlier vector, and the position
+        delete files of that data file alone.
         """
         marked = [one for one in changed if one.positions is not None]
-        # Properties say how delete files look; those of another attempt will do.
+        # Properties only decide the form of delete files, so the files of another attempt will do.
         key = (head.metadata.format_version, *(one.key for one in marked))
         if marked and key not in self._made:
             self._made[key] = self._write(head, context, marked)
@@ -63,7 +63,7 @@ class DeleteMarker:
 
 
 def _superseded(head: Head, marked: Sequence[ChangedFile]) -> dict[int, Mask]:
-    """The delete files of single data files for which a new deletion vector counts, by position of their manifest."""
+    """Masks of the delete files of single data files that new deletion vectors replace, by position of a manifest."""
     if head.metadata.format_version < 3:
         return {}
     paths = [file.file_path for one in marked for file in one.task.delete_files if _is_of(file, one.task.file)]
@@ -82,7 +82,7 @@ def _superseded(head: Head, marked: Sequence[ChangedFile]) -> dict[int, Mask]:
 
 
 def _is_of(delete: DataFile, file: DataFile) -> bool:
-    """Whether positions are of one data file alone."""
+    """Whether a file has position deletes of one data file alone."""
     if delete.content is not DataFileContent.POSITION_DELETES:
         return False
     if delete.referenced_data_file is not None:

@@ -1,4 +1,4 @@
-"""What an operation does to rows: which go, which go on under other values, and what these are."""
+"""Edits of rows: the rows that an operation removes, the rows that it updates, and their new values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NO_ROWS: Final[Ints] = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What becomes of the rows of a batch. Rows are places in it.
+    """The result of an edit for a batch. Rows are given by their index in it.
 
-    ``gone``: the rows that leave their places, ascending. ``updated``: those of them that go on under other values,
-    and ``rows`` these values, one row for each, by names of columns; None where they were not asked for. ``met``:
-    the operation's own rows that have a row of the batch.
+    ``gone``: the deleted and updated rows, ascending. ``updated``: the updated rows alone, and ``rows`` their new
+    values, one row for each, by names of columns; None if they were not asked for. ``met``: the operation's own rows
+    with a counterpart in the batch.
     """
 
     gone: Ints
@@ -34,48 +34,48 @@ class Edited:
 class Edit(ABC):
     """One operation on rows, bound to the schema of one head.
 
-    It is a function of rows alone, so that what it made of a file holds for as long as the file and its deletes do.
+    Its result depends on rows alone, so that the result for a file holds as long as the file and its deletes stay.
     """
 
     drops: ClassVar[bool] = False
-    """Whether every row that matches the filter goes, so that a file of such rows goes unread."""
+    """Whether every row that matches the filter is deleted, so that a file of such rows need not be read."""
 
     def __init__(self, row_filter: BooleanExpression) -> None:
-        """``row_filter``, which is bound, holds of every row that may change or be met."""
+        """``row_filter`` is bound, and matches every row that may change or be met."""
         self.row_filter = row_filter
 
     @property
     @abstractmethod
     def deciding(self) -> frozenset[int]:
-        """The ids of the columns that ``found`` looks at."""
+        """The ids of the columns that ``found`` reads."""
 
     @property
     def keys(self) -> frozenset[int] | None:
-        """The ids of the columns that ``met`` looks at, where these few say of most files that nothing changes."""
+        """The ids of the columns that ``met`` reads, if these few show for most files that nothing changes."""
         return None
 
     @property
     def changes_met(self) -> bool:
-        """Whether rows may change that are met; else a file is only looked at for those of the operation's own."""
+        """Whether met rows may change; else a file is only read to find the operation's own rows in it."""
         return True
 
     @property
     def own_rows(self) -> int:
-        """How many rows the operation has itself."""
+        """The number of the operation's own rows."""
         return 0
 
     def met(self, batch: pa.RecordBatch) -> Ints:
-        """Which rows of the operation's own have a row of the batch."""
+        """The operation's own rows with a counterpart in the batch."""
         return NO_ROWS
 
     def may_change(self, met: Ints) -> bool:
-        """Whether a file may change of which such rows were met."""
+        """Whether a file may change in which the own rows ``met`` have a counterpart."""
         return True
 
     @abstractmethod
     def found(self, batch: pa.RecordBatch) -> Edited:
-        """Which rows change, from the deciding columns; without what they become."""
+        """The rows that change, from the deciding columns; without their new values."""
 
     def edited(self, batch: pa.RecordBatch) -> Edited:
-        """Which rows change, and what they become, from all columns."""
+        """The rows that change, with their new values, from all columns."""
         return self.found(batch)

@@ -1,4 +1,4 @@
-"""The rows of one file as an operation on rows reads them: no column chunk more often than memory forces it to."""
+"""Reads the rows of one file for an operation on rows: no column chunk more often than memory forces it to."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from icefield.types.reserved import POS, ROW_ID
 from icefield.types.values import distinct
 
 AHEAD_BYTES: Final = 32 << 20
-"""Rows of a file that are held until one is found that changes; beyond it the file is read again from its start."""
+"""Bytes of rows that are held until a row is found that changes; above it the file is read again from its start."""
 
 SUCCESSOR_BYTES: Final = 64 << 20
-"""What updated rows become that one operation holds until it writes them; beyond it their files are read again."""
+"""Bytes of updated rows that one operation holds until it writes them; above it their files are read again."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was found of a file so far."""
+    """The results for a file so far."""
 
     met: Ints = field(default_factory=lambda: NO_ROWS)
     deleted: int = 0
@@ -48,14 +48,14 @@ class Tally:
 
 
 class Allowance:
-    """How many bytes may still be held, by all threads together."""
+    """The number of bytes that may still be held, shared by all threads."""
 
     def __init__(self, most: int) -> None:
         self._left = most
         self._lock = Lock()
 
     def take(self, size: int) -> bool:
-        """Whether so many bytes more may be held."""
+        """Reserve bytes; False if so many may not be held."""
         with self._lock:
             if size > self._left:
                 return False
@@ -72,9 +72,9 @@ class FileRows:
         self._lineage = keeps_lineage(task)
 
     def may_change(self) -> tuple[bool, Ints]:
-        """Whether a row may change, from the columns of the key, of which no more are read than show it.
+        """Whether a row may change, from the columns of the key; no more rows are read than needed.
 
-        With the operation's own rows that have a row here: all of them where none changes.
+        Also the operation's own rows with a counterpart in the rows that were read: in all rows if none changes.
         """
         edit, met = self._edit, NO_ROWS
         assert edit.keys is not None
@@ -85,7 +85,7 @@ class FileRows:
         return False, met
 
     def deciding(self, mode: Property | None) -> Iterator[tuple[Edited, Ints]]:
-        """What becomes of the rows, from the columns that decide it, and the positions of those that go.
+        """The edits of the rows, from the deciding columns, and the positions of removed rows.
 
         ``mode`` names the property that asks for positions; without it there are none.
         """
@@ -96,26 +96,26 @@ class FileRows:
             yield edited, NO_ROWS if mode is None else _positions(batch, edited)
 
     def marked(self, mode: Property) -> Iterator[tuple[Edited, Ints, pa.RecordBatch | None]]:
-        """What becomes of the rows, the positions of those that go, and what they become, all in one reading."""
+        """The edits of the rows, the positions of removed rows, and the new versions of updated rows, in one read."""
         for batch in self._read(self._with_positions(self._columns, mode), self._edit.row_filter):
             edited = self._edit.edited(batch.select(range(len(self._schema))))
             yield edited, _positions(batch, edited), self._continued(batch, edited)
 
     def successors(self) -> Iterator[pa.RecordBatch]:
-        """What the rows that are updated become."""
+        """The new versions of updated rows."""
         for batch, edited in self._edited(self._edit.row_filter):
             rows = self._continued(batch, edited)
             if rows is not None:
                 yield rows
 
     def rewritten(self) -> Iterator[pa.RecordBatch]:
-        """All rows that the file is to have."""
+        """All rows of the rewritten file."""
         yield from self._after(self._edited(AlwaysTrue()))
 
     def rewritten_once(self, tally: Tally) -> Iterator[pa.RecordBatch] | None:
-        """All rows that the file is to have, counted in ``tally`` as they are drawn; None where no row changes.
+        """All rows of the rewritten file, counted in ``tally`` as they are read; None if no row changes.
 
-        The rows before the first one that changes are held, so that the file is read once.
+        The rows before the first changed row are held, so that the file is read once.
         """
         held: deque[tuple[pa.RecordBatch, Edited]] | None = deque()
         size = 0
@@ -152,7 +152,7 @@ class FileRows:
                 yield continued
 
     def _continued(self, batch: pa.RecordBatch, edited: Edited) -> pa.RecordBatch | None:
-        """What rows that are updated become. They keep their ids, and their last change, being null, is this commit."""
+        """The new versions of updated rows. They keep their row ids; a last change of null means this commit."""
         rows = edited.rows
         if rows is None or not rows.num_rows:
             return None
@@ -171,7 +171,7 @@ class FileRows:
         return read_task(filtered, replace(self._deletes.scan, projection=columns), self._deletes.store)
 
     def _with_positions(self, columns: Schema, mode: Property) -> Schema:
-        """Some columns, and after them the rows' positions in their file."""
+        """Some columns, followed by the rows' positions in their file."""
         if self._schema.has_field(POS.name):
             raise UnsupportedFeature(
                 f"the table has a column '{POS.name}', the name of the positions by which rows are marked as deleted; "
@@ -203,7 +203,7 @@ def _counted(rows: Iterator[tuple[pa.RecordBatch, Edited]], tally: Tally) -> Ite
 def _drained(
     held: deque[tuple[pa.RecordBatch, Edited]], rest: Iterator[tuple[pa.RecordBatch, Edited]]
 ) -> Iterator[tuple[pa.RecordBatch, Edited]]:
-    """What is held, of which nothing stays, and what comes after it."""
+    """The held batches, each released as it is given, and then the rest."""
     while held:
         yield held.popleft()
     yield from rest

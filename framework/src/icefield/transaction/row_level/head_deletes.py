@@ -1,4 +1,4 @@
-"""The row-level deletes of a head, and the tasks to read its files with."""
+"""The row-level deletes of a head, and the scan tasks of its files."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from icefield.transaction.conflicts import delete_index
 
 
 class HeadDeletes:
-    """The row-level deletes of a head, read when they are first needed, and each delete file once."""
+    """The row-level deletes of a head, read on first use, and each delete file once."""
 
     def __init__(self, head: Head) -> None:
         self._head = head
 
     @lazy
     def scan(self) -> ScanContext:
-        """What all rows of the head are read with."""
+        """The scan context for all rows of the head."""
         return TableScan(metadata=self._head.metadata, io=self._head.io).context
 
     @lazy
     def store(self) -> DeleteStore:
-        """What was read of delete files."""
+        """The store of the delete files that were read."""
         return DeleteStore(self.scan)
 
     @lazy
@@ -59,7 +59,7 @@ class HeadDeletes:
 
 
 def file_key(head: Head, task: FileScanTask) -> tuple[Any, ...]:
-    """What makes the outcome for a file another one: its row ids, the deletes for it, the schema, spec and version."""
+    """Everything that affects a file's result: row ids, deletes, schema, spec and format version."""
     deletes = tuple((file.file_path, file.content_offset) for file in task.delete_files)
     file, metadata = task.file, head.metadata
     version = metadata.format_version
@@ -67,5 +67,5 @@ def file_key(head: Head, task: FileScanTask) -> tuple[Any, ...]:
 
 
 def keeps_lineage(task: FileScanTask) -> bool:
-    """Whether the rows of a file have ids, which go with them into another file."""
+    """Whether the rows of a file have ids, which they keep in another file."""
     return task.file.first_row_id is not None

@@ -1,4 +1,4 @@
-"""Joining rows on keys by whole columns."""
+"""Joins rows on keys by whole columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FEWEST_BITS, _MOST_BITS = 16, 25
 
 
 class Keys:
-    """The keys of given rows, to be met by the rows of batches. A null in a key equals nothing.
+    """The keys of given rows, to be joined with the rows of batches. A null in a key equals nothing.
 
     Floats are equal as in Spark's joins: NaN equals NaN, and -0.0 equals 0.0.
     """
@@ -38,7 +38,7 @@ class Keys:
         self._indexed = self._with_row_numbers(self.table, "given")
 
     def refuse_duplicates(self) -> None:
-        """Raise ``InvalidArgument`` when two given rows have the same key: it would not be known which one counts."""
+        """Raise ``InvalidArgument`` when two given rows have the same key, since either could be meant."""
         if self._index is not None and self._index.is_unique:
             return
         groups = self.table.drop_null().group_by(self.names).aggregate([([], "count_all")])
@@ -52,7 +52,7 @@ class Keys:
         return {name: _string(rows.column(name)[row]) for name in self.names}
 
     def range(self, schema: Schema) -> BooleanExpression:
-        """The rows of a table between the least and the greatest key, column by column; bound."""
+        """A bound filter for the rows between the least and the greatest key, column by column."""
         parts: list[BooleanExpression] = []
         for name in self.names:
             field, column = schema.find_field((name,)), self.table[name]
@@ -70,7 +70,7 @@ class Keys:
         here, given = self._index.candidates(table)
         if not len(here) or self._index.is_exact:
             return here, given
-        # Arrow would build its table of all given rows anew for each batch: here it is of those that may be equal.
+        # Arrow would build a hash table of all given rows for each batch: here only of candidates.
         rows, others = distinct(here), distinct(given)
         pairs = self._joined(table.take(pa.array(rows)), self._indexed.take(pa.array(others)))
         return rows[pairs[0]], pairs[1]
@@ -87,18 +87,19 @@ class Keys:
         return [str(place) for place in range(len(self.names))]
 
     def _with_row_numbers(self, table: pa.Table, name: str) -> pa.Table:
-        # Columns are named by their places: no name of the table's can then be that of the row number.
+        # Columns are named by their positions, so that no name collides with the name of the row number.
         plain = pa.table([_joinable(column) for column in table.columns], names=self._places)
         return plain.append_column(name, pa.array(np.arange(table.num_rows)))
 
 
 class _NumberIndex:
-    """The columns of a key that are whole numbers, dates or times: hashed once, to find the few rows of a batch that
-    may have a key. A bit for each hash spares most rows more than that.
+    """The columns of a key that are whole numbers, dates or times, hashed once to find candidates in a batch.
+
+    A bit for each hash excludes most rows before their hashes are looked up.
     """
 
     def __init__(self, columns: Sequence[pa.ChunkedArray], places: Sequence[int], is_exact: bool) -> None:
-        """``is_exact``: no other column is in the key."""
+        """``is_exact``: the key has no other column."""
         self.is_exact = is_exact
         self._places = list(places)
         self._words = [_words(column) for column in columns]
@@ -115,7 +116,7 @@ class _NumberIndex:
 
     @classmethod
     def of(cls, table: pa.Table) -> _NumberIndex | None:
-        """The index of the keys in a table; None where no column of them is of numbers."""
+        """The index of the keys in a table; None if the key has no column of numbers."""
         places = [place for place, column in enumerate(table.columns) if _is_number(column.type)]
         if not places:
             return None
@@ -149,7 +150,7 @@ class _NumberIndex:
 
 
 def differing(left: pa.RecordBatch, left_rows: Ints, right: pa.Table, right_rows: Ints) -> Ints:
-    """Which pairs of rows (as places in the given lists) differ in some column. Null equals null, NaN equals NaN."""
+    """The pairs of rows (as indices of the given lists) that differ in a column. Null equals null, NaN equals NaN."""
     differ = np.zeros(len(left_rows), bool)
     for position in range(left.num_columns):
         one = left.column(position).take(pa.array(left_rows))
@@ -173,7 +174,7 @@ def _unequal(one: pa.Array, other: pa.Array) -> Ints:
 
 
 def _settled(table: pa.Table) -> pa.Table:
-    """Keys whose floats are equal where their bits are: with one NaN and one zero."""
+    """Keys with one NaN and one zero, so that floats are equal where their bits are."""
     columns = table.columns
     for place, field in enumerate(table.schema):
         if pa.types.is_floating(field.type):
@@ -185,7 +186,7 @@ def _settled(table: pa.Table) -> pa.Table:
 
 
 def _between_ends(field: NestedField, column: pa.ChunkedArray) -> BooleanExpression:
-    """The rows between the least and the greatest of some values, not all of which are null."""
+    """A filter for the rows between the least and the greatest of some values. At least one value is not null."""
     path, parts = (field.name,), list[BooleanExpression]()
     if pa.types.is_floating(column.type):
         is_nan = pc.fill_null(pc.is_nan(column), False)
@@ -206,7 +207,7 @@ def _string(scalar: pa.Scalar) -> Any:
 
 
 def _joinable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column in a type that joins take."""
+    """A column in a type that Arrow can join on."""
     if pa.types.is_null(column.type):
         return column.cast(pa.int8())
     return column
@@ -218,7 +219,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _words(column: pa.ChunkedArray) -> Ints:
-    """Numbers as they are in memory; any in the place of a null."""
+    """Numbers as integers, with zero in the place of a null."""
     array = one_array(column)
     plain = (
         array
@@ -230,7 +231,7 @@ def _words(column: pa.ChunkedArray) -> Ints:
 
 
 def _all_known(columns: Sequence[pa.ChunkedArray]) -> Ints:
-    """Which rows have no null in any column."""
+    """A mask of the rows without a null in any column."""
     known = np.ones(len(columns[0]), bool)
     for column in columns:
         if column.null_count:
@@ -239,7 +240,7 @@ def _all_known(columns: Sequence[pa.ChunkedArray]) -> Ints:
 
 
 def _hashed(columns: Sequence[Ints]) -> Ints:
-    """A hash of each row of which the upper bits depend on all columns."""
+    """A hash of each row; its upper bits depend on all columns."""
     total = columns[0].astype(np.uint64)
     total *= _MIX
     for words in columns[1:]:

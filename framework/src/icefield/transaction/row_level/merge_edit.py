@@ -1,4 +1,4 @@
-"""What a merge does to the rows of a table."""
+"""The edit that a merge makes to the rows of a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from icefield.writing.conforming import Conforming
 
 @dataclass(frozen=True, slots=True)
 class MergeClauses:
-    """The clauses for rows of the table that a row of the source meets, and for those that none meets."""
+    """The clauses for rows of the table that match a row of the source, and for rows that match none."""
 
     matched: list[BoundClause]
     by_source: list[BoundClause]
@@ -28,7 +28,7 @@ class MergeClauses:
 
 @dataclass(frozen=True, slots=True)
 class _Concerned:
-    """Rows of a batch that one clause concerns, with the rows of the source that they are to be merged with."""
+    """The rows of a batch that one clause concerns, with their rows of the source, if any."""
 
     clause: BoundClause
     rows: Ints
@@ -36,7 +36,7 @@ class _Concerned:
 
 
 class MergeEdit(Edit):
-    """Each row becomes what the first clause says whose condition holds of it."""
+    """Applies the first clause that holds to each row."""
 
     def __init__(self, schema: Schema, source: MergeSource, clauses: MergeClauses, everything: pa.Table) -> None:
         """``everything``: the columns of the source that ``ALL`` takes, under the table's types."""
@@ -62,16 +62,16 @@ class MergeEdit(Edit):
 
     @property
     def changes_met(self) -> bool:
-        """Whether a clause is for rows that are met."""
+        """Whether there is a clause for matched rows."""
         return bool(self._clauses.matched)
 
     @property
     def own_rows(self) -> int:
-        """The rows of the source."""
+        """The number of rows of the source."""
         return len(self._source)
 
     def met(self, batch: pa.RecordBatch) -> Ints:
-        """The rows of the source whose keys the batch has."""
+        """The rows of the source with a key that is in the batch."""
         return distinct(self._source.keys.join(batch)[1])
 
     def may_change(self, met: Ints) -> bool:
@@ -84,14 +84,14 @@ class MergeEdit(Edit):
         return _edited(concerned, met)
 
     def edited(self, batch: pa.RecordBatch) -> Edited:
-        """The rows that change, and what they become."""
+        """The rows that change, with their new values."""
         concerned, met = self._concerned(batch)
         made = [self._made(batch, each) for each in concerned if not each.clause.deletes]
         found = _edited(concerned, met)
         return Edited(found.gone, found.updated, pa.concat_batches(made) if made else None, met)
 
     def _concerned(self, batch: pa.RecordBatch) -> tuple[list[_Concerned], Ints]:
-        """The rows that a clause concerns, and the rows of the source that are met."""
+        """The rows that each clause concerns, and the rows of the source that are met."""
         here, given = self._source.keys.join(batch)
         concerned: list[_Concerned] = []
         if self._clauses.matched and len(here):
@@ -111,7 +111,7 @@ class MergeEdit(Edit):
         return [each for each in concerned if len(each.rows)], distinct(given)
 
     def _made(self, batch: pa.RecordBatch, each: _Concerned) -> pa.RecordBatch:
-        """What the rows of an update become."""
+        """The new values of the rows of an update."""
         rows = batch.take(pa.array(each.rows))
         if each.clause.assignments is not None:
             seen = rows if each.given is None else self._source.joined(rows, each.given)
@@ -129,7 +129,7 @@ class MergeEdit(Edit):
         return Conforming(self._schema, rows.schema).apply(rows)
 
     def _refuse_several(self, batch: pa.RecordBatch, rows: Ints) -> None:
-        """Refuse a row of the table that several rows of the source would change: which one counts, nobody said."""
+        """Refuse a row of the table that several rows of the source would change, since any of them could be meant."""
         repeated = rows[1:][rows[1:] == rows[:-1]]
         if len(repeated):
             key = self._source.keys.shown(batch, int(repeated[0]))

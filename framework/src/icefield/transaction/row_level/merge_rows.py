@@ -1,4 +1,4 @@
-"""Merging rows into a table: MERGE of SQL."""
+"""Merges rows into a table, as SQL's MERGE does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from icefield.transaction.rows import Rows, conformed, table_of
 
 @dataclass(slots=True)
 class MergeResult:
-    """How many rows a merge changed; of one that is staged in a transaction, once that commits."""
+    """The numbers of rows that a merge changed; a merge in a transaction sets them when that commits."""
 
     rows_updated: int = 0
     rows_deleted: int = 0
@@ -40,7 +40,7 @@ class MergeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The clauses as they were given, in their order."""
+    """The clauses in the order in which they were given."""
 
     matched: list[Clause]
     not_matched: list[Clause]
@@ -48,7 +48,7 @@ class _Given:
 
 
 class MergeRows(RowLevelAction):
-    """Change the rows that rows of a source meet, or do not meet, and insert those of the source that meet none."""
+    """Change rows that match rows of a source, or match none, and insert the rows of the source that match none."""
 
     mode = MERGE_MODE
     isolation = MERGE_ISOLATION_LEVEL
@@ -68,7 +68,7 @@ class MergeRows(RowLevelAction):
         self._source, self._clauses, self._case_sensitive = source, clauses, case_sensitive
         self._inserted = InsertedRows(self._files)
         self.result = MergeResult()
-        self._bound(schema)  # what is wrong with the clauses is said before the commit
+        self._bound(schema)  # errors in the clauses are raised before the commit
         self._inserting(schema)
 
     def _edit(self, head: Head) -> Edit:
@@ -110,12 +110,12 @@ class MergeRows(RowLevelAction):
         return MergeEdit(schema, self._source, MergeClauses(matched, by_source), everything)
 
     def _inserting(self, schema: Schema) -> list[BoundClause]:
-        """Conditions of inserts are over the source alone."""
+        """The clauses for inserts, with conditions over the source alone."""
         seen = Schema(self._source.seen_schema(schema).find_field((self._source.name,)))
         return [BoundClause(one, seen, schema, self._case_sensitive) for one in self._clauses.not_matched]
 
     def _new(self, schema: Schema, clause: BoundClause, rows: Ints) -> pa.Table:
-        """What is inserted for rows of the source."""
+        """The rows that a clause inserts for rows of the source."""
         if clause.takes_all:
             return self._source.named().take(pa.array(rows))
         assert clause.assignments is not None
@@ -125,12 +125,12 @@ class MergeRows(RowLevelAction):
 class Merge:
     """A merge to be filled with clauses and then committed.
 
-    Rows of the table and of the source meet where their keys are equal; a null equals nothing. Of the clauses of a
-    kind, in the order in which they were added, the first one counts whose condition holds; where none does, nothing
-    happens. Conditions are filters (``"source.day > '2020-01-01'"``), Arrow expressions
-    (``pc.field("source", "n") > pc.field("n")``) or functions of a record batch. Columns of the table have their own
-    names there, and those of the source are in the struct ``source``. Values are literals, Arrow expressions, or
-    functions of a record batch that give an array.
+    Rows of the table and of the source match if their keys are equal; a null equals nothing. Clauses of a kind are
+    tried in the order in which they were added, and the first clause that holds for a row is applied. Without such a
+    clause nothing happens. Conditions are filters (``"source.day > '2020-01-01'"``), Arrow expressions
+    (``pc.field("source", "n") > pc.field("n")``) or functions of a record batch. In a condition, columns of the table
+    have their own names, and columns of the source are in the struct ``source``. Values are literals, Arrow
+    expressions, or functions of a record batch that give an array.
     """
 
     def __init__(
@@ -157,26 +157,26 @@ class Merge:
         self._clauses = _Given([], [], [])
 
     def when_matched_update(self, set: Mapping[Any, Any], condition: Condition = None) -> Self:
-        """Give columns of rows that are met other values."""
+        """Set columns of matched rows."""
         return self._add(self._clauses.matched, Clause(condition, dict(set)))
 
     def when_matched_update_all(self, condition: Condition = None) -> Self:
-        """Give every column that the source has the value of the source. Other columns stay as they are."""
+        """Set every column of the source to the source's value. Other columns stay as they are."""
         return self._add(self._clauses.matched, Clause(condition, ALL))
 
     def when_matched_delete(self, condition: Condition = None) -> Self:
-        """Delete rows that are met."""
+        """Delete matched rows."""
         return self._add(self._clauses.matched, Clause(condition, DELETE))
 
     def when_not_matched_insert(self, values: Mapping[str, Any], condition: Condition = None) -> Self:
-        """Insert a row for rows of the source that meet none; columns that are not named get their write default.
+        """Insert a row for rows of the source that match none; columns that are not named get their write default.
 
         Conditions and values are over the source alone: ``pc.field("source", "n")``.
         """
         return self._add(self._clauses.not_matched, Clause(condition, dict(values)))
 
     def when_not_matched_insert_all(self, condition: Condition = None) -> Self:
-        """Insert the rows of the source that meet none, by the names of their columns."""
+        """Insert the rows of the source that match none, by the names of their columns."""
         return self._add(self._clauses.not_matched, Clause(condition, ALL))
 
     def when_not_matched_by_source_update(
@@ -184,11 +184,11 @@ class Merge:
         set: Mapping[Any, Any],
         condition: Condition = None,
     ) -> Self:
-        """Give columns of rows that no row of the source meets other values. The condition is over the table alone."""
+        """Set columns of rows that match no row of the source. The condition is over the table alone."""
         return self._add(self._clauses.by_source, Clause(condition, dict(set)))
 
     def when_not_matched_by_source_delete(self, condition: Condition = None) -> Self:
-        """Delete rows that no row of the source meets. The condition is over the table alone."""
+        """Delete rows that match no row of the source. The condition is over the table alone."""
         return self._add(self._clauses.by_source, Clause(condition, DELETE))
 
     def commit(self) -> MergeResult:

@@ -1,4 +1,4 @@
-"""The source of a merge: rows in memory, and their keys under the types of the table."""
+"""The source of a merge: rows in memory, and their keys in the types of the table."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from icefield.types.arrow.types import from_arrow_fields
 
 
 class MergeSource:
-    """Rows that are merged into a table. Conditions and values see them as a struct of the name ``name``."""
+    """The rows that are merged into a table. Conditions and values see them as a struct named ``name``."""
 
     def __init__(self, rows: pa.Table, on: Mapping[str, str], schema: Schema, name: str) -> None:
-        """``on``: the columns of the key in the table, each with the source's. Raises ``InvalidArgument``."""
+        """``on`` maps key columns of the table to columns of the source. Raises ``InvalidArgument``."""
         self.name, self.on = name, dict(on)
         self.rows = rows.combine_chunks()
         columns = rows.column_names
@@ -33,7 +33,7 @@ class MergeSource:
         if missing:
             raise InvalidArgument(f"the source has no column '{missing[0]}'; it has {', '.join(columns)}")
         fields = [schema.find_field((each,)) for each in self.on]
-        # A null equals nothing, so that one is no error in the key of a required column.
+        # A null equals nothing, so it is no error in the key of a required column.
         optional = Schema(*(NestedField(each.field_id, each.name, each.field_type) for each in fields))
         keys = rows.select(list(self.on.values())).rename_columns(list(self.on))
         self.keys = Keys(conformed(optional, keys), list(self.on))
@@ -45,12 +45,12 @@ class MergeSource:
 
     @property
     def column_names(self) -> list[str]:
-        """The columns, by the names of the table's: a column of the key is called as it is there."""
+        """The names of the source's columns; a key column has the name of its column in the table."""
         own = {source: table for table, source in self.on.items()}
         return [own.get(name, name) for name in self.rows.column_names]
 
     def named(self) -> pa.Table:
-        """The rows under ``column_names``. Raises ``InvalidArgument`` where two columns come to have one name."""
+        """The rows under ``column_names``. Raises ``InvalidArgument`` if two columns would get the same name."""
         names = self.column_names
         twice = _twice(names)
         if twice:
@@ -58,7 +58,7 @@ class MergeSource:
         return self.rows.rename_columns(names)
 
     def seen_schema(self, schema: Schema) -> Schema:
-        """The table's columns and the source. Raises ``InvalidArgument`` where the table has a column of its name."""
+        """The table's columns and the source. Raises ``InvalidArgument`` if a column has the source's name."""
         if schema.has_field((self.name,)):
             raise InvalidArgument(
                 f"the table has a column '{self.name}', the name by which conditions and values see the source; "
@@ -75,12 +75,12 @@ class MergeSource:
         return rows.append_column(self.name, self._struct.take(pa.array(given)))
 
     def alone(self, given: Ints) -> pa.RecordBatch:
-        """Rows of the source without any of the table."""
+        """Rows of the source without rows of the table."""
         return pa.RecordBatch.from_arrays([self._struct.take(pa.array(given))], names=[self.name])
 
 
 def _twice(names: Sequence[str]) -> list[str]:
-    """The names that are there more than once, sorted."""
+    """The names that occur more than once, sorted."""
     return sorted(name for name, times in Counter(names).items() if times > 1)
 
 

@@ -1,4 +1,4 @@
-"""Deleting rows by a filter, and putting others in their place."""
+"""Deletes rows by a filter, and adds others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from icefield.transaction.row_level.edits import Edit, Edited
 
 
 class OverwriteRows(RowLevelAction):
-    """Delete the rows that match a filter and add files. Files all of whose rows match are dropped unread."""
+    """Delete the rows that match a filter and add files. Files in which all rows match are dropped unread."""
 
     mode = DELETE_MODE
     isolation = DELETE_ISOLATION_LEVEL
@@ -53,7 +53,7 @@ class OverwriteRows(RowLevelAction):
 
 
 class RowsGo(Edit):
-    """The rows that match a filter go. One for which it is unknown (null) stays."""
+    """Deletes the rows that match a filter. A row with an unknown result (null) stays."""
 
     drops = True
 

@@ -1,4 +1,4 @@
-"""Updating the rows that match a filter."""
+"""Updates the rows that match a filter."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from icefield.transaction.row_level.edits import Edit, Edited
 
 @dataclass(slots=True)
 class UpdateResult:
-    """How many rows an update changed; of one that is staged in a transaction, once that commits."""
+    """The number of rows that an update changed; an update in a transaction sets it when that commits."""
 
     rows_updated: int = 0
 
 
 class UpdateRows(RowLevelAction):
-    """Give columns of the rows that match a filter other values. A row for which it is unknown (null) stays."""
+    """Set columns of the rows that match a filter. A row with an unknown result (null) does not change."""
 
     mode = UPDATE_MODE
     isolation = UPDATE_ISOLATION_LEVEL
@@ -51,7 +51,7 @@ class UpdateRows(RowLevelAction):
         self._values = dict(values)
         self._case_sensitive = case_sensitive
         bind(schema, self._filter, case_sensitive)
-        Assignments(schema, self._values, case_sensitive)  # what is wrong with it is said before the commit
+        Assignments(schema, self._values, case_sensitive)  # errors in the values are raised before the commit
         self.result = UpdateResult()
 
     def _edit(self, head: Head) -> Edit:
@@ -65,7 +65,7 @@ class UpdateRows(RowLevelAction):
 
 
 class _RowsChange(Edit):
-    """The rows that match a filter get other values."""
+    """Gives new values to the rows that match a filter."""
 
     def __init__(self, row_filter: BooleanExpression, assignments: Assignments) -> None:
         super().__init__(row_filter)
@@ -82,7 +82,7 @@ class _RowsChange(Edit):
         return Edited(rows, rows)
 
     def edited(self, batch: pa.RecordBatch) -> Edited:
-        """The rows that match, and what they become."""
+        """The rows that match, with their new values."""
         found = self.found(batch)
         chosen = batch if len(found.gone) == batch.num_rows else batch.take(pa.array(found.gone))
         return Edited(found.gone, found.updated, self._assignments.apply(chosen, chosen))

@@ -1,4 +1,4 @@
-"""Upserts: rows whose key is in the table replace what is there, the others are added.
+"""Upserts: given rows replace the rows of the table with their key, or are added if there is none.
 
 A join of whole columns, pruned by the bounds of the keys; never a filter with a literal for each key.
 """
@@ -29,7 +29,7 @@ from icefield.types.values import distinct
 
 @dataclass(slots=True)
 class UpsertResult:
-    """How many rows an upsert changed and added; of one that is staged in a transaction, once that commits."""
+    """The numbers of rows that an upsert changed and added; an upsert in a transaction sets them when that commits."""
 
     rows_updated: int = 0
     rows_inserted: int = 0
@@ -78,7 +78,7 @@ class UpsertRows(RowLevelAction):
 
 
 class _RowsByKey(Edit):
-    """The rows that have the key of a given row and differ from it become that row."""
+    """Replaces the rows that have the key of a given row and differ from it by that row."""
 
     def __init__(self, schema: Schema, keys: Keys, rows: pa.Table, update: bool) -> None:
         super().__init__(keys.range(schema))
@@ -96,33 +96,33 @@ class _RowsByKey(Edit):
 
     @property
     def deciding(self) -> frozenset[int]:
-        """All columns that a given row has: they are compared."""
+        """The ids of all columns of the given rows, which are compared."""
         return self._ids
 
     @property
     def changes_met(self) -> bool:
-        """Whether rows are to be replaced at all."""
+        """Whether rows are replaced at all."""
         return self._update
 
     @property
     def own_rows(self) -> int:
-        """The given rows."""
+        """The number of given rows."""
         return int(self._rows.num_rows)
 
     def met(self, batch: pa.RecordBatch) -> Ints:
-        """The given rows whose keys the batch has."""
+        """The given rows with a key that is in the batch."""
         return distinct(self._keys.join(batch)[1])
 
     def may_change(self, met: Ints) -> bool:
-        """Whether any row is to be replaced."""
+        """Whether any row may be replaced."""
         return self._update and len(met) > 0
 
     def found(self, batch: pa.RecordBatch) -> Edited:
-        """The rows that are to be replaced."""
+        """The rows to replace."""
         return self._found(batch)[0]
 
     def edited(self, batch: pa.RecordBatch) -> Edited:
-        """The rows that are to be replaced, and the given rows that take their places."""
+        """The rows to replace, and the given rows that replace them."""
         found, given = self._found(batch)
         (rows,) = self._rows.take(pa.array(given)).combine_chunks().to_batches() or [None] if len(given) else [None]
         return Edited(found.gone, found.updated, rows, found.met)
@@ -136,7 +136,7 @@ class _RowsByKey(Edit):
 
 
 def key_names(schema: Schema, given: Sequence[str] | str | None, case_sensitive: bool) -> list[str]:
-    """The columns that identify a row: those named, else the identifier fields. Raises ``InvalidArgument``."""
+    """The columns that identify a row: the named columns, else the identifier fields. Raises ``InvalidArgument``."""
     columns = sorted(schema.identifier_field_names()) if given is None else given
     names = list(dict.fromkeys([columns] if isinstance(columns, str) else columns))
     if not names:

@@ -1,4 +1,4 @@
-"""What a writer of delete files needs to know, and the rows that it is to delete."""
+"""The settings of a writer of delete files, and the rows to delete."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ _OF_FORMATS: Final[Mapping[Property, Property]] = {
     DELETE_ORC_COMPRESSION: ORC_COMPRESSION,
     DELETE_ORC_COMPRESSION_STRATEGY: ORC_COMPRESSION_STRATEGY,
 }
-"""What holds for delete files, and what it stands in for."""
+"""The properties of delete files, each with the property of data files that it overrides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeletedRows:
-    """Rows of one data file that are deleted.
+    """The deleted rows of one data file.
 
     ``file`` states the path, the spec and the partition. ``positions`` is an array of int64, ascending and distinct.
     """
@@ -89,9 +89,9 @@ class DeletedRows:
 class DeleteContext:
     """Where and how delete files are written. Immutable; picklable.
 
-    ``specs`` are those of the table by id, ``schema`` is its current one; ``older_schemas`` holds, by the id of a spec,
-    the schema that has its columns, where the current one lacks some. ``file_format`` names an installed format, and
-    ``by_file`` says whether a position delete file covers one data file or all of a partition.
+    ``specs`` holds the table's specs by id, ``schema`` is its current schema. ``older_schemas`` holds, by spec id, a
+    schema with the columns of the spec where the current schema lacks some. ``file_format`` names an installed format,
+    and ``by_file`` says whether a position delete file covers one data file or a whole partition.
     """
 
     io: FileIO
@@ -145,16 +145,16 @@ class DeleteContext:
         )
 
     def folder_of(self, spec_id: int, partition: tuple[object, ...]) -> str:
-        """The folders of a partition. Raises ``InvalidArgument`` for a spec that the table does not have."""
+        """The folder path of a partition. Raises ``InvalidArgument`` for a spec that the table does not have."""
         spec = self.specs.get(spec_id)
         if spec is None:
             raise InvalidArgument(f"the table has no partition spec {spec_id}; it has {sorted(self.specs)}")
         return spec.partition_path(self.older_schemas.get(spec_id, self.schema), partition) if spec.fields else ""
 
     def writing(self, schema: Schema, *, spec: PartitionSpec = UNPARTITIONED, exact: bool = False) -> WriteContext:
-        """For files of ``schema``: what ``write.delete.<format>.*`` says goes over what holds for data files.
+        """The context for files of ``schema``: ``write.delete.<format>.*`` overrides the properties of data files.
 
-        ``exact`` asks for all metrics, with bounds that are not cut.
+        ``exact`` asks for all metrics, with bounds that are not truncated.
         """
         given = self.properties
         properties = {
@@ -178,7 +178,7 @@ class DeleteContext:
 
 
 def by_path(rows: Iterable[DeletedRows]) -> dict[str, DeletedRows]:
-    """The rows of each data file, by its path; those that come several times are united, files without rows left out.
+    """The rows of each data file, by its path: repeated files are merged, files without rows left out.
 
     Raises ``InvalidArgument`` for positions that are not ascending and distinct, or that the file does not have.
     """

@@ -1,7 +1,7 @@
-"""Equality delete files: rows are deleted that equal a row of the file in some columns.
+"""Equality delete files: they delete the rows that equal a row of the file in some columns.
 
-Spec: "Equality Delete Files". They are written without reading the table, and apply to rows of earlier commits, in the
-partition that they are in; those of a spec without partitions apply to all.
+Spec: "Equality Delete Files". They are written without reading the table, and apply to rows of earlier commits in
+their own partition. Equality deletes of an unpartitioned spec apply to all partitions.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def write_equality_deletes(
 ) -> list[DataFile]:
     """Write rows into new equality delete files and describe these; nothing is committed.
 
-    Rows of the table are deleted that equal one of these in the columns ``equality_ids``; null equals null. The columns
-    are found by name; those that the files do not need are passed over. In a partitioned table the rows must have the
-    columns by which it is partitioned now, and only rows of the partitions that they are in are deleted.
-    ``task_id`` and ``attempt`` go into the files' names, ``note`` is called with the location of each file before it
-    is begun, by any thread.
+    A row of the table is deleted if it equals one of these rows in the columns ``equality_ids``; null equals null. The
+    columns are found by name, and columns that the files do not need are ignored. In a partitioned table the rows must
+    have the source columns of the current spec, and only rows of their partitions are deleted. ``task_id`` and
+    ``attempt`` go into the files' names, ``note`` is called with the location of each file before it is begun, by any
+    thread.
 
     On an error every file of this call is aborted or deleted, and the error raised: ``InvalidArgument`` for columns
-    that state no rows apart (see ``EqualityColumns``) and rows that lack one, ``UnsupportedFeature`` for a table of
-    version 1, ``StorageError`` and its kind for files that cannot be written.
+    that cannot identify a row (see ``EqualityColumns``) and rows that lack one, ``UnsupportedFeature`` for a table of
+    version 1, ``StorageError`` and its subclasses for files that cannot be written.
     """
     columns = EqualityColumns(context.schema, context.specs[context.spec_id], equality_ids)
     target = equality_context(context, columns)
@@ -57,17 +57,17 @@ def write_equality_deletes(
 
 
 def equality_context(context: DeleteContext, columns: EqualityColumns) -> WriteContext:
-    """For files of those columns. Raises ``UnsupportedFeature`` for a table of version 1."""
+    """The write context for files of these columns. Raises ``UnsupportedFeature`` for a table of version 1."""
     if context.format_version < 2:
         raise UnsupportedFeature("a table of format version 1 has no row-level deletes; upgrade it to 2 or 3")
     return context.writing(columns.schema, spec=context.specs[context.spec_id])
 
 
 class EqualityColumns:
-    """The columns by which rows are deleted, and those that equality delete files need besides.
+    """The columns by which rows are deleted, with the partitioning's source columns that delete files also need.
 
-    Raises ``InvalidArgument`` for a column that cannot identify a row: one that the schema does not have, that is
-    nested, of type float, double or variant, or that is in a list or map.
+    Raises ``InvalidArgument`` for a column that cannot identify a row: an unknown or nested column, a column of type
+    float, double or variant, or a column in a list or map.
     """
 
     def __init__(self, schema: Schema, spec: PartitionSpec, ids: Collection[int]) -> None:
@@ -80,7 +80,7 @@ class EqualityColumns:
         self.schema = schema.select_ids({*self.ids, *self.sources})
 
     def conforming(self, incoming: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-        """What brings rows of that schema under these columns. Raises ``InvalidArgument`` where one is missing."""
+        """A function that conforms rows to these columns. Raises ``InvalidArgument`` if ``incoming`` lacks one."""
         rows = pa.RecordBatch.from_pylist([], schema=incoming)
         conforming = Conforming(self.schema, self._picked(rows).schema)
         return lambda batch: conforming.apply(self._picked(batch))
@@ -100,7 +100,7 @@ class EqualityColumns:
         return pa.RecordBatch.from_arrays(arrays, [field.name for field in self.schema.fields])
 
     def _part(self, field: NestedField, column: pa.Array, path: tuple[str, ...]) -> pa.Array:
-        """A column without what the files do not need of it."""
+        """A column without the fields that the files do not need."""
         if not isinstance(field.field_type, StructType) or not pa.types.is_struct(column.type):
             return column
         children, fields = [], []
@@ -124,13 +124,13 @@ class EqualityColumns:
 
 
 def partition_sources(spec: PartitionSpec) -> frozenset[int]:
-    """The ids of the columns that a row's partition follows from."""
+    """The ids of the columns that determine a row's partition."""
     fields = [field for field in spec.fields if not isinstance(field.transform, VoidTransform)]
     return frozenset(source for field in fields for source in field.source_ids)
 
 
 class EqualityFiles(FileSet):
-    """Equality delete files that a call opens."""
+    """The equality delete files of one call."""
 
     def __init__(
         self, context: WriteContext, ids: tuple[int, ...], task_id: int, attempt: int, note: Note | None

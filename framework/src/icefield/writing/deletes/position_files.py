@@ -1,7 +1,7 @@
-"""Position delete files: which rows of which data files are deleted, by path and position.
+"""Position delete files: the deleted rows of data files, by path and position.
 
-Spec: "Position Delete Files". Rows are sorted by the bytes of the path, then by position, so that readers find those
-of one data file by row groups and pages. For format version 2: later versions have deletion vectors.
+Spec: "Position Delete Files". Rows are sorted by the bytes of the path, then by position, so that readers find the
+rows of one data file by row groups and pages. For format version 2: later versions have deletion vectors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from icefield.writing.threads import Threads
 COLUMNS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 
 SUFFIX: Final = "-deletes"
-"""What the names of delete files end with, as in Iceberg's Java library."""
+"""The suffix of the names of delete files, as in Iceberg's Java library."""
 
 _ARROW: Final = schema_to_arrow(COLUMNS)
 _BATCH_ROWS: Final = 1 << 17
@@ -45,12 +45,12 @@ def write_position_deletes(
 ) -> list[DataFile]:
     """Write rows of data files into new position delete files and describe these; nothing is committed.
 
-    There is a file for each partition, or for each data file where the context says ``by_file``, and more where one
+    There is a file for each partition, or for each data file if the context says ``by_file``, and more where one
     reaches the target size. ``task_id`` and ``attempt`` go into the files' names. ``note`` is called with the location
     of each file before it is begun, by any thread.
 
     On an error every file of this call is aborted or deleted, and the error raised: ``UnsupportedFeature`` for a table
-    of another version than 2, ``InvalidArgument`` for positions that are none, ``StorageError`` and its kind for files
+    of another version than 2, ``InvalidArgument`` for invalid positions, ``StorageError`` and its subclasses for files
     that cannot be written.
     """
     _check_version(context)
@@ -74,7 +74,7 @@ def write_position_deletes(
 
 
 class _PositionFile(OpenFile):
-    """A position delete file that is being written, with the least and greatest of what it holds."""
+    """An open position delete file, with the first and last of its paths and the lowest and highest position."""
 
     __slots__ = ("first_path", "highest", "last_path", "lowest")
 
@@ -101,8 +101,8 @@ class _PositionFiles(FileSet):
         assert isinstance(opened, _PositionFile)
         assert opened.first_path is not None
         path, pos = DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id
-        # Counts say nothing: no value is null. Whatever a format's statistics leave out, the bounds are exact, since
-        # readers find by them which data files a delete file concerns.
+        # No value is null, so counts say nothing. The bounds are exact even where the format's statistics leave them
+        # out, since readers find the data files of a delete file by them.
         return replace(
             super()._describe(opened, written),
             content=DataFileContent.POSITION_DELETES,
@@ -129,7 +129,7 @@ def _check_version(context: DeleteContext) -> None:
 
 
 def _groups(context: DeleteContext, rows: dict[str, DeletedRows]) -> list[tuple[Partition, list[DeletedRows]]]:
-    """What goes into one file each, or into several by size: sorted by the bytes of the path."""
+    """Group the rows by output file (or by several files, depending on size), sorted by the bytes of the path."""
     found: dict[Hashable, tuple[Partition, list[DeletedRows]]] = {}
     for path in sorted(rows, key=str.encode):
         file = rows[path].file
@@ -160,7 +160,7 @@ def _batches(rows: list[DeletedRows]) -> Iterator[pa.RecordBatch]:
 def _batch(
     rows: list[DeletedRows], paths: pa.Array, ends: np.ndarray[Any, Any], start: int, end: int
 ) -> pa.RecordBatch:
-    """The rows from one place to before another, counted over all data files."""
+    """The rows from index ``start`` to before ``end``, counted over all data files."""
     first, last = np.searchsorted(ends, (start, end - 1), "right").tolist()
     parts = []
     for one in range(first, last + 1):

@@ -26,17 +26,17 @@ from icefield.writing.files import NewFiles, file_prefix, take_back
 Ints = npt.NDArray[np.int64]
 
 _BYTES_A_BLOB: Final = 320
-"""Of the footer for each blob, without the path."""
+"""Bytes of the footer for each blob, without the path."""
 
 _FOOTER_BYTES: Final = MAX_PUFFIN_FOOTER_BYTES // 4
-"""A file ends when its footer has so many."""
+"""The size of the footer at which a file ends."""
 
 _MAGIC_BYTES: Final = 4
-"""What a file begins with."""
+"""The bytes before the first blob of a file."""
 
 _POSITIONS_AT_ONCE: Final = 1 << 14
-"""Small vectors are encoded together, which spares the time that each call takes; large ones by themselves, since one
-after the other their bytes are copied as a whole."""
+"""The most positions that are encoded together. Small vectors share a call, which saves its overhead; a large vector
+is encoded alone, since its bytes are then copied as a whole."""
 
 
 def write_deletion_vectors(
@@ -49,13 +49,13 @@ def write_deletion_vectors(
 ) -> list[DataFile]:
     """Write a deletion vector for each data file into new Puffin files and describe these; nothing is committed.
 
-    A vector replaces every position delete of its data file: the positions must hold those of the vector and of the
-    position delete files that apply to the data file so far. A Puffin file holds many vectors, and ends at the target
-    size. ``task_id`` and ``attempt`` go into the files' names. ``note`` is called with the location of each file
-    before it is begun.
+    A vector replaces every position delete of its data file: the positions must include the positions of the earlier
+    vector and of the position delete files that apply to the data file. A Puffin file holds many vectors, and ends at
+    the target size. ``task_id`` and ``attempt`` go into the files' names. ``note`` is called with the location of each
+    file before it is begun.
 
     On an error every file of this call is aborted or deleted, and the error raised: ``UnsupportedFeature`` for a table
-    of an earlier version than 3, ``InvalidArgument`` for positions that are none, ``StorageError`` and its kind for
+    of an earlier version than 3, ``InvalidArgument`` for invalid positions, ``StorageError`` and its subclasses for
     files that cannot be written.
     """
     if context.format_version < 3:
@@ -69,7 +69,7 @@ def write_deletion_vectors(
     files = VectorFiles(context, new)
     try:
         for spec_id, partition in {(each.file.spec_id, each.file.partition) for each in vectors.values()}:
-            context.folder_of(spec_id, partition)  # which raises for a spec that is not there
+            context.folder_of(spec_id, partition)  # raises for an unknown spec
         for some in _together(vectors.values()):
             for each, data in zip(some, encode_vectors([one.positions for one in some]), strict=True):
                 files.add(each.file.file_path, each.file.spec_id, each.file.partition, len(each.positions), data)
@@ -81,7 +81,7 @@ def write_deletion_vectors(
 
 
 def _together(rows: Iterable[DeletedRows]) -> Iterator[list[DeletedRows]]:
-    """Rows of several data files, as many as are encoded at once."""
+    """Group data files into batches that are encoded together."""
     held: list[DeletedRows] = []
     count = 0
     for each in rows:
@@ -95,9 +95,9 @@ def _together(rows: Iterable[DeletedRows]) -> Iterator[list[DeletedRows]]:
 
 
 def puffin_files(sizes: Ints, names: Ints, target_bytes: int) -> int:
-    """How many files of a target size ``VectorFiles`` makes of vectors of so many bytes.
+    """The number of files of a target size that ``VectorFiles`` makes of vectors of the given sizes in bytes.
 
-    ``names``: the lengths of the names of their data files.
+    ``names``: the lengths of the paths of their data files.
     """
     footers = np.cumsum(_BYTES_A_BLOB + 2 * names)
     ends = _MAGIC_BYTES + np.cumsum(sizes) + footers
@@ -112,7 +112,7 @@ def puffin_files(sizes: Ints, names: Ints, target_bytes: int) -> int:
 
 
 class VectorFiles:
-    """Puffin files of deletion vectors, one after another. ``written`` are the vectors, once their file is complete."""
+    """Writes deletion vectors into one Puffin file after another. ``written`` holds the vectors of complete files."""
 
     def __init__(self, context: DeleteContext, new: NewFiles) -> None:
         self._context = context
@@ -125,7 +125,7 @@ class VectorFiles:
         self.written: list[DataFile] = []
 
     def add(self, path: str, spec_id: int, partition: tuple[Any, ...], count: int, data: bytes) -> None:
-        """Add the vector of a data file: an encoded bitmap of so many positions."""
+        """Add the vector of a data file: an encoded bitmap of ``count`` positions."""
         if self._writer is None:
             _, location, self._sink = self._new.begin("puffin")
             self._locations.append(location)
@@ -158,7 +158,7 @@ class VectorFiles:
         try:
             size = self._writer.close()
         except FileExists:
-            self._locations.pop()  # what is there is of somebody else, who was given the same names
+            self._locations.pop()  # the existing file belongs to another writer with the same names
             raise
         self._writer = self._sink = None
         self.written += [
@@ -168,7 +168,7 @@ class VectorFiles:
         self._held, self._footer = [], 0
 
     def abandon(self) -> None:
-        """Abort what is open and delete what is finished; nothing of it was committed."""
+        """Abort the open file and delete the finished files; none of them was committed."""
         with contextlib.suppress(IcefieldError, OSError, ValueError):
             if self._sink is not None:
                 self._sink.abort()
