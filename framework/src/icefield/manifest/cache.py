@@ -33,7 +33,7 @@ def decoded_cache(
 
 
 def clear_caches() -> None:
-    """Drop all that this process has decoded of manifests and manifest lists, and what was made of it.
+    """Drop all decoded manifests and manifest lists of this process, and all objects derived from them.
 
     Only memory is freed; results never change.
     """
@@ -42,9 +42,9 @@ def clear_caches() -> None:
 
 
 def cache_scope(io: FileIO) -> str | None:
-    """What separates the cached files of one file IO from those of another; None when it must not cache.
+    """The cache key of a file IO, which separates its files from another file IO's; None if it must not cache.
 
-    Different properties may mean other files, or other rights, under the same location.
+    With different properties, the same location may mean other files or other permissions.
     """
     if io.properties.get(CACHE_ENABLED, "true").lower() == "false":
         return None

@@ -10,7 +10,7 @@ from icefield.manifest.reader import MANIFESTS
 def resize_caches(max_bytes: int) -> None:
     """Let decoded manifests take up to this many bytes (256 MiB by default). Zero keeps none.
 
-    Up to an eighth of it, and 32 MiB at most, is kept besides of manifests as they are stored.
+    In addition, the stored bytes of manifests take up to an eighth of it, and 32 MiB at most.
 
     Raises ``InvalidArgument`` below zero.
     """

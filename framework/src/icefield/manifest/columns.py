@@ -1,7 +1,7 @@
-"""The Arrow layout of manifest entries: flat columns by field id, whatever names, order and nesting a file has.
+"""The Arrow layout of manifest entries: flat columns by field id, independent of a file's names, order and nesting.
 
-The children of ``data_file`` stand next to the fields of the entry, since their ids do not overlap. A column that a
-file does not have is no column here: ``ManifestEntries`` fills in nulls or the default when it is asked.
+The children of ``data_file`` are on one level with the fields of the entry, since their ids do not overlap. A column
+that a file lacks is absent here, too: ``ManifestEntries`` fills in nulls or the default on access.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAP_TYPES: Final[Mapping[int, pa.DataType]] = {
     f.LOWER_BOUNDS: _BOUNDS,
     f.UPPER_BOUNDS: _BOUNDS,
 }
-"""The statistics, which are read only where they are asked for."""
+"""The statistics maps, which are read only on request."""
 
 COLUMN_TYPES: Final[Mapping[int, pa.DataType]] = {
     f.STATUS: pa.int32(),
@@ -115,7 +115,7 @@ def identify(field: pa.Field, by_name: Mapping[str, int]) -> int:
 
 
 def conform(column: pa.Array, target: pa.DataType, what: str, location: str) -> pa.Array:
-    """The column in the type that the format gives it now.
+    """Cast a column to its type in the current format.
 
     Older files hold narrower types (a promoted source column), plain integers for dates, or differing names inside
     lists. Raises ``InvalidMetadata`` for anything that is no such difference.
@@ -156,7 +156,7 @@ def check_locations(column: pa.Array, what: str, location: str) -> None:
 def conform_partition(column: pa.Array, target: pa.StructType, location: str) -> pa.StructArray:
     """The partition tuples under the names and types of the spec; fields are matched by id, else by name.
 
-    A field that the file does not have is null. A field whose type the table no longer knows keeps the file's.
+    A field that the file lacks is null. A field of a type that the table no longer knows keeps the file's type.
     """
     if not pa.types.is_struct(column.type):
         raise InvalidMetadata(f"{location}: partition is {column.type}, not a struct", location=location)
@@ -179,7 +179,7 @@ def conform_partition(column: pa.Array, target: pa.StructType, location: str) ->
 
 def _conform_value(values: pa.Array, field: pa.Field, location: str) -> pa.Array:
     if pa.types.is_string(field.type) and pa.types.is_primitive(values.type):
-        # Under a transform that is not known any type may be stored; the partition type says string.
+        # Values under an unknown transform may have any type; the partition type has string for them.
         return values.cast(field.type)
     return conform(values, field.type, f"partition field {field.name}", location)
 

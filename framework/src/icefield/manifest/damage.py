@@ -1,4 +1,4 @@
-"""One typed error, with the location, for whatever a damaged manifest sets off."""
+"""One typed error, with the location, for all faults of a damaged manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENCRYPTED = b"AGS1"
 
 @contextmanager
 def damaged_file(what: str, location: str) -> Iterator[None]:
-    """Turn what decoding raises for a damaged file into ``InvalidMetadata`` that names it."""
+    """Turn the errors of decoding a damaged file into ``InvalidMetadata`` that names the file."""
     try:
         yield
     except InvalidFile as error:

@@ -13,7 +13,7 @@ _NONE: Final[Mapping[int, Any]] = {}
 
 
 class EntryStatus(IntEnum):
-    """What a snapshot did with a file: manifest entry field 0."""
+    """The status of a file in a snapshot: manifest entry field 0."""
 
     EXISTING = 0
     ADDED = 1
@@ -21,7 +21,7 @@ class EntryStatus(IntEnum):
 
 
 class DataFileContent(IntEnum):
-    """What a file holds: data file field 134. A deletion vector counts as position deletes."""
+    """The content of a file: data file field 134. A deletion vector counts as position deletes."""
 
     DATA = 0
     POSITION_DELETES = 1
@@ -32,9 +32,9 @@ class DataFileContent(IntEnum):
 class DataFile:
     """A data file or a delete file: the struct ``data_file`` of a manifest entry.
 
-    ``file_format`` is lower case, whatever the manifest spells. ``partition`` is the tuple of internal values in the
-    order of the spec ``spec_id``. The statistics are by field id; ``lower_bounds`` and ``upper_bounds`` hold encoded
-    values (single-value serialisation). Files that come from a plan carry statistics only where these were asked for.
+    ``file_format`` is always lower case. ``partition`` is the tuple of internal values in the order of the spec
+    ``spec_id``. The statistics are by field id; ``lower_bounds`` and ``upper_bounds`` hold encoded values (single-value
+    serialisation). Files of a scan plan carry only the requested statistics.
     """
 
     file_path: str
@@ -72,11 +72,11 @@ _SLOTS: Final = {
     )
     for each in fields(DataFile)
 }
-"""What puts a value into each field of a data file, and what a file has there that is said nothing else of."""
+"""For each field of a data file: the slot's setter and the default value."""
 
 
 def files_of_columns(count: int, columns: Mapping[str, Iterable[Any]]) -> list[DataFile]:
-    """So many files, whose fields have the values of these columns; a field without a column has its default."""
+    """``count`` files with the values of these columns as fields; a field without a column has its default."""
     # Column by column: the constructor takes four times as long for each file.
     files = list(map(object.__new__, repeat(DataFile, count)))
     for name, (put, default) in _SLOTS.items():

@@ -34,9 +34,9 @@ StatisticKey = tuple[int, int] | tuple[int, int, IcebergType]
 class ManifestEntries:
     """Entries of one manifest as Arrow arrays of equal length, by field id; inherited values are filled in.
 
-    ``columns`` holds what was read and is there; ``read`` names what was looked for; ``column`` also answers for what
-    the file does not have. ``statistics`` holds single fields taken out of the statistics maps, None where no entry
-    has the field.
+    ``columns`` holds the columns that were read and exist in the file; ``read`` names all requested columns. ``column``
+    also answers for columns that the file lacks. ``statistics`` holds single fields taken out of the statistics maps,
+    None if no entry has the field.
     """
 
     __slots__ = ("columns", "manifest", "num_rows", "read", "statistics")
@@ -68,7 +68,7 @@ class ManifestEntries:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns. What others keep as well, who were decoded together with them, is theirs."""
+        """Bytes of the columns. Of buffers that several manifests share, only the part of this one is counted."""
         single = [array for array in list(self.statistics.values()) if array is not None]
         arrays = [*self.columns.values(), *single]
         # A bound is decoded when it is first needed, and then kept next to the encoded one.
@@ -102,7 +102,7 @@ class ManifestEntries:
         return self.statistics[key]
 
     def gather(self, kind: int, field_ids: Iterable[int]) -> None:
-        """Take the statistics of several fields out of a map, so that ``statistic`` and ``bound`` have them at hand."""
+        """Extract the statistics of several fields from a map at once, for later use by ``statistic`` and ``bound``."""
         maps = self.columns.get(kind)
         missing = [number for number in field_ids if (kind, number) not in self.statistics]
         if maps is not None and missing:
@@ -176,7 +176,7 @@ def take(array: pa.Array, indices: pa.Array) -> pa.Array:
 
 
 def _joined(arrays: Sequence[pa.Array], count: int) -> pa.Array:
-    """Arrays of one type together, also structs without fields, which Arrow gives no length."""
+    """Concatenate arrays of one type, also structs without fields, for which Arrow loses the length."""
     kind = arrays[0].type
     if pa.types.is_struct(kind) and kind.num_fields == 0:
         return struct_array([], [], count)
@@ -198,7 +198,7 @@ def partition_tuples(partition: pa.StructArray) -> list[tuple[Any, ...]]:
 
 
 def _listed(column: pa.Array) -> list[Any]:
-    """The values of a column. Arrow takes each one by itself, which all nulls, and numbers without nulls, need not."""
+    """The values of a column. Columns of nulls only, and integers without nulls, need no conversion value by value."""
     if column.null_count == len(column):
         return [None] * len(column)
     if column.null_count == 0 and pa.types.is_integer(column.type):

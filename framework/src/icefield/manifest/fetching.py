@@ -1,7 +1,7 @@
-"""Manifests fetched whole, and kept for a while as they are stored.
+"""A cache of the stored bytes of manifests.
 
-A change that takes files out of a manifest reads some columns to find them, and then all columns to write the manifest
-anew. The file is fetched once for both.
+A change that removes files from a manifest reads some columns to find them, and then all columns to rewrite the
+manifest. The file is fetched once for both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FILES_MAX_BYTES: Final = 32 * 1024 * 1024
 
 @dataclass(slots=True)
 class FetchedManifest:
-    """A manifest's bytes, and the reader that was opened on them ahead of its use."""
+    """A manifest's bytes, and the reader, if ``prepare`` has opened it."""
 
     data: bytes
     reader: ManifestFormatReader | None = None
@@ -33,7 +33,7 @@ FILES: Final[LruCache[Hashable, bytes]] = decoded_cache(FILES_MAX_BYTES, len)
 
 
 def fetch_manifest(io: FileIO, manifest: ManifestFile, scope: str | None) -> FetchedManifest:
-    """The file, or what is kept of it. ``scope`` is None where nothing is cached."""
+    """The file, from the cache if it is there. ``scope`` is None if nothing is cached."""
     known = None if scope is None else FILES.get(_key(io, manifest, scope))
     if known is not None:
         return FetchedManifest(known)

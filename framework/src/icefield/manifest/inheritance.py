@@ -1,4 +1,4 @@
-"""What a manifest entry inherits from the manifest that holds it: sequence numbers, snapshot and first row id.
+"""Inheritance of manifest entries from their manifest: sequence numbers, snapshot id and first row id.
 
 Spec: "Sequence Number Inheritance", "First Row ID Inheritance". Manifests of version 1 have no sequence columns: all
 their files have number 0. Otherwise only ADDED entries inherit, so that a manifest can be written before the sequence
@@ -25,7 +25,7 @@ _SEQUENCES = (f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER)
 def inherit(
     columns: dict[int, pa.Array], wanted: frozenset[int], manifest: ManifestFile, format_version: int, num_rows: int
 ) -> None:
-    """Fill in, in place, what the wanted columns leave to the manifest.
+    """Fill in, in place, the values that the wanted columns inherit from the manifest.
 
     Raises ``InvalidMetadata`` for an EXISTING entry without sequence numbers.
     """
@@ -80,7 +80,7 @@ def _row_ids(
     missing = np.ones(num_rows, bool) if stored is None else np.asarray(stored.is_null())
     inheriting = missing & (status != EntryStatus.DELETED)
     counts = np.where(inheriting, np.asarray(columns[f.RECORD_COUNT]), 0)
-    # The rows of a file whose count is not known have no ids, nor have those after it: they might have ids of others.
+    # Rows of a file of unknown count, and all rows after it, get no ids: they might be the ids of other rows.
     inheriting &= np.cumsum(counts < 0) == 0
     counts = np.maximum(counts, 0)
     if first + float(counts.sum(dtype=np.float64)) >= _TOO_MANY:

@@ -1,4 +1,4 @@
-"""Manifest lists written: spliced from the list before where that is possible, anew otherwise."""
+"""Writing manifest lists: spliced from the previous list if possible, newly encoded otherwise."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def write_manifest_list(
     base: ManifestList | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> tuple[ManifestList, int | None]:
-    """Write the list of a snapshot: all manifests of ``base``, as they are, and ``manifests`` after them.
+    """Write the list of a snapshot: all manifests of ``base`` unchanged, and ``manifests`` after them.
 
-    Manifests without a sequence number get ``sequence_number``. The blocks of ``base`` are copied without being
-    decoded where its file has this version's schema. From version 3 on, data manifests without a first row id get
-    one, counted from ``first_row_id``. Gives the list, and the row id after the last one given out (None before v3).
+    Manifests without a sequence number get ``sequence_number``. The blocks of ``base`` are copied without decoding if
+    its file has this version's schema. From version 3 on, data manifests without a first row id get one, counted from
+    ``first_row_id``. Returns the list, and the row id after the last assigned one (None before v3).
     Raises ``UnsupportedFeature`` for a manifest of deletes in version 1, ``InvalidMetadata`` for a manifest of
     another snapshot that has no sequence number, ``InvalidArgument`` for a missing ``first_row_id``.
     """
@@ -81,7 +81,7 @@ def write_manifest_list(
         sink.write(data)
     written = ManifestList(location, raw=data, file_format=io.manifest_format())
     if base is None or base.has_objects:
-        # The next commit asks for them: what was just written need not be decoded for that.
+        # The next commit needs the manifests: so it need not decode the list that was just written.
         written.know([*(() if base is None else base.manifests), *kept, *new])
     remember_manifest_list(io, written)
     return written, next_row_id
@@ -90,8 +90,9 @@ def write_manifest_list(
 def assign_row_ids(manifests: Sequence[ManifestFile], first_row_id: int) -> tuple[list[ManifestFile], int]:
     """The manifests with first row ids, and the next free one.
 
-    Spec: "First Row ID Assignment". A data manifest that has one keeps it; each other gets room for all its added
-    and existing rows. Delete manifests have none. Raises ``InvalidArgument`` when a count is not known.
+    Spec: "First Row ID Assignment". A data manifest with a first row id keeps it; each other data manifest gets room
+    for all its added and existing rows. Delete manifests have no row ids. Raises ``InvalidArgument`` for an unknown
+    count.
     """
     numbered, following = [], first_row_id
     for manifest in manifests:
@@ -148,7 +149,7 @@ def _batch(manifests: list[ManifestFile], format_version: int) -> pa.RecordBatch
 
 
 def counted(io: FileIO, manifest: ManifestFile) -> ManifestFile:
-    """The manifest with every count; those that an old list left out are counted in the manifest itself."""
+    """The manifest with every count; a count that an old list left out is taken from the entries of the manifest."""
     if all(getattr(manifest, name) is not None for name in _COUNTS):
         return manifest
     entries = read_manifest(io, manifest, StructType(), columns=(STATUS, RECORD_COUNT))

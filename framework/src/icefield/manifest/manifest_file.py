@@ -13,7 +13,7 @@ UNASSIGNED: Final = -1
 
 
 class ManifestContent(IntEnum):
-    """What a manifest lists: manifest file field 517."""
+    """The content of a manifest: manifest file field 517."""
 
     DATA = 0
     DELETES = 1
@@ -21,7 +21,7 @@ class ManifestContent(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldSummary:
-    """What a manifest's files have in one partition field. Bounds are encoded values over non-null, non-NaN ones."""
+    """The summary of one partition field over a manifest's files. Bounds are encoded, over non-null, non-NaN values."""
 
     contains_null: bool
     contains_nan: bool | None = None
@@ -33,8 +33,8 @@ class FieldSummary:
 class ManifestFile:
     """The struct ``manifest_file`` of a manifest list.
 
-    A count of None is not known, and then taken for more than zero. ``sequence_number`` and ``min_sequence_number``
-    are ``UNASSIGNED`` from the manifest's writing until a manifest list names it.
+    A count of None is unknown, and treated as more than zero. ``sequence_number`` and ``min_sequence_number`` are
+    ``UNASSIGNED`` until a manifest list names the manifest.
     """
 
     manifest_path: str

@@ -70,8 +70,8 @@ class _Metadata(Protocol):
 class ManifestList:
     """The manifests of one snapshot, in columns; objects are made on demand.
 
-    ``raw`` is the file itself where there is one, so that the next snapshot's list can be spliced from it. It is
-    decoded when a column is first asked for.
+    ``raw`` is the file itself, if it exists, so that the next snapshot's list can be spliced from it. It is decoded on
+    the first access to a column.
     """
 
     __slots__ = ("_columns", "_format", "_manifests", "_summaries", "location", "paths_are_distinct", "raw")
@@ -131,7 +131,7 @@ class ManifestList:
         return self._manifests is not None
 
     def know(self, manifests: Iterable[ManifestFile]) -> None:
-        """Take over the manifests that the file is known to hold, from whoever wrote it."""
+        """Take over the manifests of the file from its writer, so that they need not be decoded."""
         self._manifests = tuple(manifests)
 
     def select(self, indices: np.ndarray[Any, Any], *, summaries: bool = True) -> list[ManifestFile]:
@@ -145,7 +145,7 @@ class ManifestList:
         return np.asarray(self.columns[number])
 
     def may_have_live_files(self) -> np.ndarray[Any, Any]:
-        """Which manifests may hold live files: all but those whose counts are both known, and zero."""
+        """Which manifests may hold live files: all except those with known counts of no added and no existing files."""
         added, existing = self.columns[ADDED_FILES], self.columns[EXISTING_FILES]
         none = pc.and_(_known_zero(added), _known_zero(existing))
         return ~np.asarray(none)

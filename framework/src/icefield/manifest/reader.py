@@ -45,11 +45,11 @@ _NEVER_NULL: Final = (f.STATUS, f.FILE_PATH, f.FILE_FORMAT, f.RECORD_COUNT, f.FI
 
 @dataclass(frozen=True, slots=True)
 class ManifestRequest:
-    """What of a manifest is wanted.
+    """The wanted parts of a manifest.
 
-    ``columns``: ids of entry and data file fields; statistics maps among them are read whole. ``statistics``: single
-    fields' statistics instead, by map. ``where_unbounded``: more of them, for the fields of which some entry has no
-    bounds; ``statistics`` asks for the bounds of those fields.
+    ``columns``: ids of entry and data file fields; statistics maps among them are read whole. ``statistics``: the
+    statistics of single fields instead, by map. ``where_unbounded``: further statistics, for each field without bounds
+    in some entry; ``statistics`` asks for the bounds of those fields.
     """
 
     columns: frozenset[int] = PLAN_COLUMNS
@@ -59,9 +59,9 @@ class ManifestRequest:
 
 @dataclass(slots=True)
 class _Decoded:
-    """What has been decoded of a manifest so far, and which single statistics were looked for.
+    """The decoded part of a manifest, and the single statistics that were requested so far.
 
-    ``answered`` is the request that it was last found to have everything for: a plan asks each manifest the same.
+    ``answered`` is the last request that this part could answer: a plan asks each manifest the same.
     """
 
     entries: ManifestEntries
@@ -90,7 +90,7 @@ def read_manifest(
     """The entries of a manifest, in the order of the file, DELETED ones included.
 
     ``partition_type``: the partition tuple of the manifest's own spec. ``columns`` and ``statistics``: see
-    ``ManifestRequest``. What was decoded before is taken from the cache, and only what is missing is read.
+    ``ManifestRequest``. Parts that were decoded before come from the cache; only missing parts are read.
     Raises ``InvalidMetadata`` for a damaged manifest, ``UnsupportedFeature`` for a later format version.
     """
     return ManifestReader(io).read(manifest, partition_type, ManifestRequest(frozenset(columns), statistics))
@@ -99,7 +99,7 @@ def read_manifest(
 class ManifestReader:
     """Reads manifests of one file IO. Safe to share between threads.
 
-    What it decodes is kept in the cache, unless ``remember`` is false: for whoever passes over a whole table once.
+    It keeps decoded manifests in the cache, unless ``remember`` is false, which suits a single pass over a whole table.
     """
 
     def __init__(self, io: FileIO, *, remember: bool = True) -> None:
@@ -112,7 +112,7 @@ class ManifestReader:
     def cached(
         self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest = _PLAN
     ) -> ManifestEntries | None:
-        """The entries when all that is asked for has been decoded before; None otherwise."""
+        """The entries, if everything that ``request`` asks for has been decoded before; None otherwise."""
         if self._scope is None:
             return None
         known = MANIFESTS.get(self._key(manifest, partition_type))
@@ -129,7 +129,7 @@ class ManifestReader:
         return fetch_manifest(self.io, manifest, self._scope)
 
     def prepare(self, manifest: ManifestFile, fetched: FetchedManifest, limit: int) -> None:
-        """Open what was fetched, and inflate about ``limit`` bytes of it. Raises as ``read`` does."""
+        """Open a fetched manifest, and inflate about ``limit`` bytes of it. Raises as ``read`` does."""
         reader = self._opened(manifest, fetched)
         with damaged_file("manifest", manifest.manifest_path):
             reader.prepare(limit)
@@ -142,7 +142,7 @@ class ManifestReader:
         request: ManifestRequest = _PLAN,
         fetched: FetchedManifest | None = None,
     ) -> ManifestEntries:
-        """As ``read_manifest``; ``fetched`` is the file where it was fetched before."""
+        """Read as ``read_manifest`` does; ``fetched`` is the file, if it was fetched before."""
         key = self._key(manifest, partition_type)
         known = MANIFESTS.get(key) if self._scope is not None else None
         if known is None:
@@ -162,7 +162,7 @@ class ManifestReader:
         request: ManifestRequest,
         fetched: Sequence[FetchedManifest | None],
     ) -> list[ManifestEntries]:
-        """As ``read`` of each, decoded in one go, which is faster where each has few entries."""
+        """Read several manifests as ``read`` does, but decode them together: faster if each has few entries."""
         if self._scope is not None and any(MANIFESTS.get(self._key(*one)) is not None for one in manifests):
             return [self.read(*one, request, given) for one, given in zip(manifests, fetched, strict=True)]
         with ExitStack() as opened:
@@ -192,7 +192,7 @@ class ManifestReader:
         at_once: StatisticsRequest,
         first: ManifestFile,
     ) -> Sequence[_Scanned | None]:
-        """What is read of each; None where the files differ and must be read apart."""
+        """The scanned part of each manifest; None for all if the files differ and must be read apart."""
         schema, kind, location = readers[0].schema, kinds[0], first.manifest_path
         apart = [None] * len(readers)
         if any(reader.schema is not schema and not reader.schema.equals(schema, True) for reader in readers):
@@ -205,7 +205,7 @@ class ManifestReader:
             together = [batch for each in batches for batch in each]
             if not together:
                 return apart
-            # One conversion of long columns takes less than many of short ones.
+            # One conversion of long columns takes less time than many conversions of short ones.
             return _cut(_of_batches(together, kind, at_once, location), [sum(map(len, each)) for each in batches])
 
     def _request_for(
@@ -220,7 +220,7 @@ class ManifestReader:
         return made
 
     def _at_once(self, request: ManifestRequest) -> StatisticsRequest:
-        """The statistics to read in the first go: those asked for, and what other manifests turned out to need."""
+        """The statistics of the first scan: the requested ones, and any that other manifests turned out to need."""
         return _joined(request.statistics, _among(request.where_unbounded, self._unbounded))
 
     def _key(self, manifest: ManifestFile, partition_type: StructType) -> tuple[Any, ...]:
@@ -275,7 +275,7 @@ class ManifestReader:
         at_once: StatisticsRequest,
         scanned: _Scanned | None = None,
     ) -> _Decoded:
-        """``at_once`` are the statistics of the first go, ``scanned`` what was read in it where that was done."""
+        """``at_once`` are the statistics of the first scan; ``scanned`` is its result, if it is done already."""
         location = manifest.manifest_path
         wanted = _columns(request)
         with damaged_file("manifest", location):
@@ -297,7 +297,7 @@ class ManifestReader:
 
 
 def _columns(request: ManifestRequest) -> frozenset[int]:
-    """The columns to read: the status always, and what inheritance needs."""
+    """The columns to read: the requested ones, the status, and the record count if row ids are inherited."""
     wanted = request.columns | {f.STATUS}
     return wanted | {f.RECORD_COUNT} if f.FIRST_ROW_ID in wanted else wanted
 
@@ -315,7 +315,7 @@ def _read_request(
 
 @dataclass(slots=True)
 class _Scanned:
-    """What one go through a file gave: the wanted columns in the format's types, and single statistics."""
+    """The result of one scan of a file: the wanted columns in the format's types, and single statistics."""
 
     num_rows: int
     columns: dict[int, pa.Array]
@@ -349,7 +349,7 @@ def _of_batches(
 
 
 def _cut(together: _Scanned, rows: Sequence[int]) -> list[_Scanned]:
-    """Pieces of so many rows each."""
+    """Split a scan into pieces with the given numbers of rows."""
     pieces, start = [], 0
     for count in rows:
         columns = {number: column.slice(start, count) for number, column in together.columns.items()}
@@ -360,7 +360,7 @@ def _cut(together: _Scanned, rows: Sequence[int]) -> list[_Scanned]:
 
 
 def _without_bounds(single: _Single, request: StatisticsRequest) -> set[int]:
-    """The fields of which an entry has no lower or no upper bound, and whose statistics were not read with them."""
+    """The fields without a lower or upper bound in some entry, unless their other statistics were read as well."""
     left = {number for kind, ids in request.items() for number in ids if (kind, number) not in single}
     return {number for number in left if _lacks_bounds(single, number)}
 
@@ -371,7 +371,7 @@ def _lacks_bounds(single: Mapping[Any, pa.Array | None], number: int) -> bool:
 
 
 def _among(request: StatisticsRequest, ids: Collection[int]) -> StatisticsRequest:
-    """The request for those of its fields."""
+    """The request, limited to these field ids."""
     narrowed = {kind: wanted.intersection(ids) for kind, wanted in request.items()}
     return {kind: wanted for kind, wanted in narrowed.items() if wanted}
 
@@ -384,12 +384,12 @@ def _joined(left: StatisticsRequest, right: StatisticsRequest) -> StatisticsRequ
 
 
 def _missing(known: _Decoded, request: ManifestRequest) -> ManifestRequest | None:
-    """What is still to be read; None when all is there."""
+    """The request for the parts that are not decoded yet; None if all are."""
     columns = request.columns - known.entries.read
     statistics = _unread(known, request.statistics)
     more = _unread(known, request.where_unbounded)
     if more and not statistics:
-        # The bounds are known, so what they call for is, too.
+        # The bounds are known, so the fields that need more statistics are known, too.
         lacking = {number for ids in more.values() for number in ids if _entry_lacks_bounds(known.entries, number)}
         statistics, more = _among(more, lacking), {}
     if not columns and not statistics:
@@ -412,7 +412,7 @@ def _entry_lacks_bounds(entries: ManifestEntries, number: int) -> bool:
 
 
 def _merged(known: _Decoded, more: _Decoded) -> _Decoded:
-    # The old object stays as it is: other threads may be reading it.
+    # The old object stays unchanged: other threads may be reading it.
     entries = ManifestEntries(
         known.entries.manifest,
         known.entries.num_rows,

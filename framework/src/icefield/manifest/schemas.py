@@ -1,8 +1,8 @@
 """The fields of manifests and manifest lists in each format version, and the schemas that follow from them.
 
 The tables below are the spec's own ("Manifests" and "Manifest Lists"): a field is required, optional, or absent from
-a version. A writer of version v leaves out what is absent from v and writes what is required; a reader goes by
-``reader_rule``, whatever version wrote the file.
+a version. A writer of version v leaves out the fields that are absent from v and writes the required ones; a reader
+follows ``reader_rule`` for files of every version.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ CONTENT_SIZE: Final = 145
 PARTITIONS: Final = 507
 
 BLOCK_SIZE_DEFAULT: Final = 67_108_864
-"""What a v1 writer puts into the required and never read ``block_size_in_bytes``."""
+"""The value that a v1 writer stores in ``block_size_in_bytes``, which is required but never read."""
 
 _INT, _LONG, _STRING, _BINARY, _BOOLEAN = IntegerType(), LongType(), StringType(), BinaryType(), BooleanType()
 _STRUCT = StructType()
@@ -71,9 +71,9 @@ _STRUCT = StructType()
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """One field of the spec's tables: its requirement in versions 1, 2 and 3, and what an absent value reads as.
+    """One field of the spec's tables: its requirement in versions 1, 2 and 3, and the default of an absent value.
 
-    ``written`` is false for fields that a version allows and that the newest revision has writers leave out.
+    ``written`` is false for fields that a version allows but the newest revision of the spec tells writers to omit.
     """
 
     field_id: int
@@ -91,12 +91,12 @@ class FieldRule:
 
     @property
     def reader_rule(self) -> ReaderRule:
-        """What a reader does with the field, whatever version wrote the file."""
+        """The rule by which a reader takes the field, in files of every version."""
         return "ignore" if not self.written else reader_rule(self.v1, self.v2)
 
 
 def reader_rule(v1: Requirement, v2: Requirement) -> ReaderRule:
-    """How a reader of every version takes a field: only what v1 *and* v2 require may be counted on."""
+    """How a reader of every version takes a field: it relies only on fields that v1 *and* v2 require."""
     if v1 is not None and v2 is None:
         return "ignore"
     return "default-or-error" if v1 == v2 == "required" else "optional"

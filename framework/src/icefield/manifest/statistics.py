@@ -28,7 +28,7 @@ STATISTICS: Final = (
 def map_column(maps: pa.Array, key: int) -> pa.Array | None:
     """The values under one key, one for each map, null where it is absent; None when no map has the key.
 
-    Of a key that occurs twice in a map the last value counts.
+    If a key occurs twice in a map, the last value counts.
     """
     offsets, keys, values = map_parts(maps)
     rows = len(maps)
@@ -47,9 +47,9 @@ def map_column(maps: pa.Array, key: int) -> pa.Array | None:
 
 
 def map_columns(maps: pa.Array, wanted: Iterable[int]) -> dict[int, pa.Array | None]:
-    """``map_column`` of several keys, in little more time than of one where all maps have the same keys in one order.
+    """The columns of several keys, as ``map_column``; as fast as a single key if all maps have the same keys in order.
 
-    That is so in most manifests: the files of a table mostly have statistics of the same columns.
+    That holds for most manifests: the files of a table mostly have statistics of the same columns.
     """
     offsets, keys, values = map_parts(maps)
     rows, first, last = len(maps), int(offsets[0]), int(offsets[-1])
@@ -71,7 +71,7 @@ def map_columns(maps: pa.Array, wanted: Iterable[int]) -> dict[int, pa.Array | N
 
 
 def _every(values: pa.Array, first: int, last: int, step: int) -> pa.Array:
-    """Every ``step``-th value from one position to another. Those of one length, as numbers have, go fast."""
+    """Every ``step``-th value from one position to another; fast for values of equal length, such as numbers."""
     if values.type == pa.binary() and values.null_count == 0:
         _, ends, data = values.buffers()
         offsets = np.frombuffer(ends, np.int32)[values.offset :]

@@ -1,4 +1,4 @@
-"""Field summaries: what the files of one manifest have in each partition field.
+"""Field summaries: nulls, NaNs and bounds of each partition field over the files of one manifest.
 
 Spec: "Manifest Lists", struct ``field_summary``. Bounds are over values that are neither null nor NaN; where -0.0
 occurs the lower bound is not +0.0, and where +0.0 occurs the upper bound is not -0.0.

@@ -36,14 +36,14 @@ _AVRO: Final = {"avro.record-name": "manifest_entry"}
 class ManifestWriter:
     """Writes one manifest: files of one spec, data files or delete files, never both.
 
-    Leaving the ``with`` block by an exception leaves no file. ``close`` publishes it and gives the ``ManifestFile``,
-    which has no sequence number yet: ``write_manifest_list`` gives it one, so that the same manifest serves every
-    attempt of a commit.
+    An exception in the ``with`` block leaves no file. ``close`` publishes the file and returns the ``ManifestFile``,
+    which has no sequence number yet: ``write_manifest_list`` assigns it, so that all attempts of a commit use the same
+    manifest.
 
     ``schema`` is the table's, for the header and the types of the partition; ``schemas`` are older ones, for a spec
-    over columns that are gone. Where no schema has a source, the types are those of the first entries that are carried
-    over. Raises ``UnsupportedFeature`` for delete files in version 1, for a spec with a transform that this version
-    does not know, and for new files whose partition types no schema tells.
+    over dropped columns. If no schema has a source, the first entries that are carried over give the type. Raises
+    ``UnsupportedFeature`` for delete files in version 1, for a spec with an unknown transform, and for new files if no
+    schema gives the partition types.
     """
 
     def __init__(
@@ -99,9 +99,8 @@ class ManifestWriter:
     def add(self, files: Iterable[DataFile], *, data_sequence_number: int | None = None) -> None:
         """Write files as ADDED by this snapshot.
 
-        Their sequence numbers are left to be inherited, except for a data sequence number that is given explicitly
-        (rewritten files that must stay older than concurrent deletes). Raises ``InvalidArgument`` for a file of
-        another spec or content.
+        They inherit their sequence numbers, except for an explicit data sequence number (for rewritten files that must
+        stay older than concurrent deletes). Raises ``InvalidArgument`` for a file of another spec or content.
         """
         batch: list[DataFile] = []
         for file in files:
@@ -113,10 +112,10 @@ class ManifestWriter:
             self._add(batch, data_sequence_number)
 
     def add_entries(self, entries: ManifestEntries) -> None:
-        """Write entries with their status and snapshot as they are; their sequence numbers become explicit.
+        """Write entries with their status and snapshot unchanged; their sequence numbers become explicit.
 
-        ADDED entries of this very snapshot keep inheriting theirs. Raises ``InvalidArgument`` when the entries are
-        of another spec or content, or were read without their statistics.
+        ADDED entries of this snapshot still inherit their sequence numbers. Raises ``InvalidArgument`` if the entries
+        are of another spec or content, or were read without their statistics.
         """
         status = entries.status()
         own = (np.asarray(entries.columns[f.SNAPSHOT_ID]) == self._snapshot_id) & (status == EntryStatus.ADDED)
@@ -192,7 +191,7 @@ class ManifestWriter:
         columns[f.SNAPSHOT_ID] = self._constant(self._snapshot_id, len(files))
         if data_sequence_number is not None:
             columns[f.SEQUENCE_NUMBER] = self._constant(data_sequence_number, len(files))
-        # Row ids are given out by the commit that adds the file, whatever they were elsewhere.
+        # The commit that adds the file assigns its row ids; earlier ids do not count.
         columns.pop(f.FIRST_ROW_ID)
         self._write(columns, len(files))
 
@@ -254,7 +253,7 @@ class ManifestWriter:
         for number in (f.FILE_SEQUENCE_NUMBER, f.FIRST_ROW_ID):
             if number in columns:
                 columns[number] = pc.if_else(mask, null, columns[number])
-        # A number below the manifest's own was given explicitly, and stays.
+        # A number below the manifest's own was written explicitly, and stays.
         numbers = columns[f.SEQUENCE_NUMBER]
         inherited = pc.and_(mask, pc.equal(numbers, entries.manifest.sequence_number))
         columns[f.SEQUENCE_NUMBER] = pc.if_else(inherited, null, numbers)
@@ -316,7 +315,7 @@ class _Open:
 
 
 def _forgotten(spec: PartitionSpec, partition_type: StructType) -> str | None:
-    """The first field with values of a type that no schema tells, if any."""
+    """The name of the first field with values of an unknown type, because no schema has its source; None if none."""
     pairs = zip(spec.fields, partition_type.fields, strict=True)
     unknown = (
         one.name
@@ -327,7 +326,7 @@ def _forgotten(spec: PartitionSpec, partition_type: StructType) -> str | None:
 
 
 def _as_stored(partition_type: StructType, stored: pa.StructType) -> StructType:
-    """A partition type with the types that entries have where no schema tells them."""
+    """The partition type, with unknown types replaced by the types of stored entries."""
     pairs = zip(partition_type.fields, stored, strict=True)
     return StructType(
         *(
@@ -340,7 +339,7 @@ def _as_stored(partition_type: StructType, stored: pa.StructType) -> StructType:
 
 
 def _tuples(partition: pa.StructArray, wanted: pa.StructType) -> pa.StructArray:
-    """Partition tuples of the types of a manifest. Raises ``InvalidArgument`` for what does not fit."""
+    """Cast partition tuples to the types of a manifest. Raises ``InvalidArgument`` for tuples that do not fit."""
     if partition.type == wanted:
         return partition
     try:

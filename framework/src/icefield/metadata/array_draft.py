@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 class ArrayDraft(JsonArray[T]):
-    """A copy of an array that grows and shrinks in place; ``array`` gives the result.
+    """A copy of an array that grows and shrinks in place; ``array`` returns the result.
 
-    n additions and removals, in any order, take time in proportion to n. An element that is removed leaves a gap.
-    Finding an element by its id or content, the next id and the last record work beside gaps. Everything else
-    concerns the whole sequence, and closes the gaps first.
+    n additions and removals, in any order, take time in proportion to n. A removed element leaves a gap. Finding an
+    element by its id or content, the next id and the last record work with gaps. All other operations concern the
+    whole sequence, and close the gaps first.
     """
 
     __slots__ = ("_end", "_gone", "_ids", "_start", "_twins")
@@ -27,7 +27,7 @@ class ArrayDraft(JsonArray[T]):
         self._take(start.extended(()))
         self._gone: set[int] = set()
         self._ids: list[Any] | None = None
-        """A heap of the negated ids, of elements that are gone too; None until the next id is asked for."""
+        """A heap of the negated ids, including ids of removed elements; None until the next id is first needed."""
         self._forget_places()
 
     def _forget_places(self) -> None:
@@ -37,7 +37,7 @@ class ArrayDraft(JsonArray[T]):
         """The positions of each id besides its last one; None until an element is removed."""
 
     def array(self) -> JsonArray[T]:
-        """The array of the elements that are there. The draft must not be changed afterwards."""
+        """The array of the remaining elements. The draft must not be changed afterwards."""
         self._close_gaps()
         result = JsonArray(self._codec)
         result._take(self)

@@ -33,7 +33,7 @@ _decode = msgspec.json.decode
 
 @decodable
 class SnapshotKey(Entry, frozen=True, gc=False):
-    """What is known of every snapshot without decoding it."""
+    """The light record of a snapshot: the fields that are read without decoding the rest."""
 
     snapshot_id: Long
     timestamp_ms: Long

@@ -1,8 +1,8 @@
 """Reading table metadata: bounded, checked, and no deeper than needed.
 
-The document is split at its top-level keys. Scalars and refs are decoded, arrays are indexed by id, and everything
-that must exist is looked for ("Table Metadata Fields" of the table specification). Whatever is wrong raises one
-error that names the location and the key.
+The document is split at its top-level keys. Scalars and refs are decoded, arrays are indexed by id, and the presence
+of every required key is checked ("Table Metadata Fields" of the table specification). Every fault raises the same
+error, which names the location and the key.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _last_partition_id(document: _Document, version: int, specs: JsonArray[Any])
 
 
 def _next_row_id(document: _Document, snapshots: JsonArray[Any]) -> int | None:
-    """The next row id; where another engine left it out, what follows from the snapshots if each states its row ids."""
+    """The next row id; if another engine left it out, it is computed from the snapshots if all state their row ids."""
     stated = document.optional("next-row-id", Long)
     if stated is not None:
         return int(stated)
@@ -179,12 +179,12 @@ def _properties(document: _Document) -> FrozenDict[str, str]:
 
 
 def _property_string(value: str | int | float | bool) -> str:
-    """A property is a string; writers have been met that left a bare number or boolean."""
+    """The string of a property; some writers store a bare number or boolean instead."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _refs(document: _Document, current: int | None) -> FrozenDict[str, SnapshotRef]:
-    """Branches and tags; ``main`` follows from the current snapshot where it is not stated."""
+    """Branches and tags; a missing ``main`` is added at the current snapshot."""
     refs = document.optional("refs", dict[NameText, SnapshotRef]) or {}
     if MAIN_BRANCH not in refs and current is not None:
         refs[MAIN_BRANCH] = branch(current)
@@ -245,7 +245,7 @@ class _Document:
         return JsonArray(codec, raw, self.location)
 
     def singleton(self, key: str, codec: ItemCodec[T]) -> JsonArray[T]:
-        """An array of the one element under a key."""
+        """An array with the single element under a key."""
         return JsonArray(codec, b"[" + self.raw(key) + b"]", self.location)
 
     def unsorted(self) -> JsonArray[Any]:

@@ -1,4 +1,4 @@
-"""Snapshots of which a service gave some: the others are fetched when something asks for them."""
+"""Partially loaded snapshots: a service sends some, and the rest are fetched on first use."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from icefield.metadata.table_metadata import TableMetadata
 
 
 def with_deferred_snapshots(some: TableMetadata, fetch: Callable[[], TableMetadata]) -> TableMetadata:
-    """Metadata that holds some snapshots of a version, and gets the others from ``fetch`` when they are asked for.
+    """Metadata that holds some snapshots of a version, and gets the others from ``fetch`` on first use.
 
-    ``fetch`` gives the whole metadata of that version or of a later one: snapshots that were added since are left out,
-    by their sequence numbers. So a table of format version 1, which has none, cannot be loaded in this way.
-    Finding a snapshot that is there fetches nothing; everything else of the snapshots does, once.
+    ``fetch`` returns the whole metadata of that version or of a later one: snapshots that were added since are left
+    out, by their sequence numbers. So a table of format version 1, which has no sequence numbers, cannot be loaded in
+    this way. Finding a loaded snapshot fetches nothing; the first other access to the snapshots fetches them once.
     """
     assert some.format_version > 1, "snapshots of version 1 have no sequence numbers"
 
@@ -31,7 +31,10 @@ def with_deferred_snapshots(some: TableMetadata, fetch: Callable[[], TableMetada
 
 
 def _as_of(some: TableMetadata, whole: TableMetadata) -> JsonArray[Snapshot]:
-    """The snapshots of a version, from a later one: those that went since then are gone."""
+    """The snapshots of a version, selected from a later one.
+
+    A snapshot that was removed in between is missing, unless ``some`` holds it.
+    """
     if whole.table_uuid != some.table_uuid or whole.last_sequence_number < some.last_sequence_number:
         raise StorageError(
             f"table {some.location} was replaced by another while its snapshots were read: load it again",
@@ -43,7 +46,10 @@ def _as_of(some: TableMetadata, whole: TableMetadata) -> JsonArray[Snapshot]:
 
 
 class _DeferredSnapshots(JsonArray[Snapshot]):
-    """All snapshots, of which some are at hand. Whatever needs more than one of these fetches the whole first."""
+    """All snapshots of a version, only some of them loaded.
+
+    Finding a loaded snapshot fetches nothing. Every other access to elements fetches the whole array first.
+    """
 
     __slots__ = ("__weakref__", "_fetch", "_lock", "_some")
 

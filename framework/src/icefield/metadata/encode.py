@@ -1,6 +1,6 @@
-"""Writing table metadata: what each format version requires, and nothing that it does not know.
+"""Writing table metadata: all fields that a format version requires, and none that it does not define.
 
-Arrays that came from a file are copied as a string; only what was added is encoded.
+Arrays that came from a file are copied as a string; only added elements are encoded.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _state(m: TableMetadata) -> list[_Member]:
         members.append(("next-row-id", _json(m.next_row_id)))
     if len(m.encryption_keys):
         members.append(("encryption-keys", m.encryption_keys.raw()))
-    # v1 does not know refs, but writers put them there; those that say more than the current snapshot are not lost.
+    # Version 1 does not define refs, but writers store them. Refs other than ``main`` would otherwise be lost.
     if m.format_version > 1 or any(name != MAIN_BRANCH for name in m.refs):
         members.append(("refs", _json(dict(m.refs))))
     return [

@@ -17,7 +17,7 @@ Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class Entry(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True, repr_omit_defaults=True):
-    """A record whose JSON keys are its attributes' names with dashes."""
+    """A JSON record with its attribute names, spelt with dashes, as keys."""
 
 
 @decodable

@@ -1,7 +1,7 @@
-"""What metadata files are called, and where they are: the one place that knows.
+"""Names and locations of metadata files; no other module knows them.
 
 A file-system table has ``metadata/v3.metadata.json``, found by its name; a metastore table has
-``00003-<uuid>.metadata.json``, found by the pointer. Both may be gzipped, which the name says.
+``00003-<uuid>.metadata.json``, found by the pointer. Both may be gzipped; the name then shows it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 class MetadataFileName(NamedTuple):
-    """What the name of a metadata file says."""
+    """The parsed name of a metadata file."""
 
     version: int
     gzip: bool
     is_file_system: bool = False
-    """Whether it is a version of a file-system table, which is found by this name."""
+    """Whether the file is a version of a file-system table, which readers find by this name."""
 
 
 def parse_metadata_file_name(name: str) -> MetadataFileName | None:
@@ -56,12 +56,12 @@ def parse_metadata_file_name(name: str) -> MetadataFileName | None:
 
 
 def is_metadata_file(name: str) -> bool:
-    """Whether a file has the name of a metadata file, of whatever form. May be a whole location."""
+    """Whether a name is that of a metadata file, in any of its forms. ``name`` may be a whole location."""
     return _SUFFIX.search(name) is not None
 
 
 def version_of(name: str) -> int | None:
-    """The version in the name of a metadata file of a file-system table, else None. May be a whole location."""
+    """The version in the name of a file-system table's metadata file, else None. ``name`` may be a whole location."""
     parsed = parse_metadata_file_name(name)
     return parsed.version if parsed is not None and parsed.is_file_system else None
 
@@ -105,7 +105,7 @@ def metadata_folder(location: str, properties: Mapping[str, str]) -> str:
 
 
 def folder_below(base: str, path: str) -> str:
-    """The folder that a path names: itself where it is absolute, else below ``base``."""
+    """The folder of a path: an absolute path itself, a relative path below ``base``."""
     path = path.rstrip("/") or path
     return path if _ABSOLUTE.match(path) else f"{base}/{path}"
 

@@ -14,7 +14,7 @@ _INFLATED_AT_ONCE: Final = 1 << 20
 
 
 def inflated(data: bytes, location: str) -> bytes:
-    """The plain bytes of a metadata file; gzip is recognised by its first bytes, whatever the name says.
+    """The plain bytes of a metadata file; gzip is recognised by its first bytes, not by the file name.
 
     Raises ``InvalidMetadata`` for a stream that is damaged or holds too much, after a few megabytes of it.
     """

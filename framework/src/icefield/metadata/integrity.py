@@ -1,4 +1,4 @@
-"""What must hold in table metadata before anyone relies on it."""
+"""Checks of table metadata that must pass before any use of it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from icefield.metadata.table_metadata import TableMetadata
 from icefield.partitioning.spec import PARTITION_FIELD_ID_START
 
 CLOCK_SKEW_MS: Final = 60_000
-"""How far a time in a log may be before the one that precedes it: writers' clocks differ."""
+"""The largest step back in time between two entries of a log: the clocks of writers differ."""
 
 
 def check_metadata(metadata: TableMetadata, location: str) -> TableMetadata:
-    """Check what was decoded; return it, with the last ids raised to those in use, lest one be given twice.
+    """Check decoded metadata; return it with its last ids raised to the highest ids in use.
 
-    Raises ``InvalidMetadata``: ids that name nothing, refs that contradict the current snapshot, sequence numbers
-    beyond the last one, logs that run backwards.
+    So no id is assigned twice. Raises ``InvalidMetadata`` for ids that name nothing, refs that contradict the current
+    snapshot, sequence numbers beyond the last one, and logs that run backwards.
     """
     try:
         _check_ids(metadata)
@@ -106,7 +106,7 @@ def _check_logs(m: TableMetadata) -> None:
 
 
 def check_times(key: str, entries: Iterable[Any], end_ms: int) -> None:
-    """Raise unless times run forward, to ``end_ms``, give or take the clocks of different writers."""
+    """Raise unless times run forward, to ``end_ms``, with a tolerance for the clocks of different writers."""
     times = [entry.timestamp_ms for entry in entries]
     if times != sorted(times):
         for before, after in pairwise(times):

@@ -1,8 +1,7 @@
-"""Arrays of table metadata, kept as the JSON text they came as until an element is asked for.
+"""Arrays of table metadata, kept as their original JSON text until an element is accessed.
 
-A table with ten thousand snapshots is loaded for one of them. The string of the others is checked, indexed by id and
-otherwise left alone: nothing is decoded, and a rewrite copies it byte for byte, with every key that this version
-does not know.
+A table with ten thousand snapshots is usually loaded for one of them. The text of the others is checked and indexed by
+id, but not decoded. A rewrite copies it byte for byte, with every key that this version does not know.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _Text = bytes | msgspec.Raw
 _split = msgspec.json.Decoder(list[msgspec.Raw])
 
 DAMAGE = (msgspec.MsgspecError, UnicodeError, RecursionError)
-"""What decoding damaged JSON may raise, besides the project's own errors."""
+"""The errors of decoding damaged JSON, besides the project's own errors."""
 
 
 @cache
@@ -35,9 +34,9 @@ def _decoder(kind: Any, *, many: bool = False) -> msgspec.json.Decoder[Any]:
 class ItemCodec(Generic[T]):
     """How the elements of one array are read.
 
-    ``record`` decodes the light record of an element, with its id, that is read of every element when metadata is
-    loaded; where ``decode`` is None that record is the element itself. ``rewrite`` states by the record whether an
-    element must be written in another form than it came in. ``content`` is an element without its id.
+    ``record`` is the type of the light record, with the id, that is decoded of every element when metadata is loaded;
+    if ``decode`` is None the record is the element itself. ``rewrite`` tells by the record whether an element must be
+    written in a form other than its original one. ``content`` is an element without its id.
     """
 
     name: str
@@ -51,7 +50,7 @@ class ItemCodec(Generic[T]):
 
 
 class JsonArray(Sequence[T]):
-    """An immutable sequence of elements that are decoded when they are asked for."""
+    """An immutable sequence of elements that are decoded on access."""
 
     __slots__ = (
         *("_base", "_codec", "_contents", "_highest", "_items", "_location"),
@@ -107,7 +106,7 @@ class JsonArray(Sequence[T]):
 
     @property
     def positions(self) -> dict[Any, int]:
-        """Where each id is; the last one where an id is there twice. Not to be changed."""
+        """The position of each id; the last one of a duplicate id. Not to be changed."""
         return self._known_positions()
 
     def has(self, identity: Any) -> bool:
@@ -120,18 +119,18 @@ class JsonArray(Sequence[T]):
         return None if position is None else self._at(position)
 
     def alike(self, item: T) -> T | None:
-        """The first element that differs from another one in nothing but its id, or None."""
+        """The first element that equals ``item`` apart from the id, or None."""
         places = self._places_by_content().get(self._content(item))
         return None if places is None else self._at(places[0])
 
     def next_id(self) -> int:
-        """The number above all ids, or 0; for arrays whose ids are numbers."""
+        """The highest id plus one, or 0 for an empty array; for arrays with numeric ids."""
         if self._highest is None:
             self._highest = max(self._known_positions(), default=-1)
         return self._highest + 1
 
     def extended(self, items: Iterable[T]) -> JsonArray[T]:
-        """A new array with elements at its end. What was there is shared. Raises ``InvalidArgument``."""
+        """A new array with elements at its end; it shares the existing elements. Raises ``InvalidArgument``."""
         result = JsonArray(self._codec)
         result._copy(self)
         result._append(list(items))
@@ -167,7 +166,7 @@ class JsonArray(Sequence[T]):
         return b"".join((head, separator, b",".join(self._tail), b"]"))
 
     def known_size(self) -> int:
-        """How many elements are at hand: all of them, but where others can be fetched."""
+        """How many elements are loaded: all of them, unless the rest can still be fetched."""
         return len(self)
 
     def __len__(self) -> int:
@@ -237,7 +236,7 @@ class JsonArray(Sequence[T]):
             setattr(self, name, getattr(other, name))
 
     def _append(self, items: Sequence[T]) -> None:
-        """Add elements to the end of this very array, which nobody has seen yet."""
+        """Add elements to the end of this array in place, before any other code has seen it."""
         strings = list(map(self._encode, items))
         start = self._size()
         self._tail += strings
@@ -245,7 +244,7 @@ class JsonArray(Sequence[T]):
         if self._parts is not None:
             self._parts += strings
         if self._records is not None:
-            # Elements answer to the attributes of their records, so they stand in for them.
+            # Elements have all attributes of their records, so they can replace them.
             self._records += items
         if self._positions is not None:
             self._positions.update(zip(map(self._codec.identify, items), count(start)))

@@ -32,9 +32,9 @@ def new_table_metadata(
 ) -> TableMetadata:
     """The metadata of a new, empty table.
 
-    Column ids are given afresh, from 1, and followed by the spec and the sort order, whose sources are ids of
-    ``schema``. The format version is ``format_version``, else the property of that name, which is not stored, else
-    2. Raises ``InvalidArgument``, ``InvalidSchema`` or ``UnsupportedFeature``.
+    Column ids are assigned afresh, from 1. The sources of the spec and the sort order are ids of ``schema`` and are
+    replaced by the new ids. The format version is ``format_version``, else the property of that name, which is not
+    stored, else 2. Raises ``InvalidArgument``, ``InvalidSchema`` or ``UnsupportedFeature``.
     """
     stored = check_properties(properties or {})
     version = _format_version(format_version, stored.pop(FORMAT_VERSION.name, None))

@@ -1,8 +1,8 @@
 """Every table property in one table: name, type, default, meaning.
 
-Table properties are strings that steer readers and writers; none holds state but those of ``remembered``. Each is
-declared once here, as a constant, and read through ``get_int``, ``get_bool``, ``get_float`` and ``get_str``, which know
-its default and refuse a value of the wrong form with an error that names the property.
+Table properties are strings that steer readers and writers; only the properties of ``remembered`` hold state. Each
+property is declared once here, as a constant. ``get_int``, ``get_bool``, ``get_float`` and ``get_str`` read it: they
+know its default and refuse a value of the wrong form with an error that names the property.
 """
 
 # ruff: noqa: E501 -- the table reads best with one property a line
@@ -27,9 +27,9 @@ LONG_MAX: Final = 2**63 - 1
 class Property:
     """One table property.
 
-    ``type`` is ``str``, ``int``, ``float`` or ``bool``; ``default`` is of that type, or None where there is none;
-    ``minimum`` bounds a number; ``choices`` lists the allowed strings, compared without regard to case. With
-    ``per_column`` the name is a prefix that a column's name follows.
+    ``type`` is ``str``, ``int``, ``float`` or ``bool``; ``default`` is of that type, or None; ``minimum`` bounds a
+    number; ``choices`` lists the allowed strings, compared without regard to case. With ``per_column`` the name is a
+    prefix before a column's name.
     """
 
     name: str
@@ -94,7 +94,7 @@ _PARSERS: Final[dict[type, Any]] = {str: str, int: _parse_int, float: float, boo
 _TYPE_NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean (true or false)"}
 
 TABLE_PROPERTIES: Final[dict[str, Property]] = {}
-"""Every property by name; those that hold for one column by prefix."""
+"""Every property by name; per-column properties by their prefix."""
 
 
 def _property(
@@ -108,7 +108,7 @@ def _property(
 def _unread(
     name: str, kind: type, default: str | int | float | bool | None, doc: str, *choices: str, minimum: int | None = None
 ) -> Property:
-    """A property of other engines: its value is checked where it is set, and nothing here reads it."""
+    """A property of other engines: its value is checked when it is set, but Icefield never reads it."""
     return _property(
         name, kind, default, f"{doc} Has no effect here; kept for other engines.", *choices, minimum=minimum
     )
@@ -132,7 +132,7 @@ MANIFEST_MIN_COUNT_TO_MERGE = _property("commit.manifest.min-count-to-merge", in
 MANIFEST_MERGE_ENABLED = _property("commit.manifest-merge.enabled", bool, True, "Whether commits merge manifests.")
 SNAPSHOT_ID_INHERITANCE_ENABLED = _unread("compatibility.snapshot-id-inheritance.enabled", bool, False, "Whether v1 manifests are committed without snapshot ids; v2 always inherits.")
 
-# -- what is written --------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------
 WRITE_FORMAT_DEFAULT = _property("write.format.default", str, "parquet", "File format of new data files: parquet, avro, orc, or any installed format.")
 DELETE_FORMAT_DEFAULT = _property("write.delete.format.default", str, None, "File format of new delete files; the data format when not set.")
 WRITE_TARGET_FILE_SIZE = _property("write.target-file-size-bytes", int, 512 * MIB, "Size in bytes that new data files aim at.", minimum=1)
@@ -229,7 +229,7 @@ PARQUET_BATCH_SIZE = _unread("read.parquet.vectorization.batch-size", int, 5_000
 ORC_VECTORIZATION_ENABLED = _unread("read.orc.vectorization.enabled", bool, False, "Whether the JVM reads ORC in batches.")
 ORC_BATCH_SIZE = _unread("read.orc.vectorization.batch-size", int, 5_000, "Rows of such a batch.", minimum=1)
 
-# -- history and upkeep -----------------------------------------------------------------------------------------
+# -- history and maintenance ------------------------------------------------------------------------------------
 GC_ENABLED = _property("gc.enabled", bool, True, "Whether expiry and purging may delete files of this table.")
 MAX_SNAPSHOT_AGE_MS = _property("history.expire.max-snapshot-age-ms", int, 432_000_000, "Age in ms up to which expiry keeps the snapshots of a branch (5 days).", minimum=0)
 MIN_SNAPSHOTS_TO_KEEP = _property("history.expire.min-snapshots-to-keep", int, 1, "Snapshots of a branch that expiry keeps whatever their age.", minimum=1)
@@ -258,7 +258,7 @@ RESERVED_PROPERTIES: Final = frozenset(
 
 
 def find_property(name: str) -> Property | None:
-    """The declaration of a property, also of one that names a column; None for a name that is not known."""
+    """The declaration of a property, found by its name or its per-column prefix; None for an unknown name."""
     found = TABLE_PROPERTIES.get(name)
     if found is None:
         found = next((p for p in TABLE_PROPERTIES.values() if p.per_column and name.startswith(p.name)), None)
@@ -266,10 +266,11 @@ def find_property(name: str) -> Property | None:
 
 
 def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """A copy of properties that are to be set, each checked.
+    """Check properties that are to be set, and return a copy.
 
-    Raises ``InvalidArgument`` for a name or value that is not a string, a value that does not fit its property, a
-    reserved name, and a name that holds a credential: metadata files are no place for one.
+    Raises ``InvalidArgument`` for a name or value that is not a string and for a value that does not fit its property.
+    Also for a reserved name, and for a credential, by its name or as a password in a URI: metadata files must not hold
+    credentials. Raises ``UnsupportedFeature`` for the property of table encryption.
     """
     for name, value in properties.items():
         if not isinstance(name, str) or not name:

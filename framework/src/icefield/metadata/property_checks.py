@@ -1,8 +1,8 @@
-"""What can be known of a table property where it is set, before a write fails for it or passes it over.
+"""Checks of a table property when it is set, before a write fails because of it or ignores it.
 
-Any property may be set, as in other engines: a name that is not known is kept. A value that no engine could take is
-refused. So a file format must be one of Iceberg's, or of an installed plugin, and need not be installed here. Only what
-is being set is looked at: a table that has such a value already opens, reads and changes as any other.
+Any property may be set, as in other engines: an unknown name is kept. A value that no engine could use is refused. So
+a file format must be one of Iceberg's, or of an installed plugin, but Iceberg's formats need no plugin here. Only newly
+set properties are checked: a table that has such a value already opens, reads and changes as any other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from icefield.schema import parse_name_mapping
 FORMATS: Final = ("avro", "orc", "parquet")
 """The file formats of the specification."""
 
-# What some engine writes or reads by that name; what the plugins of Icefield write is less.
+# The codecs that any engine reads or writes under the property; the plugins of Icefield write fewer of them.
 _PARQUET: Final = ("brotli", "gzip", "lz4", "lz4_raw", "lzo", "none", "snappy", "uncompressed", "zstd")
 _AVRO: Final = (
     *("bzip2", "deflate", "gzip", "none", "null", "snappy"),
@@ -60,13 +60,13 @@ _LONGEST: Final = 200
 
 
 class PropertyWarning(UserWarning):
-    """A property was given that nothing reads, under a name that is nearly one that is read."""
+    """An unknown table property was given, under a name that is close to the name of a known property."""
 
 
 def check_values(properties: Mapping[str, str], formats: Collection[str]) -> None:
-    """Refuse values that nothing could use; ``formats`` are the file formats of the installed plugins.
+    """Refuse unusable values; ``formats`` are the file formats of the installed plugins.
 
-    Raises ``InvalidArgument`` that names the property, the value and what is allowed.
+    Raises ``InvalidArgument`` that names the property, the value and the reason, such as the allowed values.
     """
     for name, value in properties.items():
         declared = find_property(name)
@@ -81,7 +81,7 @@ def check_values(properties: Mapping[str, str], formats: Collection[str]) -> Non
 
 
 def warn_of_names(names: Iterable[str]) -> None:
-    """Warn of names that are not known and all but spell one that is, once each."""
+    """Warn once of each unknown name that is close to the name of a known property."""
     for name in names:
         likely = likely_name(name)
         if likely is not None:
@@ -91,12 +91,12 @@ def warn_of_names(names: Iterable[str]) -> None:
 
 
 def warn_at_caller(message: str) -> None:
-    """Give a ``PropertyWarning`` that points to the first code that is not the kernel's."""
+    """Issue a ``PropertyWarning`` that points to the first code outside the kernel."""
     warnings.warn(printable(message), PropertyWarning, stacklevel=callers_level())
 
 
 def likely_name(name: str) -> str | None:
-    """The known property that an unknown name differs from by a slip or two; None for every other name."""
+    """The known property within two edits of an unknown name; None for every other name."""
     if find_property(name) is not None or not _SHORTEST <= len(name) <= _LONGEST:
         return None
     folded = name.lower()
@@ -109,7 +109,7 @@ def likely_name(name: str) -> str | None:
 
 
 def _spelt(folded: str, name: str, declared: Property, edits: int) -> str | None:
-    """The name with the property's own spelling, if that takes no more than so many edits."""
+    """The name in the property's own spelling, if it is within ``edits`` edits; else None."""
     if not declared.per_column:
         return declared.name if len(declared.name) >= _SHORTEST and within(folded, declared.name, edits) else None
     for length in range(len(declared.name) - edits, len(declared.name) + edits + 1):

@@ -1,16 +1,16 @@
-"""What was done once and must not be done again, kept where the expiry of snapshots does not reach.
+"""Records of committed stream epochs and published staged changes, kept in table properties that outlive snapshots.
 
-The epochs of streams, and what was published of staged changes, are named by the summaries of snapshots, as with
-Iceberg's Java runtime, and looked up among the ancestors of a branch. Once expiry has cut that line off, whoever ran
-it, only what the table itself holds is left: two properties for each branch, set by the very commit that adds the
-snapshot. A summary that each commit carries on would be lost with the first commit of another engine; snapshots that
-expiry keeps, with the first expiry of another engine. Each property holds the latest entries only, up to 3,500
+Such a change must not be made twice. As with Iceberg's Java runtime, snapshot summaries name the epochs of streams and
+the published staged changes. Writers look for them among the ancestors of a branch. Snapshot expiry, by any engine,
+cuts that line off. Therefore the commit that adds the snapshot also sets two table properties for the branch. The
+alternatives do not last: another engine's first commit would drop a summary that each commit carries on. Its first
+expiry would drop snapshots that this expiry keeps. Each property holds the latest entries only, up to 3,500
 characters (some 50 entries), which fits the columns of old Hive metastores.
 
-An entry counts only for a line that is cut off behind it. Where the line reaches back to the time of the entry, or to
-the first snapshot, and does not hold its snapshot, the branch was rolled back, and the change may be made again. A
-branch that is moved, created or renamed here takes the memory of its new line along. Where another engine rolls one
-back, and all that is older than its next commits expires, the change counts as made.
+An entry counts only if the line of the branch is cut off after it. A line that reaches back to the time of the entry,
+or to the first snapshot, but lacks the entry's snapshot, shows a rollback: the change may be made again. A branch that
+Icefield moves, creates or renames takes over the entries of its new line. If another engine rolls a branch back and
+everything older than the branch's next commits expires, the change counts as made.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates import RemoveProperties, SetProperties, TableUpdate
 
 STREAM_QUERY_ID: Final = "spark.sql.streaming.queryId"
-"""Key of a summary: the streaming query that the snapshot holds an epoch of."""
+"""Key of a summary: the id of the streaming query that wrote the snapshot."""
 
 STREAM_EPOCH_ID: Final = "spark.sql.streaming.epochId"
 """Key of a summary: the number of that epoch."""
@@ -38,7 +38,7 @@ _MOST_CHARACTERS: Final = 3_500
 _LONGEST_NAME: Final = 100
 
 _Entry = tuple[int, int, int]
-"""The number of the epoch, or the id of the snapshot that published; the snapshot's sequence number and its time."""
+"""The number of the epoch or the id of the publishing snapshot; that snapshot's sequence number and its time."""
 
 _Memory = dict[str, dict[str, _Entry]]
 """The entries of a branch by the beginning of their property's name. Not to be changed."""
@@ -47,12 +47,12 @@ _Made = TypeVar("_Made")
 
 
 def is_memory(name: str) -> bool:
-    """Whether a table property is one that remembers, and none that somebody set."""
+    """Whether a table property is one of these records, not a setting of a user."""
     return name.startswith((_EPOCHS, _PUBLISHED))
 
 
 def remembering(base: TableMetadata, branch: str, snapshots: Iterable[Snapshot]) -> tuple[SetProperties, ...]:
-    """The update by which a table remembers what snapshots of a branch did, the oldest first; none where nothing is."""
+    """The update that records the epochs and publications of snapshots, the oldest first; empty if none is new."""
     memory: _Memory = {}
     for snapshot in snapshots:
         memory = _with_deeds(memory, snapshot)
@@ -60,7 +60,10 @@ def remembering(base: TableMetadata, branch: str, snapshots: Iterable[Snapshot])
 
 
 def remembering_expired(base: TableMetadata, branches: Iterable[str], gone: Set[int]) -> tuple[SetProperties, ...]:
-    """The update by which a table remembers what those snapshots of branches did that expire; none where nothing is."""
+    """The update that records the epochs and publications of expiring snapshots; empty if none is new.
+
+    ``gone`` are the ids of the expiring snapshots; only lines of ``branches`` are searched.
+    """
 
     def step(memory: _Memory, snapshot_id: int) -> _Memory:
         snapshot = base.snapshot_by_id(snapshot_id) if snapshot_id in gone else None
@@ -73,7 +76,7 @@ def remembering_expired(base: TableMetadata, branches: Iterable[str], gone: Set[
 
 
 def following(base: TableMetadata, moved: Mapping[str, int | None]) -> tuple[TableUpdate, ...]:
-    """The updates by which branches remember what the lines hold that they are moved to, and no more.
+    """The updates that give moved branches exactly the entries of their new lines.
 
     ``moved``: the snapshots that branches are set to; None for a branch that is removed.
     """
@@ -94,7 +97,7 @@ def following(base: TableMetadata, moved: Mapping[str, int | None]) -> tuple[Tab
 
 
 def _of_lines(base: TableMetadata, targets: Set[int]) -> dict[int, dict[str, str]]:
-    """For each target the memory, by kind, of the branches through it: of that snapshot and of those before it."""
+    """For each target, by kind, the entries of the branches through it that are not newer than that snapshot."""
     heads = {
         name: ref.snapshot_id
         for name, ref in base.refs.items()
@@ -132,7 +135,7 @@ def _of_lines(base: TableMetadata, targets: Set[int]) -> dict[int, dict[str, str
 def _along_lines(
     base: TableMetadata, heads: Iterable[int], start: _Made, step: Callable[[_Made, int], _Made]
 ) -> dict[int, _Made]:
-    """What ``step`` makes of each snapshot in the lines of heads and of what it made of the parent.
+    """The result of ``step`` for each snapshot in the lines of heads, computed from the result for its parent.
 
     A snapshot that lines have in common is visited once.
     """
@@ -150,7 +153,7 @@ def _along_lines(
 
 
 def _with_deeds(memory: _Memory, snapshot: Snapshot) -> _Memory:
-    """A memory with what a snapshot did; the very memory where that is nothing."""
+    """A memory with the epochs and publications of a snapshot; the same object if the snapshot has none."""
     made: _Memory = {}
     for kind, name, number in _deeds(snapshot):
         held = made.setdefault(kind, dict(memory.get(kind, {})))
@@ -165,7 +168,7 @@ def _enter(held: dict[str, _Entry], name: str, entry: _Entry) -> None:
 
 
 def _stating(base: TableMetadata, memories: Mapping[str, _Memory]) -> tuple[SetProperties, ...]:
-    """The update by which branches remember more; none where they remember it already."""
+    """The update that adds entries to the properties of branches; empty if the table holds them already."""
     changed: dict[str, str] = {}
     for branch, memory in memories.items():
         for kind, entries in memory.items():
@@ -188,9 +191,10 @@ def last_epoch(metadata: TableMetadata, branch: str, query: str) -> tuple[int, S
 
 
 def published_by(metadata: TableMetadata, branch: str, snapshot_id: int, wap_id: str | None) -> tuple[str, int] | None:
-    """What a branch holds already of a staged change: the key of its summary, and the id of the snapshot that did it.
+    """The earlier publication of a staged change on a branch: the key of the match and the publishing snapshot's id.
 
-    The key is ``source-snapshot-id`` where that very snapshot was taken over, ``wap.id`` where one of its name was.
+    The key is ``source-snapshot-id`` if that very snapshot was published, ``wap.id`` if a change of the same name was.
+    None if neither was.
     """
     oldest: Snapshot | None = None
     for oldest in _line(metadata, branch):
@@ -213,7 +217,7 @@ def _line(metadata: TableMetadata, branch: str) -> Iterator[Snapshot]:
 
 
 def _deeds(snapshot: Snapshot) -> Iterator[tuple[str, str, int]]:
-    """Which property is to remember what of a snapshot, and the number of the entry."""
+    """The entries of a snapshot: the beginning of the property's name, the entry's key and its number."""
     summary = snapshot.summary
     query, epoch = summary.get(STREAM_QUERY_ID), summary.get(STREAM_EPOCH_ID, "")
     if query and epoch.isdecimal():
@@ -225,7 +229,7 @@ def _deeds(snapshot: Snapshot) -> Iterator[tuple[str, str, int]]:
 
 
 def _recalled(metadata: TableMetadata, key: str, name: str, oldest: Snapshot | None) -> int | None:
-    """The number of an entry, where it is of before the oldest snapshot that is left of a line."""
+    """The number of an entry that is older than the oldest remaining snapshot of a line, else None."""
     if oldest is None or oldest.parent_snapshot_id is None:
         return None
     entry = _held(metadata, key).get(_short(name))
@@ -238,7 +242,7 @@ def _recalled(metadata: TableMetadata, key: str, name: str, oldest: Snapshot | N
 
 
 def _held(metadata: TableMetadata, key: str) -> dict[str, _Entry]:
-    """The entries of a property. Raises ``InvalidMetadata`` for what holds none."""
+    """The entries of a property. Raises ``InvalidMetadata`` for an undecodable value."""
     try:
         return msgspec.json.decode(metadata.properties.get(key, "{}"), type=dict[str, _Entry])
     except (msgspec.DecodeError, RecursionError):
@@ -249,7 +253,7 @@ def _held(metadata: TableMetadata, key: str) -> dict[str, _Entry]:
 
 
 def _encoded(held: Mapping[str, _Entry]) -> str:
-    """The latest entries that have room."""
+    """The latest entries within the size limit, as a JSON string."""
     return msgspec.json.encode(_latest(held)).decode()
 
 

@@ -1,4 +1,4 @@
-"""What a change requires of the table it is applied to, as in the REST catalog protocol."""
+"""Requirements of a change on its table, as in the REST catalog protocol."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AssertCreate:
 
 @dataclass(frozen=True, slots=True)
 class AssertTableUUID:
-    """The table is the one that was loaded, not another under its name."""
+    """The table is the loaded table, not another one under the same name."""
 
     uuid: str
     type: ClassVar[str] = "assert-table-uuid"
@@ -97,7 +97,7 @@ class AssertLastAssignedFieldId:
 
 @dataclass(frozen=True, slots=True)
 class AssertCurrentSchemaId:
-    """The current schema is the one that the change was made for."""
+    """The current schema is still that of the change's base."""
 
     current_schema_id: int
     type: ClassVar[str] = "assert-current-schema-id"
@@ -121,7 +121,7 @@ class AssertLastAssignedPartitionId:
 
 @dataclass(frozen=True, slots=True)
 class AssertDefaultSpecId:
-    """The partition spec for new files is the one that the change was made for."""
+    """The default partition spec is still that of the change's base."""
 
     default_spec_id: int
     type: ClassVar[str] = "assert-default-spec-id"
@@ -133,7 +133,7 @@ class AssertDefaultSpecId:
 
 @dataclass(frozen=True, slots=True)
 class AssertDefaultSortOrderId:
-    """The sort order for writers is the one that the change was made for."""
+    """The default sort order is still that of the change's base."""
 
     default_sort_order_id: int
     type: ClassVar[str] = "assert-default-sort-order-id"

@@ -25,20 +25,20 @@ NO_SNAPSHOT: Final = -1
 """How older writers spell "no snapshot"."""
 
 STAGED_WAP_ID: Final = "wap.id"
-"""Key of a summary: under which name the change was staged for an audit."""
+"""Key of a summary: the name under which the change was staged for an audit."""
 
 PUBLISHED_WAP_ID: Final = "published-wap-id"
-"""Key of a summary: the staged change whose files the snapshot took over."""
+"""Key of a summary: the WAP id of the staged change that the snapshot published."""
 
 SOURCE_SNAPSHOT_ID: Final = "source-snapshot-id"
-"""Key of a summary: the snapshot whose files the snapshot took over."""
+"""Key of a summary: the id of the snapshot that was cherry-picked."""
 
 REPLACE_PARTITIONS: Final = "replace-partitions"
 """Key of a summary: whether the change was a dynamic partition overwrite."""
 
 
 class Operation(StrEnum):
-    """What a snapshot did to the rows of its parent."""
+    """The kind of change that a snapshot made to the rows of its parent."""
 
     APPEND = "append"
     """Files were added and none removed."""
@@ -57,7 +57,7 @@ class Operation(StrEnum):
 class Snapshot(
     msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_defaults=True, repr_omit_defaults=True, dict=False
 ):
-    """A state of the table: which manifests hold its files, when and from what it was made.
+    """A state of the table: its manifests, its time and its parent.
 
     ``timestamp_ms`` is in milliseconds since 1970-01-01 UTC. ``summary`` holds strings, among them ``operation``.
     ``manifest_list`` is None, and ``manifests`` holds locations, only in old v1 tables. ``sequence_number`` is 0 in
@@ -86,7 +86,7 @@ class Snapshot(
 
     @property
     def operation(self) -> Operation:
-        """What the snapshot did; one that does not state, or states something unknown, may have done anything."""
+        """The operation of the snapshot; ``overwrite``, which allows any change, if it is missing or unknown."""
         try:
             return Operation(self.summary.get("operation", Operation.OVERWRITE))
         except ValueError:
@@ -120,7 +120,7 @@ def new_snapshot_id(existing: Container[int] = ()) -> int:
 
 
 class CountedFile(Protocol):
-    """What a summary counts of a data or delete file."""
+    """The attributes of a data or delete file that a summary counts."""
 
     @property
     def content(self) -> Any:
@@ -223,7 +223,7 @@ class SummaryBuilder:
         self._counts["deleted-duplicate-files"] += files
 
     def manifests(self, *, created: int, kept: int, replaced: int = 0, entries_processed: int = 0) -> None:
-        """State what happened to manifests."""
+        """Set the manifest counts of the summary."""
         self._others |= {
             "manifests-created": str(created),
             "manifests-kept": str(kept),
@@ -232,7 +232,7 @@ class SummaryBuilder:
         }
 
     def set(self, name: str, value: str) -> None:
-        """Add a string of the caller's: ``engine-name``, ``wap.id``, ... Counters cannot be set."""
+        """Add a string of the caller, such as ``engine-name`` or ``wap.id``. Counters cannot be set."""
         if not isinstance(name, str) or not isinstance(value, str):
             raise InvalidArgument(f"a snapshot summary holds strings; {name!r}: {value!r} is none")
         if name == "operation" or name in _COUNTERS or name in TOTALS or name == "changed-partition-count":
@@ -244,8 +244,8 @@ class SummaryBuilder:
     ) -> FrozenDict[str, str]:
         """The summary of the change.
 
-        ``previous`` is the parent's summary, or None where there is no parent: totals carry on from it and are left
-        out where it does not state them. Partitions are stated one by one if no more than ``partition_limit`` changed.
+        ``previous`` is the parent's summary, or None without a parent. Totals continue from it; a total that it lacks
+        is left out. Partitions are listed one by one if no more than ``partition_limit`` changed.
         """
         summary = {"operation": Operation(operation).value, **self._others}
         summary |= {name: str(self._counts[name]) for name in _COUNTERS if self._counts[name] > 0}

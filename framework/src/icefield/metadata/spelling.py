@@ -1,4 +1,4 @@
-"""Names that are all but spelt like a known one: what a user probably meant."""
+"""Suggestions for misspelt names: the known names that a user probably meant."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SHORT: Final = 5
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that ``name`` differs from by a slip (one edit; two from five letters on), or None.
+    """The known name within one edit of ``name`` (two edits from five letters on, none for one letter), or None.
 
-    Letters of the other case are no edit. Of several names the one with the fewest edits counts, then the first.
+    A change of case is no edit. Of several names, the first with the fewest edits counts.
     """
     if not isinstance(name, str) or len(name) > _LONGEST:
         return None
@@ -32,10 +32,10 @@ def was_meant(name: str, known: Iterable[str]) -> str:
 
 
 def within(one: str, other: str, edits: int) -> bool:
-    """Whether all but so many letters of the longer string are in the other too, in the same order.
+    """Whether all but ``edits`` letters of the longer string are in the shorter one, in the same order.
 
-    So many letters left out, put in, replaced or swapped with the next make one string of the other then; a letter that
-    has moved further counts as one as well.
+    An edit leaves out, inserts or replaces a letter, or swaps it with the next; a letter that moved further counts as
+    one edit, too.
     """
     longer = max(len(one), len(other))
     if longer - min(len(one), len(other)) > edits:

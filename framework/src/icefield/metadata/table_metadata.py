@@ -1,6 +1,6 @@
 """Table metadata: the whole state of a table at one version, immutable.
 
-See "Table Metadata and Snapshots" of the table specification. What the arrays hold is decoded when it is asked for.
+See "Table Metadata and Snapshots" of the table specification. Elements of arrays are decoded on access.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ INITIAL_SEQUENCE_NUMBER = 0
 class TableMetadata:
     """The state of a table, under the names of the specification's JSON keys.
 
-    Times are in milliseconds since 1970-01-01 UTC. ``current_snapshot_id`` is None for a table without data,
-    ``next_row_id`` for one of version 3 whose writer has not stated it and whose snapshots do not either.
+    Times are in milliseconds since 1970-01-01 UTC. ``current_snapshot_id`` is None for a table without data. In
+    version 3 ``next_row_id`` is None if neither the writer nor the snapshots state it.
     ``extra`` holds the top-level keys that this version does not know, as JSON text; they are written back.
     Changes are made with ``icefield.metadata.apply_updates``.
     """
@@ -109,7 +109,7 @@ class TableMetadata:
         return self.sort_orders.find(order_id)
 
     def schema_of(self, snapshot: Snapshot) -> Schema:
-        """The schema that a snapshot was written with, or the current one where that is not stated."""
+        """The schema that a snapshot was written with; the current schema if the snapshot does not state one."""
         found = None if snapshot.schema_id is None else self.schemas.find(snapshot.schema_id)
         return self.schema() if found is None else found
 
@@ -154,7 +154,7 @@ class TableMetadata:
         return snapshot
 
     def ancestor_ids(self, snapshot_id: int | None) -> Iterator[int]:
-        """The ids of a snapshot and its ancestors, newest first, as far as they are still there.
+        """The ids of a snapshot and its ancestors, newest first, as far as they have not expired.
 
         No snapshot is decoded. Parents that form a ring raise ``InvalidMetadata``.
         """
@@ -172,7 +172,7 @@ class TableMetadata:
             snapshot_id = keys[position].parent_snapshot_id
 
     def ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:
-        """A snapshot and its ancestors, newest first, as far as they are still there."""
+        """A snapshot and its ancestors, newest first, as far as they have not expired."""
         index = self.snapshots.positions
         return (self.snapshots[index[ancestor]] for ancestor in self.ancestor_ids(snapshot_id))
 
@@ -185,7 +185,7 @@ class TableMetadata:
         return new_snapshot_id(self.snapshots.positions)
 
     def next_timestamp_ms(self, now_ms: int | None = None) -> int:
-        """The time of the next change: now, but never before the last one, whatever this machine's clock says."""
+        """The time of the next change: now, but never before the last change, even if this machine's clock is slow."""
         return max(self.last_updated_ms, time.time_ns() // 1_000_000 if now_ms is None else now_ms)
 
     def head(self, branch: str = MAIN_BRANCH) -> int | None:

@@ -1,4 +1,4 @@
-"""Times as callers give them, as the milliseconds that snapshots have."""
+"""Conversion of callers' times to the milliseconds of snapshots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST: Final = 2**63 - 1
 
 
 def as_milliseconds(value: Timestamp) -> int:
-    """A time in milliseconds since 1970 UTC, fractions dropped. Raises ``InvalidArgument`` for what is none."""
+    """A time in milliseconds since 1970 UTC, fractions dropped. Raises ``InvalidArgument`` for anything else."""
     if isinstance(value, str):
         value = _parsed(value)
     if isinstance(value, datetime):

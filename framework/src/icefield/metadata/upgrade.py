@@ -1,4 +1,4 @@
-"""Raising the format version: what old entries lack that the new version requires."""
+"""Raising the format version: adding the fields that the new version requires to old entries."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from icefield.metadata.snapshots import Operation, Snapshot
 def upgraded_snapshots(snapshots: JsonArray[Snapshot], manifest_lists: Mapping[int, str]) -> JsonArray[Snapshot]:
     """The snapshots of a v1 table in a table of a later version.
 
-    They keep sequence number 0, and what else they hold. It is written out, with the summary and the manifest list that
-    later versions require, for readers that insist on it. ``manifest_lists`` gives the lists of those that name their
-    manifests themselves, by snapshot id.
+    They keep sequence number 0 and all other fields. The number is written out, with the summary and the manifest list
+    that later versions require, for strict readers. ``manifest_lists`` gives a manifest list by snapshot id, for
+    snapshots that name their manifests themselves.
     """
     return snapshots.mapped(lambda string: _upgraded(string, manifest_lists))
 
@@ -24,7 +24,7 @@ def upgraded_snapshots(snapshots: JsonArray[Snapshot], manifest_lists: Mapping[i
 def _upgraded(string: bytes, manifest_lists: Mapping[int, str]) -> bytes:
     try:
         members: dict[str, Any] = msgspec.json.decode(string, type=dict[str, msgspec.Raw])
-    except DAMAGE:  # looked at when it is asked for
+    except DAMAGE:  # reported when the element is accessed
         return string
     members.setdefault("sequence-number", 0)
     if "manifest-list" not in members:

@@ -1,4 +1,4 @@
-"""The rules for what is added to a table: locations, partition specs, sort orders and how they fit the schema."""
+"""The rules for additions to a table: locations, partition specs, sort orders and how they fit the schema."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def check_spec(spec: PartitionSpec, schema: Schema, format_version: int) -> None
         return
     expected = range(PARTITION_FIELD_ID_START, PARTITION_FIELD_ID_START + len(spec.fields))
     if [field.field_id for field in spec.fields] != list(expected):
-        # Readers of v1 give the ids by position, whatever is written.
+        # Readers of v1 assign the ids by position and ignore the written ids.
         raise InvalidSchema("in format version 1 the ids of partition fields must be 1000, 1001, ... in order")
 
 
 def check_defaults_fit(before: TableMetadata, after: TableMetadata) -> None:
     """Raise ``InvalidSchema`` when a change leaves the default spec or sort order without a column it needs.
 
-    What was missing before may stay so: the tables of other writers must remain changeable.
+    A column that was missing before may stay missing: the tables of other writers must remain changeable.
     """
     if _shape(before) == _shape(after):
         return
@@ -63,10 +63,10 @@ def check_defaults_fit(before: TableMetadata, after: TableMetadata) -> None:
 
 
 def check_names_differ(metadata: TableMetadata, before: TableMetadata | None = None) -> None:
-    """Raise ``InvalidSchema`` where a partition field of any spec, of a former one too, has the name of a column.
+    """Raise ``InvalidSchema`` if a partition field of any spec, current or former, has the name of a column.
 
-    The name of its own source is fine, and so is what ``before`` had: the tables of other writers must remain
-    changeable.
+    The name of its own source is allowed, and so is every such name in ``before``: the tables of other writers must
+    remain changeable.
     """
     if before is not None:
         same_specs = before.partition_specs is metadata.partition_specs

@@ -1,6 +1,6 @@
 """Updates and requirements as JSON objects, in the form of the REST catalog protocol.
 
-What comes in is not trusted: every value is checked, and what is wrong raises ``InvalidArgument`` with its place.
+Input is not trusted: every value is checked, and a wrong value raises ``InvalidArgument`` with its path.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ Json = dict[str, Any]
 _Properties = dict[NameText, ValueText]
 _MAX_STEPS: Final = 100_000
 
-# Under which key of an action, and of which type, the one value of an update is. Schemas, specs and sort orders have
-# their own JSON; what has several values is written out below.
+# The key and the type of the value, for updates with a single value. Schemas, specs and sort orders have their own
+# JSON; updates with several values are written out below.
 _SINGLE: Final[dict[type, tuple[str, Any]]] = {
     AssignUUID: ("uuid", NameText),
     UpgradeFormatVersion: ("format-version", Int),
@@ -174,7 +174,7 @@ def view_requirements_from_json(given: Any) -> tuple[ViewRequirement, ...]:
 
 
 def converted(value: Any, kind: Any, what: str) -> Any:
-    """A value of a JSON document as what it must be. Raises ``InvalidArgument`` that names it."""
+    """Convert a value of a JSON document to ``kind``. Raises ``InvalidArgument`` that begins with ``what``."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, RecursionError) as error:

@@ -26,9 +26,9 @@ _SHORT = {"years": "year", "months": "month", "days": "day", "hours": "hour", "d
 
 
 def partition_spec_of(given: Any, schema: Schema) -> PartitionSpec:
-    """The partition spec that a caller means, over the ids of ``schema``.
+    """The partition spec of a caller's form, with the ids of ``schema``.
 
-    Raises ``InvalidArgument`` for a form that is none of those above, ``InvalidSchema`` for a field that does not fit.
+    Raises ``InvalidArgument`` for any other form, and ``InvalidSchema`` for a field that does not fit.
     """
     if given is None:
         return UNPARTITIONED

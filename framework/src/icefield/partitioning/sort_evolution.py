@@ -20,10 +20,10 @@ from icefield.schema.schema import FieldName
 
 
 class SortOrderUpdate:
-    """Collects the keys of a new sort order, the first first; ``apply`` gives the order. Changes nothing itself.
+    """Collects the keys of a new sort order, in order; ``apply`` returns the sort order. Changes nothing itself.
 
     ``orders`` are all sort orders of the table. An update without keys leads to the unsorted order. Methods raise
-    ``InvalidSchema`` or ``InvalidArgument`` for a key that cannot be.
+    ``InvalidSchema`` or ``InvalidArgument`` for an invalid key.
     """
 
     def __init__(self, orders: Iterable[SortOrder], schema: Schema, *, case_sensitive: bool = True) -> None:

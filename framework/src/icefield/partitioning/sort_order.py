@@ -38,7 +38,7 @@ class SortDirection(Enum):
 
 
 class NullOrder(Enum):
-    """Where nulls go, whatever the direction."""
+    """The position of nulls, independent of the direction."""
 
     NULLS_FIRST = "nulls-first"
     NULLS_LAST = "nulls-last"
@@ -49,7 +49,7 @@ class NullOrder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SortField:
-    """One key of a sort order: a transform of a column, a direction and the place of nulls.
+    """One key of a sort order: a transform of a column, a direction and the null order.
 
     Transform, direction and null order may be given as a string. Without a null order, nulls come first when ascending
     and last when descending. Raises ``InvalidArgument``.
@@ -99,11 +99,11 @@ class SortOrder:
 
     @property
     def is_unsorted(self) -> bool:
-        """Whether it asks for nothing."""
+        """Whether the order has no keys."""
         return not self.fields
 
     def same_as(self, other: SortOrder) -> bool:
-        """Whether both sort rows alike; ids do not matter."""
+        """Whether both orders sort rows in the same way; order ids do not matter."""
         return self.fields == other.fields
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ def validate_order(order: SortOrder, schema: Schema) -> None:
 
 
 def order_for_new_table(order: SortOrder, source_ids: Mapping[int, int]) -> SortOrder:
-    """The order as the first of a new table, with id 1 and sources by their new ids, given by the old ones.
+    """The order as the first one of a new table, with id 1 and new source ids, by a mapping from the old ids.
 
     Raises ``InvalidSchema`` for an unknown source.
     """
@@ -191,7 +191,7 @@ def sort_order_to_json(order: SortOrder) -> dict[str, Any]:
 
 
 def sort_order_from_json(obj: Any) -> SortOrder:
-    """The sort order of a JSON object. Raises ``InvalidMetadata`` for what is none."""
+    """The sort order of a JSON object. Raises ``InvalidMetadata`` for any other value."""
     if not isinstance(obj, dict):
         raise InvalidMetadata("a sort order is not a JSON object")
     order_id = int_from_json(obj, "order-id", "a sort order")
@@ -248,7 +248,7 @@ def sort_keys(
     for field in order.fields:
         key = _key(field, schema, table)
         if key.null_count or comparable:
-            # A key of its own, for Arrow knows but one place of nulls for all keys.
+            # A separate key, since Arrow has a single null placement for all keys.
             nulls = pc.is_valid(key) if field.null_order is NullOrder.NULLS_FIRST else pc.is_null(key)
             columns.append(nulls.cast(pa.int8()))
             directions.append("ascending")
@@ -279,7 +279,7 @@ def _bits_type(arrow_type: pa.DataType) -> pa.DataType:
 
 
 def _total_order(array: pa.Array) -> pa.Array:
-    """Integers that are ordered as the floats are: the magnitude of negative ones counts downwards."""
+    """Integers with the order of the floats: the magnitude of negative floats counts downwards."""
     bits = array.view(_bits_type(array.type))
     values = bits.fill_null(0).to_numpy(zero_copy_only=False)
     ordered = values ^ ((values >> (8 * values.itemsize - 1)) & np.iinfo(values.dtype).max)

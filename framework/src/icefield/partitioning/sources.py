@@ -70,7 +70,7 @@ def transform_from_json(item: dict[str, Any], source_ids: tuple[int, ...], what:
     if len(string) > MAX_NAME_LENGTH:
         raise InvalidMetadata(f"{what} has a transform of more than {MAX_NAME_LENGTH:,} characters")
     if len(source_ids) > 1:
-        # Whatever it is called, it is not the function of one column that goes by that name.
+        # A known name means a transform of one column, so it cannot mean this transform.
         return UnknownTransform(string)
     try:
         return parse_transform(string)

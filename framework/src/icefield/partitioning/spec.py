@@ -67,7 +67,7 @@ class PartitionField:
 
     @property
     def definition(self) -> tuple[tuple[int, ...], Transform, str]:
-        """What makes two fields of different specs the same."""
+        """The parts that two equivalent fields of different specs have in common."""
         return self.source_ids, self.transform, self.name
 
     def __str__(self) -> str:
@@ -91,21 +91,21 @@ class PartitionSpec:
 
     @property
     def is_unpartitioned(self) -> bool:
-        """Whether all rows share one partition: no fields, or none but void ones."""
+        """Whether all rows share one partition: the spec has no fields, or only void fields."""
         return all(isinstance(field.transform, VoidTransform) for field in self.fields)
 
     @property
     def last_assigned_field_id(self) -> int:
-        """The highest id of its fields; 999 where there is none."""
+        """The highest id of its fields; 999 without fields."""
         return max((field.field_id for field in self.fields), default=PARTITION_FIELD_ID_START - 1)
 
     def compatible_with(self, other: PartitionSpec) -> bool:
-        """Whether both group rows alike under the same names; ids do not matter."""
+        """Whether both specs group rows in the same way under the same names; ids do not matter."""
         return self.definition == other.definition
 
     @property
     def definition(self) -> tuple[tuple[tuple[int, ...], Transform, str], ...]:
-        """What makes two specs the same, whatever their ids."""
+        """The parts that two equivalent specs have in common: everything but the ids."""
         return tuple(field.definition for field in self.fields)
 
     def fields_by_source(self, source_id: int) -> tuple[PartitionField, ...]:
@@ -157,7 +157,7 @@ UNPARTITIONED: Final = PartitionSpec(spec_id=INITIAL_SPEC_ID)
 
 @lru_cache(maxsize=64)
 def _value_fields(spec: PartitionSpec, schema: Schema) -> tuple[NestedField, ...]:
-    # A write asks for each of its partitions.
+    # Cached because a write calls this for every partition.
     return spec.partition_type(schema).fields
 
 
@@ -180,9 +180,9 @@ def _escaped(string: str) -> str:
 def validate_spec(spec: PartitionSpec, schema: Schema) -> None:
     """Check a spec that is to be added to a table.
 
-    Raises ``InvalidSchema`` for a name that is empty, doubled or that of another column, and for a source that is
-    missing, not primitive, inside a list or map, or not fit for the transform; ``UnsupportedFeature`` for a
-    transform that this version cannot compute.
+    Raises ``InvalidSchema`` for a name that is empty, duplicate or the name of another column. Also for a source that
+    is missing, not primitive, inside a list or map, or not fit for the transform. Raises ``UnsupportedFeature`` for
+    a transform that this version cannot compute.
     """
     names: set[str] = set()
     ids: set[int] = set()
@@ -220,19 +220,19 @@ def _check_name(field: PartitionField, schema: Schema) -> None:
 def takes_name_of_column(field: PartitionField, schema: Schema) -> bool:
     """Whether a partition field has the full name of a column, nested ones included, that is not its source.
 
-    Iceberg's Java library refuses a table that has such a field in any spec, whatever the transform. It compares with
-    the current schema, and minds the case.
+    Iceberg's Java library refuses a table with such a field in any spec, for every transform. It compares the name
+    with the current schema, with regard to case.
     """
     if not schema.has_field(field.name):
         return False
     try:
         return schema.find_field(field.name).field_id != field.source_id
-    except InvalidArgument:  # the name stands for two columns
+    except InvalidArgument:  # the name is ambiguous
         return True
 
 
 def spec_for_new_table(spec: PartitionSpec, source_ids: Mapping[int, int]) -> PartitionSpec:
-    """The spec as the first of a new table: spec id 0, field ids from 1000, sources by their new ids.
+    """The spec as the first one of a new table: spec id 0, field ids from 1000, new source ids.
 
     ``source_ids`` gives the new id of each column by its old one. Raises ``InvalidSchema`` for an unknown source.
     """
@@ -330,7 +330,7 @@ def fields_to_json(spec: PartitionSpec) -> list[dict[str, Any]]:
 
 
 def spec_from_json(obj: Any) -> PartitionSpec:
-    """The spec of a JSON object. Raises ``InvalidMetadata`` for what is none."""
+    """The spec of a JSON object. Raises ``InvalidMetadata`` for any other value."""
     if not isinstance(obj, dict):
         raise InvalidMetadata("a partition spec is not a JSON object")
     spec_id = int_from_json(obj, "spec-id", "a partition spec")
@@ -338,7 +338,7 @@ def spec_from_json(obj: Any) -> PartitionSpec:
 
 
 def fields_from_json(fields: Any) -> tuple[PartitionField, ...]:
-    """The fields of a JSON array. Where none has an id, they count from 1000, as version 1 has it.
+    """The fields of a JSON array. If no field has an id, the ids count from 1000, as in version 1.
 
     A known transform over several columns is kept as an unknown one. Raises ``InvalidMetadata``.
     """

@@ -33,11 +33,11 @@ _Definition = tuple[tuple[int, ...], Transform]
 
 
 class SpecUpdate:
-    """Collects changes of a table's partitioning; ``apply`` gives the spec that follows. Changes nothing itself.
+    """Collects changes of a table's partitioning; ``apply`` returns the resulting spec. Changes nothing itself.
 
-    ``specs`` are all specs of the table, ``default_spec_id`` names the one that is changed, ``last_partition_id`` is
-    the highest partition field id that the table ever gave out. ``voids`` lets void fields be added, as a new table may
-    have them. Every method raises ``InvalidSchema`` for a change that cannot be.
+    ``specs`` are all specs of the table, ``default_spec_id`` names the spec to change, and ``last_partition_id`` is
+    the highest partition field id that the table ever assigned. ``voids`` allows added void fields, as a new table may
+    have them. Every method raises ``InvalidSchema`` for an impossible change.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SpecUpdate:
         self._renamed: dict[int, str] = {}
         self._added: dict[int, PartitionField] = {}
         self._added_times: dict[int, PartitionField] = {}
-        # Fields of the current spec and added ones: by what they are, by name, and by the name that they have by now.
+        # Fields of the current spec and added fields: by definition, by original name, and by current name.
         self._defined: dict[_Definition, list[PartitionField]] = {}
         self._named: dict[str, list[PartitionField]] = {}
         self._taken: dict[str, list[PartitionField]] = {}
@@ -79,14 +79,14 @@ class SpecUpdate:
 
     @property
     def last_partition_id(self) -> int:
-        """The highest partition field id given out so far, by this update as well."""
+        """The highest partition field id assigned so far, including this update."""
         return self._last_id
 
     def add_field(self, source: FieldName | int, transform: str | Transform, name: str | None = None) -> Self:
         """Add a field at the end: a transform of a column, which is given by name or id.
 
-        Without a name it is called as in every other implementation: ``ts_day``, ``id_bucket_16``, ``name_trunc_3``,
-        an identity like its column. A field that an earlier spec had gets its id again (format version 2 and up).
+        The default name is the same as in every other implementation: ``ts_day``, ``id_bucket_16``, ``name_trunc_3``,
+        and the column's name for an identity. A field of an earlier spec gets its id again (format version 2 and up).
         """
         transform = parse_transform(transform)
         column = self._schema.find_field(source, self._case_sensitive)
@@ -113,7 +113,7 @@ class SpecUpdate:
     def remove_field(self, field: str | tuple[FieldName | int, str | Transform]) -> Self:
         """Drop a field of the current spec, given by its name or as (source, transform).
 
-        Format version 1 keeps its place with the transform void.
+        In format version 1 the field stays in its position, with the void transform.
         """
         found = self._find(field)
         if self._added.get(found.field_id) == found:
@@ -124,7 +124,7 @@ class SpecUpdate:
         return self
 
     def rename_field(self, name: str, new_name: str) -> Self:
-        """Give a field of the current spec another name; it stays the same field."""
+        """Rename a field of the current spec; it stays the same field."""
         found = self._find(name)
         if self._added.get(found.field_id) == found:
             raise InvalidSchema(f"partition field '{name}' was added by this same change; add it under the new name")
@@ -158,7 +158,7 @@ class SpecUpdate:
             return replace(field, name=self._renamed.get(field.field_id, field.name))
         if self._format_version > 1:
             return None
-        # Version 1 finds partition values by position, so a place once taken stays.
+        # Version 1 finds partition values by position, so positions never change.
         return replace(field, transform=VoidTransform(), name=self._renamed.get(field.field_id, field.name))
 
     def _find(self, wanted: str | tuple[FieldName | int, str | Transform]) -> PartitionField:
@@ -173,7 +173,7 @@ class SpecUpdate:
         return found[0]
 
     def _taken_back(self, column: NestedField, transform: Transform, name: str | None) -> bool:
-        """Whether the field is one that this change removes: then it stays as it was, perhaps under a new name."""
+        """Undo the removal of this field in the same change, perhaps under a new name; whether there was one."""
         for field in self._defined.get(((column.field_id,), transform), []):
             if field.field_id in self._removed:
                 self._removed.discard(field.field_id)
@@ -206,7 +206,7 @@ class SpecUpdate:
 
     def _next_id(self) -> int:
         if self._format_version == 1 and self._by_position:
-            # Readers of version 1 give ids by position, whatever is written.
+            # Readers of version 1 assign ids by position and ignore the written ids.
             position = PARTITION_FIELD_ID_START + len(self._base.fields) + len(self._added)
             self._last_id = max(self._last_id, position)
             return position
@@ -217,7 +217,7 @@ class SpecUpdate:
         return field_id in self._added or (field_id in self._own_ids and field_id not in self._removed)
 
     def _make_room(self, name: str) -> None:
-        """Refuse a name that is taken; a void field of version 1 gives way and takes its id into its name."""
+        """Refuse a name in use; a void field of version 1 is renamed instead, with its id as suffix."""
         for field in [*self._taken.get(name, [])]:
             removed = field.field_id in self._removed
             if removed and self._format_version > 1:
@@ -253,7 +253,7 @@ def build_spec(
 
 
 def default_name(column_name: str, transform: Transform) -> str:
-    """The name of a partition field that was given none, the same as in other implementations."""
+    """The default name of a partition field, the same as in other implementations."""
     match transform:
         case IdentityTransform():
             return column_name

@@ -1,4 +1,4 @@
-"""Equal partition tuples found among many, whole columns at a time: the one place that says what is equal.
+"""Equality of partition tuples, defined in this module only and computed for whole columns at a time.
 
 Null equals null. Floats are equal when their bits are, with one NaN, so that 0.0 and -0.0 are different partitions.
 """
@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def tuple_keys(tuples: pa.StructArray) -> tuple[npt.NDArray[Any], int]:
-    """For each tuple a number below the second result, which equal tuples share. Some numbers may stand for none."""
+    """For each tuple a number below the second result; equal tuples share a number. Some numbers may be unused."""
     keys: npt.NDArray[Any] = np.zeros(len(tuples), np.int64)
     size = 1
     for position in range(tuples.type.num_fields):

@@ -1,8 +1,8 @@
-"""The hooks through which a plugin states what it provides.
+"""The hooks of a plugin: they return its providers, services and installation hints, and receive events.
 
 A plugin is an importable module with functions of these names, marked with ``@icefield.hookimpl`` and declared
-under the entry-point group ``icefield``. Each hook returns light records (``Provider``); the module that a record
-names is imported only when the thing is first used, so that listing plugins imports no cloud SDK.
+under the entry-point group ``icefield``. Hooks return light records, such as ``Provider``; the module that a record
+names is imported only on first use, so that listing plugins imports no cloud SDK.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Provider:
-    """One thing that a plugin provides: the names it answers to, and where its class is.
+    """A class that a plugin provides: the names that it serves, and its import path.
 
     ``names`` may be given as one string. ``target`` is ``"module:attribute"``; it is imported when one of ``names``
-    is first asked for. What the class can do and needs is read from the class. ``contract`` gives the lowest and the
+    is first asked for. Abilities and requirements are attributes of the class. ``contract`` gives the lowest and the
     highest version of the contract that the class fulfils: ``(2, 3)``. The kernel checks them before it imports the
-    class. A provider that gives none is not checked, and fails the conformance kit.
+    class. A provider without ``contract`` is not checked, and fails the conformance kit.
     """
 
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ class TableService:
     """A service that a plugin adds to tables or to scans, as an attribute: ``table.maintenance``.
 
     ``name`` is the attribute. ``target`` is ``"module:attribute"`` of a class or function that takes the ``Table`` or
-    the scan and gives the service; it is imported when the attribute is first asked for, and called each time.
+    the scan and returns the service; it is imported on the first access to the attribute, and called each time.
     """
 
     name: str
@@ -58,9 +58,9 @@ class TableService:
 
 @dataclass(frozen=True, slots=True, init=False)
 class InstallHint:
-    """What to install for names that another distribution provides: the kind, the names, and pip's requirement.
+    """The requirement to install for names of another distribution: the kind, the names, and pip's requirement.
 
-    ``names`` may be given as one string. ``requirement`` is what follows ``pip install``: ``"some-plugin[extra]"``.
+    ``names`` may be given as one string. ``requirement`` is the argument of ``pip install``: ``"some-plugin[extra]"``.
     """
 
     kind: str
@@ -119,16 +119,16 @@ def icefield_table_services() -> Sequence[TableService]:  # type: ignore[empty-b
 
 @hookspec
 def icefield_install_hints() -> Sequence[InstallHint]:  # type: ignore[empty-body]
-    """Say what to install for names that this plugin does not provide itself.
+    """Return installation hints for names that this plugin does not provide itself.
 
-    Called once, when plugins are first listed. A hint is shown by ``MissingPlugin`` when no plugin provides the name;
-    the extras of icefield itself are known. Return an empty sequence, or None, to give none.
+    Called once, when plugins are first listed. ``MissingPlugin`` shows a hint when no plugin provides the name; the
+    extras of icefield itself are known. Without hints, return an empty sequence or None.
     """
 
 
 @hookspec
 def icefield_events(event: Event) -> None:
-    """Hear what happens: a scan was planned, a commit was made, a conflict was met.
+    """Receive an event: a scan was planned, a commit was made, a conflict was met.
 
     Called after the fact, in the thread where it happened, with a frozen record of ``icefield.abc.events``. The
     return value is ignored. An exception raised here, ``SystemExit`` included, is logged with the plugin's name and

@@ -59,7 +59,7 @@ _HOOKS = {kind.hook for kind in KINDS.values()} | {"icefield_install_hints", "ic
 
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
-    """What is known of one plugin: where it comes from, what it provides, and why it failed, if it did."""
+    """The description of one plugin: its distribution and version, its providers, and its error, if it failed."""
 
     name: str
     distribution: str | None = None
@@ -80,7 +80,7 @@ class _Offer:
 
 @dataclass(frozen=True, slots=True)
 class _Assembled:
-    """What plugins have declared: by kind and name who provides it, and what to install for it."""
+    """The declarations of plugins: by kind and name, the providers and the requirements to install."""
 
     listing: list[PluginInfo]
     offers: dict[tuple[str, str], list[_Offer]]
@@ -89,7 +89,7 @@ class _Assembled:
 
 
 class Plugins:
-    """A set of plugins, and what they provide.
+    """A set of plugins, and their providers by kind and name.
 
     ``plugins`` are modules, module names or objects with hook implementations. ``prefer`` settles conflicts:
     ``{"file-systems.s3": "some-distribution"}`` names the plugin, or its distribution, that shall serve that name.
@@ -104,7 +104,7 @@ class Plugins:
 
     @classmethod
     def installed(cls, prefer: Mapping[str, str] | None = None, extra: Iterable[Any] = ()) -> Plugins:
-        """Every plugin that is installed under the entry-point group ``icefield``, and ``extra`` ones."""
+        """All installed plugins of the entry-point group ``icefield``, and the ``extra`` plugins."""
         plugins = cls(extra, prefer)
         plugins._from_entry_points = True
         return plugins
@@ -125,7 +125,7 @@ class Plugins:
         return sorted(name for found, name in self._assembled.offers if found == kind)
 
     def providers(self, kind: str) -> list[Provider]:
-        """What the plugins provide of a kind, in the order of their names."""
+        """The providers of a kind, in the order of their names."""
         offers = [
             each for (found, _), given in sorted(self._assembled.offers.items()) if found == kind for each in given
         ]
@@ -154,7 +154,7 @@ class Plugins:
     def service(self, kind: str, name: str) -> Callable[[Any], Any] | None:
         """The maker of a service, of the kind ``table-services`` or ``scan-services``.
 
-        None for a name that no plugin provides and no hint says how to install. Raises ``MissingPlugin`` for one that
+        None for a name without a provider and without an installation hint. Raises ``MissingPlugin`` for a service that
         can be installed.
         """
         if (kind, name) not in self._assembled.offers and (kind, name) not in self._assembled.requirements:
@@ -179,7 +179,7 @@ class Plugins:
                 raise _no_preference(key, why, wanted, sorted(origins))
 
     def emit(self, event: Event) -> None:
-        """Notify every listener. One that fails is logged, and fails nothing else."""
+        """Notify every listener. The error of a listener is logged and has no other effect."""
         manager = self._assembled.manager
         for listener in manager.hook.icefield_events.get_hookimpls():
             try:
@@ -188,7 +188,7 @@ class Plugins:
                 _LOG.exception("the plugin '%s' failed to hear %s", listener.plugin_name, type(event).__name__)
 
     def _load(self, kind: str, name: str) -> Any:
-        """The class of that name: found once, as a file system is asked for at every request to storage."""
+        """The class of that name, cached, since every request to storage needs a file system."""
         known = self._loaded.get((kind, name))
         if known is None:
             known = self._loaded[kind, name] = self._checked(kind, name)
@@ -254,7 +254,7 @@ class Plugins:
         return self._state
 
     def _named(self) -> Iterator[tuple[PluginInfo, Any]]:
-        """Each plugin that was given, with its module, or with the exception that importing it raised."""
+        """Each given plugin, with its module, or with the exception from importing it."""
         for plugin in self._given:
             if isinstance(plugin, str):
                 yield PluginInfo(plugin), _import(plugin)
@@ -263,7 +263,7 @@ class Plugins:
 
 
 def _check_contract(offer: _Offer, kind: str, name: str) -> None:
-    """Refuse a provider whose range of contract versions leaves out the kernel's version."""
+    """Refuse a provider if its range of contract versions does not include the kernel's version."""
     contract, stated = KINDS[kind].contract, offer.provider.contract
     if contract is None or stated is None or stated[0] <= contract.contract <= stated[1]:
         return
@@ -292,13 +292,13 @@ def _rebuild(from_entry_points: bool, given: tuple[Any, ...], prefer: dict[str, 
 def _again(
     installed: tuple[tuple[PluginInfo, Any], ...] | None, given: tuple[str, ...], prefer: tuple[tuple[str, str], ...]
 ) -> Plugins:
-    """Plugins that come to this process with each task, assembled once: none of them has a state of its own."""
+    """The plugins that a process receives with every task, assembled once, since plugins have no state."""
     return Plugins(given, dict(prefer)) if installed is None else Plugins.installed(dict(prefer), given)
 
 
 @cache
 def _entry_points() -> tuple[tuple[PluginInfo, Any], ...]:
-    """What is installed. The scan is remembered: it reads every distribution's metadata and never changes."""
+    """The installed plugins. Cached, since the scan reads every distribution's metadata and never changes."""
     found = []
     for point in entry_points(group=PROJECT):
         distribution = point.dist
@@ -316,7 +316,7 @@ def _import(name: str) -> Any:
 
 @cache
 def _assemble_installed(installed: tuple[tuple[PluginInfo, Any], ...]) -> _Assembled:
-    """What most catalogs have: to ask each plugin for it takes 2 ms, and none answers otherwise the next time."""
+    """The assembled installed plugins, as most catalogs use them. Cached: calling every hook takes 2 ms."""
     return _assemble(installed)
 
 
@@ -356,7 +356,7 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
 
 
 def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
-    """Refuse what pluggy would silently never call: a hook that does not exist, or one that is not marked.
+    """Refuse functions that pluggy would silently never call: unknown hooks, and hooks without the marker.
 
     A hook marked with ``optionalhook=True`` may be absent here: another plugin or a later version specifies it.
     """
@@ -395,7 +395,7 @@ def _services(plugin: Any, hook: str) -> Iterator[TableService]:
 
 
 def _is_range(contract: Any) -> bool:
-    """Whether a provider gives two versions of a contract in their order, or none."""
+    """Whether ``contract`` is a pair of versions in ascending order, or None."""
     if contract is None:
         return True
     is_pair = isinstance(contract, tuple) and len(contract) == 2 and all(type(each) is int for each in contract)
@@ -424,7 +424,7 @@ def _is_requirement(given: Any) -> bool:
 
 
 def _returned(plugin: Any, name: str, record: type) -> Iterable[Any]:
-    """What a hook of the plugin returned; nothing where it has no such hook."""
+    """The records that a hook of the plugin returned; empty if the plugin lacks the hook."""
     hook = getattr(plugin, name, None)
     if hook is None or not hasattr(hook, f"{PROJECT}_impl"):
         return ()
@@ -435,7 +435,7 @@ def _returned(plugin: Any, name: str, record: type) -> Iterable[Any]:
 
 
 def library(name: str, needed_by: str) -> Any:
-    """A library that users bring, imported when it is needed. Raises ``MissingPlugin`` where it is not installed."""
+    """Import an optional library on first use. Raises ``MissingPlugin`` if it is not installed."""
     if find_spec(name) is None:
         raise MissingPlugin(f"{needed_by} needs {name}, which does not come with Icefield; pip install {name}")
     return import_module(name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 
 class Extensible:
-    """An object whose unknown public attributes are services: made of the object, by the plugins of its ``io``.
+    """An object with services as further public attributes: the plugins of its ``io`` make them for the object.
 
     A subclass names the kind of its services. Type checkers see the services that a subclass declares, and no others.
     """

@@ -1,4 +1,4 @@
-"""What the footer of a Puffin file says of its blobs.
+"""The footer of a Puffin file and its descriptions of blobs.
 
 Spec: Puffin, "FileMetadata" and "BlobMetadata".
 """
@@ -21,7 +21,7 @@ _Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class BlobType:
-    """The types of blobs that the specification knows. Blobs of other types are kept as they are."""
+    """The blob types of the specification. Blobs of other types are kept unchanged."""
 
     DELETION_VECTOR: Final = "deletion-vector-v1"
     THETA_SKETCH: Final = "apache-datasketches-theta-v1"
@@ -35,7 +35,7 @@ REFERENCED_DATA_FILE: Final = "referenced-data-file"
 class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     """One blob of a Puffin file: ``offset`` and ``length`` are bytes of the file, as stored.
 
-    ``fields`` are the ids of the columns that it was computed of. ``compression_codec`` is None for a plain blob.
+    ``fields`` are the ids of the source columns. ``compression_codec`` is None for an uncompressed blob.
     """
 
     type: NameText
@@ -49,7 +49,7 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
 
     @property
     def strings(self) -> Mapping[str, str]:
-        """The properties; empty where there are none."""
+        """The properties; empty if the blob has none."""
         return self.properties or {}
 
 
@@ -73,7 +73,7 @@ def decode_footer(payload: bytes, location: str) -> Footer:
 
 
 def encode_footer(blobs: Sequence[Blob], properties: Mapping[str, str]) -> bytes:
-    """The JSON of a footer, without what is not set."""
+    """The JSON of a footer, without unset fields."""
     described = [
         {name: value for name, value in msgspec.to_builtins(blob).items() if value is not None} for blob in blobs
     ]

@@ -1,7 +1,7 @@
-"""Compression in Puffin files: one LZ4 frame or one Zstandard frame, which says how large its content is.
+"""Compression in Puffin files: one LZ4 frame or one Zstandard frame, which states the size of its content.
 
-Arrow's own LZ4 frames do not state the size of their content, which the specification asks for. Frames are therefore
-put together here from blocks that Arrow compresses, and read by Arrow.
+Arrow's own LZ4 frames do not state the size of their content, which the specification requires. Therefore this module
+builds frames from blocks that Arrow compresses. Arrow reads them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def check_codec(codec: str, location: str) -> None:
 
 
 def _content_size(data: bytes, codec: str) -> int | None:
-    """What an LZ4 frame states its content. Zstandard compares by itself."""
+    """The content size that an LZ4 frame states, or None. The Zstandard library checks the size itself."""
     if codec == "lz4" and len(data) >= 14 and data[4] & 0b1000:
         return int.from_bytes(data[6:14], "little")
     return None

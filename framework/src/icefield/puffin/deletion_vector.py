@@ -27,8 +27,8 @@ _FRAME: Final = 12
 def decode_vector(blob: bytes, location: str, *, cardinality: int | None = None, most: int | None = None) -> Positions:
     """The positions in a blob, ascending.
 
-    ``cardinality`` is how many there must be, and ``most`` the rows of the data file, of which no position may be
-    beyond. Both are compared before memory is taken for the positions. Raises ``InvalidFile``.
+    ``cardinality`` is the expected number of positions. ``most`` is the row count of the data file, which bounds the
+    number of positions and each position. The number is checked before memory is allocated. Raises ``InvalidFile``.
     """
     if len(blob) < _FRAME or blob[4:8] != _MAGIC:
         raise _damaged(location, "it does not begin as one does")
@@ -48,7 +48,7 @@ def encode_vector(positions: Positions) -> bytes:
 
 
 def encode_vectors(sets: Sequence[Positions]) -> list[bytes]:
-    """The blobs of several sets of positions, made together: the same, and faster where they are small."""
+    """The blobs of several sets of positions, made together, which is faster for small sets."""
     bodies = [_MAGIC + vector for vector in encode_each(sets)]
     return [struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body)) for body in bodies]
 

@@ -1,4 +1,4 @@
-"""Reading a Puffin file: its footer, and the blobs that are asked for.
+"""Reading a Puffin file: its footer, and single blobs on request.
 
 Spec: Puffin, "File structure". Each size is compared with the file's before anything of that size is read.
 """
@@ -21,13 +21,13 @@ _TAIL: Final = struct.Struct("<iI4s")
 
 _COMPRESSED: Final = 1
 _AT_ONCE: Final = 16 << 10
-"""What is read of a file's end at first: most footers are shorter."""
+"""Bytes of the first read at the end of a file: most footers are shorter."""
 
 
 class PuffinReader:
     """An open Puffin file; ``with`` closes it. ``location`` is for messages.
 
-    Raises ``InvalidFile`` for what is no whole Puffin file, and ``UnsupportedFeature`` for flags that nobody knows.
+    Raises ``InvalidFile`` for an incomplete or damaged Puffin file, and ``UnsupportedFeature`` for unknown flags.
     """
 
     def __init__(self, source: InputFile, location: str) -> None:
@@ -51,7 +51,7 @@ class PuffinReader:
         return data if codec is None else decompress(data, codec, self._location)
 
     def read_stored(self, blob: Blob) -> bytes:
-        """The bytes of a blob as they are in the file."""
+        """The stored bytes of a blob, still compressed."""
         if blob.length > MAX_PUFFIN_BLOB_BYTES:
             raise self._damaged(f"a blob of {blob.length:,} bytes; no more than {MAX_PUFFIN_BLOB_BYTES:,} are read")
         return read_range(self._source, blob.offset, blob.length, self._location)

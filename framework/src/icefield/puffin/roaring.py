@@ -32,15 +32,15 @@ WITH_RUNS: Final = 12_347
 LARGEST_ARRAY: Final = 4096
 BITS_BYTES: Final = 8192
 OFFSETS_FROM: Final = 4
-"""A bitmap with runs has the offsets of its containers from so many containers on."""
+"""The number of containers from which a bitmap with runs has offsets."""
 
 _MOST_KEYS: Final = 1 << 31
 _MOST_BITMAPS: Final = 4_096
-"""Of 2^32 rows each, more than a file can have. Empty ones take twelve bytes, and as long as others to look at."""
+"""More bitmaps of 2^32 rows than a file can need. The limit bounds the time for empty bitmaps of twelve bytes."""
 
 
 def decode_positions(data: memoryview, *, cardinality: int | None = None, most: int | None = None) -> Positions:
-    """The positions in a serialised bitmap. Raises ``ValueError`` for one that is not well formed.
+    """The positions in a serialised bitmap. Raises ``ValueError`` for a malformed bitmap.
 
     ``cardinality`` and ``most``: see ``decode_vector``. The number of positions is known before they are unpacked.
     """
@@ -80,7 +80,7 @@ def decode_positions(data: memoryview, *, cardinality: int | None = None, most: 
 
 
 class _Bitmap:
-    """A 32-bit bitmap at the start of some bytes: its header, looked at, and where its containers are."""
+    """A 32-bit bitmap at the start of some bytes: its parsed header, and the offsets of its containers."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
@@ -120,7 +120,7 @@ class _Bitmap:
             return place + np.concatenate(([0], np.cumsum(sizes)))
         starts = [place]
         for is_run, size in zip(self._is_run.tolist(), sizes.tolist(), strict=True):
-            # How many runs there are stands before them.
+            # The number of runs precedes them.
             starts.append(starts[-1] + (2 + 4 * _unpack("<H", self._data, starts[-1])[0] if is_run else size))
         return np.array(starts, np.int64)
 

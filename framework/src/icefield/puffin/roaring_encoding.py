@@ -1,8 +1,8 @@
 """Row positions written as portable 64-bit Roaring bitmaps, all containers at once. The format: see ``roaring``.
 
-Where everything is follows from how many positions and runs each container has. That is found first, in columns;
-then headers and bodies are put into one array of bytes. One container after the other
-would cost 30 us each, and where positions are far apart there is a container for each.
+The number of positions and runs of each container determines the layout. These numbers are computed first, in columns;
+then headers and bodies are written to one array of bytes. Writing the containers one by one would cost 30 us each, and
+distant positions need a container each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Ints = npt.NDArray[np.int64]
 _Mask = npt.NDArray[np.bool_]
 
 _AT_ONCE: Final = 1 << 20
-"""Positions whose bodies are written together."""
+"""The number of positions for which container bodies are written together."""
 
 
 def encode_positions(positions: Positions) -> bytes:
@@ -31,7 +31,7 @@ def encode_positions(positions: Positions) -> bytes:
 
 
 def encode_each(sets: Sequence[Positions]) -> list[bytes]:
-    """The bitmaps of several sets of positions, made together: a small one by itself would take 500 us.
+    """The bitmaps of several sets of positions, made together: a single small bitmap would take 500 us.
 
     Raises ``InvalidArgument`` for a negative position.
     """
@@ -131,7 +131,7 @@ def _with_headers(containers: _Containers, owners: _Ints) -> tuple[npt.NDArray[n
 
 
 def _portions(counts: _Ints) -> Iterator[tuple[int, int]]:
-    """Containers from one to before another, of which the positions are written together."""
+    """Ranges of containers to be written together, each as the first container and the one after the last."""
     totals = np.cumsum(counts)
     first, before = 0, 0
     while first < len(counts):
@@ -149,7 +149,7 @@ def _write_bodies(
     first = np.cumsum(counts) - counts
     is_array = ~(is_run | is_bits)
     if is_array.all() and places[-1] - places[0] == 2 * first[-1]:
-        # One after the other, with no header between them.
+        # Bodies follow each other directly, without headers between them.
         out[places[0] : places[0] + 2 * len(values)] = values.astype("<u2").view(np.uint8)
     elif is_array.any():
         chosen = np.repeat(is_array, counts)

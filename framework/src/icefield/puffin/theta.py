@@ -1,8 +1,8 @@
 """How many distinct values a column has, by the blob ``apache-datasketches-theta-v1`` of a statistics file.
 
-Spec: Puffin, "apache-datasketches-theta-v1 blob type". The number stands in the blob's property ``ndv``; where it does
-not, the header of the sketch states what it is estimated from: the number of hashes it holds and theta, the share of
-all hashes below which it holds every one.
+Spec: Puffin, "apache-datasketches-theta-v1 blob type". The blob's property ``ndv`` holds the number. Without it, the
+number is estimated from two values in the header of the sketch: the count of retained hashes, and theta. The sketch
+retains every hash below theta, which is given as a share of the range of all hashes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAX_THETA: Final = (1 << 63) - 1
 
 
 def distinct_values(blob: Blob) -> int | None:
-    """The number of distinct values that a blob's properties state; None where they state none."""
+    """The number of distinct values in a blob's properties, or None."""
     stated = blob.strings.get("ndv", "")
     return int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else None
 
@@ -28,7 +28,7 @@ def distinct_values(blob: Blob) -> int | None:
 def theta_estimate(sketch: bytes, location: str) -> float:
     """The estimate of a compact theta sketch, from its header alone.
 
-    Raises ``InvalidFile`` for bytes that are none, and ``UnsupportedFeature`` for another form of sketch.
+    Raises ``InvalidFile`` for damaged bytes, and ``UnsupportedFeature`` for another form of sketch.
     """
     if len(sketch) < 8:
         raise _damaged(location, f"{len(sketch)} bytes are too few")
@@ -41,7 +41,7 @@ def theta_estimate(sketch: bytes, location: str) -> float:
         )
     if flags & _EMPTY:
         return 0.0
-    if longs == 1:  # a single value, whose hash follows
+    if longs == 1:  # a single value: its hash follows
         if len(sketch) < 16:
             raise _damaged(location, "it is cut off")
         return 1.0

@@ -16,7 +16,7 @@ import pyarrow as pa
 SEED: Final = 9001
 
 _LONG: Final = 1024
-"""Bytes of a value from which on it is hashed by itself: its own bytes take the time."""
+"""The size from which a value is hashed separately: its bytes dominate the time."""
 
 _C1, _C2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
 _ADD1, _ADD2, _FIVE = np.uint64(0x52DCE729), np.uint64(0x38495AB5), np.uint64(5)

@@ -1,8 +1,9 @@
 """Theta sketches of distinct values, made by numpy.
 
-A sketch of ``k`` keeps the ``k`` smallest distinct hashes, and in theta the smallest hash that it does not keep: of all
-hashes below theta it has each, and theta says what share of all hashes that is. Up to ``k`` values it is exact; beyond,
-its relative standard error is ``1 / sqrt(k - 1)``, 1.6 % for 4096. Spec: Puffin, "apache-datasketches-theta-v1".
+A sketch of ``k`` entries keeps the ``k`` smallest distinct hashes. Theta is the smallest hash that it does not keep:
+the sketch has every hash below theta, and theta determines their share of all hashes. Up to ``k`` values it is exact;
+beyond, its relative standard error is ``1 / sqrt(k - 1)``, 1.6 % for 4096. Spec: Puffin,
+"apache-datasketches-theta-v1".
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ NOMINAL_ENTRIES: Final = 4096
 
 _MAX_THETA: Final = (1 << 63) - 1
 _SEED_HASH: Final = 0x93CC
-"""What a sketch says of its seed: 16 bits of the hash of 9001."""
+"""The seed hash in a sketch: 16 bits of the hash of the seed 9001."""
 
 _READ_ONLY, _EMPTY, _COMPACT, _ORDERED, _SINGLE = 0x02, 0x04, 0x08, 0x10, 0x20
 _WAITING: Final = 1 << 18
@@ -39,9 +40,9 @@ class ThetaSketch:
         self._count = 0
 
     def update(self, values: pa.BinaryArray) -> None:
-        """Take in values; null and empty ones count for nothing, as in DataSketches."""
+        """Add values; null and empty values do not count, as in DataSketches."""
         hashes = theta_hashes(values)
-        # A hash of zero means an empty place to the libraries, which leave it out.
+        # The libraries of DataSketches mark an empty slot by zero, so they leave out a hash of zero.
         hashes = hashes[(hashes < np.uint64(self._theta)) & (hashes != 0)]
         self._waiting.append(hashes)
         self._count += len(hashes)
@@ -49,7 +50,7 @@ class ThetaSketch:
             self.settle()
 
     def merge(self, other: ThetaSketch) -> None:
-        """Take in what another sketch of as many entries has seen."""
+        """Add the hashes of another sketch of the same number of entries."""
         other.settle()
         if other._theta < self._theta:
             self.settle()
@@ -84,7 +85,7 @@ class ThetaSketch:
         return head + self._hashes.astype("<u8").tobytes()
 
     def settle(self) -> None:
-        """Merge what waits, so that the sketch is small."""
+        """Merge the waiting hashes, so that the sketch is small."""
         if not self._waiting:
             return
         hashes = distinct(self._hashes, *self._waiting)

@@ -45,7 +45,7 @@ class PuffinWriter:
         codec: BlobCodec | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Blob:
-        """Add a blob, compressed where a codec is given, and return what the footer says of it."""
+        """Add a blob, compressed if a codec is given, and return its description for the footer."""
         blob = Blob(
             type=kind,
             fields=tuple(fields),
@@ -59,7 +59,7 @@ class PuffinWriter:
         return self.add_stored(blob, data if codec is None else compress(data, codec))
 
     def add_stored(self, blob: Blob, data: bytes) -> Blob:
-        """Add a blob of another file as it is there: of any type and codec."""
+        """Add a stored blob of another file unchanged, of any type and codec."""
         placed = msgspec.structs.replace(blob, offset=self._sink.tell(), length=len(data))
         self._sink.write(data)
         self.blobs.append(placed)

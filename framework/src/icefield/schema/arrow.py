@@ -20,9 +20,9 @@ def schema_to_arrow(schema: Schema) -> pa.Schema:
 def schema_from_arrow(arrow: pa.Schema, *, schema_id: int = 0) -> Schema:
     """The schema that an Arrow schema stands for.
 
-    Ids come from the fields' metadata when all have one, else fresh ones are given from 1: to the columns first, then
-    to what is in them. Raises ``InvalidSchema`` for two columns of one name and ``UnsupportedFeature``, with what
-    to cast to, for an Arrow type that no type holds without loss.
+    Ids come from the fields' metadata if all fields have one. Otherwise fresh ids are assigned from 1: to the columns
+    first, then to their nested fields. Raises ``InvalidSchema`` for two columns of one name. Raises
+    ``UnsupportedFeature``, with a type to cast to, for an Arrow type that no Iceberg type holds without loss.
     """
     fields = list(arrow)
     whole = all(field_id(field) is not None and has_all_ids(field.type) for field in fields)
@@ -31,7 +31,7 @@ def schema_from_arrow(arrow: pa.Schema, *, schema_id: int = 0) -> Schema:
 
 
 def as_schema(schema: Schema | pa.Schema) -> Schema:
-    """A schema that was given as one or as Arrow's. Raises ``InvalidArgument`` for anything else."""
+    """The schema, converted if it is Arrow's. Raises ``InvalidArgument`` for any other object."""
     if isinstance(schema, Schema):
         return schema
     if isinstance(schema, pa.Schema):

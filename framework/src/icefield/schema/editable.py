@@ -51,7 +51,7 @@ class FieldNode:
         self.leaf = field_type
         self.first: FieldNode | None = None
         self.last: FieldNode | None = None
-        # Made where they are needed: most fields have no children, and few updates fold names.
+        # Made on demand: most fields have no children, and few updates fold names.
         self._named: dict[str, FieldNode] | None = None
         self._folded: dict[str, dict[int, FieldNode]] | None = None
         for child in children_of(field_type):
@@ -86,7 +86,7 @@ class FieldNode:
         child.parent = child.before = child.behind = None
 
     def rename(self, child: FieldNode, name: str) -> None:
-        """Give a field inside this one another name."""
+        """Rename a field inside this one."""
         self._leave(child)
         child.name = name
         self._enter(child)
@@ -150,7 +150,7 @@ class FieldNode:
         return node is not None
 
     def named(self, name: str, case_sensitive: bool) -> list[FieldNode]:
-        """The fields directly inside of that name; several only where the case is not looked at."""
+        """The direct children of that name; there can be several only if case does not matter."""
         if self._named is None:
             return []
         if case_sensitive:
@@ -205,7 +205,7 @@ class FieldNode:
 
 
 def _parts(name: str) -> Iterator[tuple[str, str | None]]:
-    """What may be the first part of a name, and the rest behind it: for ``a.b`` these are ``a`` and ``a.b``."""
+    """The possible first parts of a name, each with the rest: for ``a.b``, ``a`` with ``b``, and ``a.b`` alone."""
     at = name.find(".")
     while at >= 0:
         yield name[:at], name[at + 1 :]

@@ -1,7 +1,7 @@
 """Changes of a schema: pure, without a table.
 
-Columns are added, deleted, renamed, moved inside their struct, promoted and given defaults; whatever else would
-change what old files mean is refused. Spec: Schema Evolution, Default Values.
+Columns are added, deleted, renamed, moved inside their struct, promoted and given defaults. All changes that would
+alter the meaning of old files are refused. Spec: Schema Evolution, Default Values.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from icefield.types.values import promote
 
 
 class SchemaUpdate:
-    """A list of changes to a schema, made one after the other; ``apply`` gives the schema that they lead to.
+    """A list of successive changes to a schema; ``apply`` returns the resulting schema.
 
-    A field is named as the schema has it at that point of the update, or as it was before the update. Every method
-    returns the update itself, changes nothing when it raises, and raises ``InvalidSchema`` (or
-    ``UnsupportedFeature`` for what the format version lacks) where the format forbids the change.
+    A field has the name of that point of the update or the name before the update. Every method returns the update
+    itself and changes nothing when it raises. It raises ``InvalidSchema`` if the format forbids the change, or
+    ``UnsupportedFeature`` if the format version lacks the feature.
 
     ``last_column_id`` is the table's: new ids begin above it. ``partition_source_ids`` and ``sort_source_ids`` are
     the columns that the current partition spec and sort order use: they cannot be deleted.
-    ``all_partition_source_ids`` are those of every stored spec. ``history`` are the table's other schemas.
+    ``all_partition_source_ids`` are the source columns of all stored specs. ``history`` are the table's other schemas.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class SchemaUpdate:
 
     @property
     def last_column_id(self) -> int:
-        """The highest id given so far, here or in the table before."""
+        """The highest id assigned so far, in this update or in the table before."""
         return self._last_column_id
 
     def allow_incompatible_changes(self) -> Self:
         """Let optional columns become required, and required ones be added without a default.
 
-        For tables whose rows the caller knows to hold no null there. Nothing else is let through.
+        For a caller who knows that no row of the table holds null there. All other checks remain.
         """
         self._allow_incompatible = True
         return self
@@ -90,10 +90,10 @@ class SchemaUpdate:
         required: bool = False,
         default_value: Any = None,
     ) -> Self:
-        """Add a column, or with a tuple a field of a struct (also of one in a list, or in a map's values).
+        """Add a column, or with a tuple a field of a struct (also of a struct in a list or in a map's values).
 
-        New ids are given to it and to all in it. ``default_value`` (format version 3) is what older rows show and
-        what is written where a writer gives no value; a required column needs one.
+        The column and its nested fields get new ids. ``default_value`` (format version 3) is the initial default, which
+        older rows show, and the write default, for writers that give no value. A required column needs it.
         """
         names = self._names(path)
         parent = self._struct_at(names[:-1])
@@ -124,7 +124,7 @@ class SchemaUpdate:
         return self
 
     def rename_column(self, path: FieldName, new_name: str) -> Self:
-        """Give a column another name; everything else stays, its id and files among it."""
+        """Rename a column; everything else stays, including its id and files."""
         node = self._find(path)
         parent = self._parent_struct(node, "rename")
         _check_name(new_name)
@@ -140,7 +140,7 @@ class SchemaUpdate:
         required: bool | None = None,
         doc: str | None = None,
     ) -> Self:
-        """Promote a column's type, change whether it is required, or its doc; what is None stays."""
+        """Promote a column's type, change whether it is required, or its doc; None leaves a part unchanged."""
         node = self._find(path)
         self._refuse_in_key(node, "change")
         new_type = None if field_type is None else as_type(field_type)
@@ -157,7 +157,7 @@ class SchemaUpdate:
         return self.update_column(path, required=False)
 
     def set_default_value(self, path: FieldName, default_value: Any) -> Self:
-        """Change what is written where a writer gives no value. What older rows show never changes."""
+        """Change the write default of a column. The initial default of an existing column never changes."""
         node = self._find(path)
         self._parent_struct(node, "give a default to")
         if default_value is not None:
@@ -191,10 +191,10 @@ class SchemaUpdate:
         return self
 
     def union_by_name(self, schema: Schema | pa.Schema) -> Self:
-        """Add what another schema has more, by name: columns (optional ones), wider types, nullability, docs.
+        """Merge another schema by name: add its columns (optional unless they have a default), wider types and docs.
 
-        Ids of the other schema do not matter. A type of its that this one's is wider than is fine; any other
-        difference is refused.
+        A column that is optional there becomes optional. Ids of the other schema do not matter. A narrower type in the
+        other schema changes nothing; any other difference is refused.
         """
         fields, last_column_id = as_schema(schema).fields, self._last_column_id
         undo: list[Callable[[], None]] = []
@@ -210,8 +210,8 @@ class SchemaUpdate:
     def undelete(self, path: FieldName, *, snapshot_unchanged: bool = False) -> Self:
         """Bring a deleted field back under its old id, as the newest schema of ``history`` that has it knows it.
 
-        Only one that could hold null: rows written since lack it. ``snapshot_unchanged`` says that none were
-        written, because the table's current snapshot is the one of before the delete.
+        The field must be optional, since rows written after the delete lack it. ``snapshot_unchanged`` states that no
+        row was written, because the table's current snapshot is older than the delete.
         """
         old, field = self._deleted(path)
         if field.required and not snapshot_unchanged:
@@ -246,7 +246,7 @@ class SchemaUpdate:
         same = next((schema for schema in known if schema == result), None)
         return same or result.with_schema_id(max(schema.schema_id for schema in known) + 1)
 
-    # What the changes are made of.
+    # Helpers of the changes.
 
     def _names(self, path: FieldName) -> tuple[str, ...]:
         if isinstance(path, str):
@@ -316,7 +316,7 @@ class SchemaUpdate:
         return self._last_column_id
 
     def _numbered(self, field: NestedField) -> NestedField:
-        """The field, and all in it, under ids never given before."""
+        """The field and its nested fields with new ids."""
         before = self._last_column_id
         try:
             (fresh,) = fresh_fields((field,), lambda: self._take_id(field.name), {})
@@ -374,7 +374,7 @@ class SchemaUpdate:
     def _unite(self, parent: FieldNode, fields: Sequence[NestedField], undo: list[Callable[[], None]]) -> None:
         there = [parent.named(field.name, self._case_sensitive) for field in fields]
         for field, nodes in zip(fields, there, strict=True):
-            # Of several whose names differ by case alone, the last one.
+            # The last one counts if several names differ by case alone.
             node = nodes[-1] if nodes else None
             if node is None:
                 added = self._unite_new(parent, field)
@@ -412,7 +412,7 @@ class SchemaUpdate:
         self._promote(node, other)
 
     def _unite_write_default(self, node: FieldNode, field: NestedField) -> None:
-        """What new rows get; what older rows hold stays as it was."""
+        """Set the write default for new rows; the values of older rows stay unchanged."""
         own = node.freeze()
         default = field.write_default
         if not own.field_type.is_nested and own.field_type != field.field_type:
@@ -432,8 +432,8 @@ class SchemaUpdate:
 def check_evolution(before: Schema, after: Schema, *, last_column_id: int, format_version: int) -> None:
     """Check that ``after`` may follow ``before`` as a table's schema, however it was made.
 
-    Raises ``InvalidSchema`` where a field changed its ``initial-default``, its type beyond promotion or the struct
-    it is in, or where a new field has an id that was given before. Spec: Schema Evolution.
+    Raises ``InvalidSchema`` if a field changed its ``initial-default``, its type beyond promotion or its parent
+    struct, or if a new field has an id that was assigned before. Spec: Schema Evolution.
     """
     for id_, field in after.id_to_field.items():
         old = before.id_to_field.get(id_)

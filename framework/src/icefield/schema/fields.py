@@ -1,4 +1,4 @@
-"""Walks over nested fields: finding them by name, keeping some of them, numbering them anew."""
+"""Functions over nested fields: finding them by name, pruning them, renumbering them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _LEFT_OUT: Final = ("element", "value")
 """Steps into a list or map that a name may do without."""
 
 _FEW: Final = 8
-"""Fewer fields are looked at one by one."""
+"""Below this number, fields are searched one by one."""
 
 
 class _Ids:
-    """The ids that names stand for, with no container for a name that stands for one."""
+    """The ids of names, without a container for a name with a single id."""
 
     __slots__ = ("_first", "_several")
 
@@ -47,7 +47,7 @@ class _Ids:
 
 
 class FieldNames:
-    """The ids that each full name stands for; a name without ``element`` and ``value`` gives way to a full one."""
+    """The field ids of each full name. Short names, without ``element`` and ``value``, come second to full names."""
 
     def __init__(self, struct: StructType) -> None:
         self._full, self._short = _Ids(), _Ids()
@@ -96,7 +96,7 @@ class FieldNames:
         wanted = name if case_sensitive else name.lower()
         if len(children) < _FEW:
             return [child for child in children if wanted == (child.name if case_sensitive else child.name.lower())]
-        # The first child tells containers apart: ids are unique in a schema.
+        # The first child identifies its container: ids are unique in a schema.
         key = (children[0].field_id, case_sensitive)
         if key not in self._wide:
             named: dict[str, list[NestedField]] = {}
@@ -107,21 +107,21 @@ class FieldNames:
 
 
 def children_of(iceberg_type: IcebergType) -> tuple[NestedField, ...]:
-    """The fields directly inside a type; none in one that is not nested."""
+    """The fields directly inside a type; none for a type that is not nested."""
     if isinstance(iceberg_type, (StructType, ListType, MapType)):
         return iceberg_type.children
     return ()
 
 
 def ids_in(field: NestedField) -> Iterator[int]:
-    """The id of a field and of all that is in it."""
+    """The id of a field and the ids of all its nested fields."""
     yield field.field_id
     for child in children_of(field.field_type):
         yield from ids_in(child)
 
 
 def prune(field: NestedField, wanted: frozenset[int]) -> NestedField | None:
-    """The field with only what is wanted in it, or None; a wanted field is kept whole."""
+    """The field with only the wanted fields in it, or None; a wanted field is kept whole."""
     if field.field_id in wanted or not field.field_type.is_nested:
         return field if field.field_id in wanted else None
     pruned = prune_type(field.field_type, wanted)
@@ -129,7 +129,7 @@ def prune(field: NestedField, wanted: frozenset[int]) -> NestedField | None:
 
 
 def prune_type(iceberg_type: IcebergType, wanted: frozenset[int]) -> IcebergType | None:
-    """The type with only the wanted fields, or None. Of a map whose values are wanted, the keys stay whole."""
+    """The type with only the wanted fields, or None. A map with wanted fields in its values keeps its keys whole."""
     match iceberg_type:
         case StructType():
             kept = [pruned for child in iceberg_type.fields if (pruned := prune(child, wanted)) is not None]
@@ -146,7 +146,7 @@ def prune_type(iceberg_type: IcebergType, wanted: frozenset[int]) -> IcebergType
 
 
 def with_type(field: NestedField, field_type: IcebergType) -> NestedField:
-    """The same field of another type."""
+    """The same field with another type."""
     return NestedField(
         field.field_id, field.name, field_type, field.required, field.doc, field.initial_default, field.write_default
     )
@@ -155,7 +155,7 @@ def with_type(field: NestedField, field_type: IcebergType) -> NestedField:
 def fresh_fields(
     fields: Iterable[NestedField], next_id: Callable[[], int], mapping: dict[int, int]
 ) -> list[NestedField]:
-    """Fields, and all in them, under new ids, which are entered in ``mapping`` by the old ones."""
+    """Fields and their nested fields with new ids; ``mapping`` receives the new id of each old one."""
     fields = list(fields)
     ids = [next_id() for _ in fields]
     fresh = []
@@ -170,7 +170,7 @@ def fresh_fields(
 
 
 def fresh_type(iceberg_type: IcebergType, next_id: Callable[[], int], mapping: dict[int, int]) -> IcebergType:
-    """A type whose nested fields have new ids."""
+    """The same type with new ids for its nested fields."""
     match iceberg_type:
         case StructType():
             return StructType(*fresh_fields(iceberg_type.fields, next_id, mapping))
@@ -186,7 +186,7 @@ def fresh_type(iceberg_type: IcebergType, next_id: Callable[[], int], mapping: d
 def internal_default(field: NestedField, default: Any) -> Any:
     """A default as an internal value. An empty struct, ``()`` or ``{}``, stands for the defaults of its fields.
 
-    Raises ``InvalidArgument`` for what is no value of the field's type.
+    Raises ``InvalidArgument`` for a value that is not of the field's type.
     """
     if default is None:
         return None

@@ -1,6 +1,6 @@
 """Types and schemas as JSON objects. Spec: Appendix C, schemas.
 
-JSON from a table is untrusted: kinds are checked and the place that is wrong is named.
+JSON from a table is untrusted: kinds are checked, and errors name the place of the fault.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
 
 
 def type_from_json(obj: Any, place: str = "type") -> IcebergType:
-    """The type of its JSON. ``place`` begins the messages of errors.
+    """Parse the JSON of a type. Messages of errors begin with ``place``.
 
-    Raises ``UnsupportedFeature`` for a type that the format does not have and ``InvalidSchema`` for anything else
-    that is wrong, such as more than 100 levels.
+    Raises ``UnsupportedFeature`` for an unknown type and ``InvalidSchema`` for every other fault, such as more than
+    100 levels.
     """
     return _type_from_json(obj, place, 0)
 
@@ -169,7 +169,7 @@ def _default_from_json(field_type: IcebergType, value: Any, which: str, place: s
 
 
 def _struct_default(field_type: StructType, value: Any, which: str) -> tuple[Any, ...]:
-    """An empty object is the fields' own defaults; what an older writer stored for one goes before its own."""
+    """The default of a struct: ``()`` for an empty object, else the stored values before the fields' own defaults."""
     if value == {}:
         return ()
     stored = from_json(StructType(*(_optional(field) for field in field_type.fields)), value)

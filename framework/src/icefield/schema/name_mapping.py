@@ -87,9 +87,8 @@ class NameMapping:
     def apply(self, schema: pa.Schema) -> pa.Schema:
         """The schema of a file with the ids that this mapping gives its fields.
 
-        A schema that carries an id anywhere comes back as it is: its names may mislead. Fields that are not mapped
-        get no id, nor does anything in them. Of two columns that are mapped to one id, the one gets it whose name
-        the mapping lists first.
+        A schema that carries any id is returned unchanged: its names may mislead. Unmapped fields and fields nested in
+        them get no id. If two columns are mapped to one id, the column with the first-listed name gets it.
         """
         if carries_ids(schema):
             return schema
@@ -180,9 +179,9 @@ def _inner(column: pa.Field, name: str, mapped: MappedField) -> pa.Field:
 
 
 def parse_name_mapping(mapping: str | list[Any]) -> NameMapping:
-    """The mapping of the table property's string, or of the JSON list in it. Keys it does not know are ignored.
+    """Parse the string of the table property, or the JSON list in it. Unknown keys are ignored.
 
-    Raises ``InvalidSchema``, naming the place.
+    Raises ``InvalidSchema`` that names the place of the fault.
     """
     if isinstance(mapping, str):
         if len(mapping) > _LONGEST:
@@ -230,9 +229,9 @@ def _mapped(column: NestedField) -> MappedField:
 def update_name_mapping(mapping: NameMapping, schema: Schema) -> NameMapping:
     """The mapping after its table's schema became ``schema``.
 
-    A renamed field keeps its old names and gains the new one; a new field is added; a dropped one stays, so that
-    its columns in old files never pass for those of a later field of that name. For the same reason a name that
-    stands for one field already is not given to another.
+    A renamed field keeps its old names and gains the new one, and a new field is added. A dropped field stays, so that
+    its columns in old files are never read as a later field of that name. For the same reason, a name that is mapped
+    to one field already is not mapped to another.
     """
     return NameMapping(_updated(mapping.fields, schema.fields))
 

@@ -1,8 +1,8 @@
-"""Row lineage: what states a row of a table of version 3 from all others, and when it last changed.
+"""Row lineage: the unique id of a row in a table of version 3, and the commit that last changed the row.
 
-Spec: "Row Lineage". A value that is stored with a row counts; where none is, the row's id is the first one of its file
-plus its position there, and its last change is the commit that added the file. A file without a first row id, written
-before the table was of version 3, states neither.
+Spec: "Row Lineage". A value that is stored with a row counts. Without it, the row id is the file's first row id plus
+the row's position, and the last change is the commit that added the file. A file without a first row id, written
+before the table was of version 3, has neither.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ LINEAGE_IDS = frozenset((ROW_ID.field_id, LAST_UPDATED_SEQUENCE_NUMBER.field_id)
 
 @dataclass(frozen=True, slots=True)
 class RowLineage:
-    """What the rows of a file inherit from it."""
+    """The values of the row lineage columns that the rows of a file inherit from it."""
 
     first_row_id: int
     sequence_number: int | None
 
     def inherited(self, field_id: int, stored: pa.Array, positions: pa.Array) -> pa.Array:
-        """A column of lineage, from what is stored of it and, for the id, the rows' positions in the file."""
+        """A lineage column, from its stored values and, for the row id, the rows' positions in the file."""
         if stored.null_count == 0:
             return stored
         if field_id == ROW_ID.field_id:
@@ -36,9 +36,9 @@ class RowLineage:
 
 
 def with_lineage(schema: Schema) -> Schema:
-    """A table's columns and after them the two of lineage.
+    """A table's columns, followed by the two lineage columns.
 
-    Raises ``UnsupportedFeature`` where a column of the table has the name of one: their values would be lost.
+    Raises ``UnsupportedFeature`` if a column of the table has the name of a lineage column: its values would be lost.
     """
     columns = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
     for column in columns:

@@ -23,9 +23,9 @@ FieldName = str | tuple[str, ...]
 class Schema:
     """The columns of a table, or of a file: ``Schema(NestedField(1, "id", "long", required=True), ...)``.
 
-    Immutable, hashable and picklable. Two schemas are equal when their fields and identifier fields are, whatever
-    their ``schema_id``. Raises ``InvalidSchema``, with ``field_id``, for an id or name that is there twice, an id
-    that is reserved (metadata columns may be there under their own names) and for wrong identifier fields.
+    Immutable, hashable and picklable. Two schemas are equal if their fields and identifier fields are; ``schema_id``
+    does not matter. Raises ``InvalidSchema``, with ``field_id``, for a duplicate id or name, a reserved id (metadata
+    columns are allowed under their own names) and for wrong identifier fields.
     """
 
     __slots__ = ("_field_ids", "_fields_by_id", "_identifier_field_ids", "_names", "_parents", "_schema_id", "_struct")
@@ -98,7 +98,7 @@ class Schema:
 
     @property
     def identifier_field_ids(self) -> tuple[int, ...]:
-        """Ids of the fields that together identify a row, in the order they were given."""
+        """Ids of the fields that together identify a row, in their original order."""
         return self._identifier_field_ids
 
     def identifier_field_names(self) -> frozenset[str]:
@@ -148,9 +148,9 @@ class Schema:
     def find_field(self, name_or_id: FieldName | int, case_sensitive: bool = True) -> NestedField:
         """The field of that id, full name or path.
 
-        Lists and maps count with ``element``, ``key`` and ``value`` (``"points.element.x"``), which may be left out
-        before a struct's field (``"points.x"``). Raises ``InvalidArgument`` when there is none, or when a name
-        could mean two: a field ``a.b`` next to a field ``b`` in ``a`` is distinguished from it by a path, a tuple.
+        Names include ``element``, ``key`` and ``value`` of lists and maps (``"points.element.x"``), which may be left
+        out before a struct's field (``"points.x"``). Raises ``InvalidArgument`` for an unknown field and for an
+        ambiguous name: a path, a tuple, distinguishes a field ``a.b`` from a field ``b`` in ``a``.
         """
         if isinstance(name_or_id, int):
             if name_or_id not in self._fields_by_id:
@@ -202,7 +202,7 @@ class Schema:
         return self.select_ids({self.find_field(name, case_sensitive).field_id for name in names})
 
     def select_ids(self, ids: Collection[int]) -> Schema:
-        """The schema of the fields with those ids, each with all that is in it; unknown ids are ignored."""
+        """The schema of the fields with those ids, each with its nested fields; unknown ids are ignored."""
         wanted = frozenset(ids)
         kept = [pruned for field in self.fields if (pruned := prune(field, wanted)) is not None]
         left = {id_ for field in kept for id_ in ids_in(field)}
@@ -282,8 +282,8 @@ def _rebuild(fields: tuple[NestedField, ...], schema_id: int, identifier_field_i
 def assign_fresh_ids(schema: Schema, next_id: Callable[[], int] | int = 1) -> tuple[Schema, dict[int, int]]:
     """The schema under new ids, and the new id of each old one.
 
-    ``next_id`` gives ids one by one, or is the first of them. The fields of a struct are numbered before what is
-    in them. Default values may be given as Python objects. Raises ``InvalidSchema`` when ids run out.
+    ``next_id`` returns one id per call, or is the first id. The fields of a struct are numbered before their nested
+    fields. Default values may be given as Python objects. Raises ``InvalidSchema`` when ids run out.
     """
     take = itertools.count(next_id).__next__ if isinstance(next_id, int) else next_id
     mapping: dict[int, int] = {}
@@ -295,22 +295,22 @@ def assign_fresh_ids(schema: Schema, next_id: Callable[[], int] | int = 1) -> tu
 def check_schema(schema: Schema, format_version: int, *, known: Collection[Schema] = ()) -> None:
     """Check that a table of ``format_version`` may be given this schema.
 
-    Fields that a schema in ``known`` has with this type and these defaults are let be: they are there. Raises
-    ``UnsupportedFeature`` for a type or a default that the version lacks and ``InvalidSchema`` for a metadata
-    column, a scale that is negative or above the precision, or a struct's default other than null or empty; each
-    with ``field_id``.
+    Fields that a schema in ``known`` has with the same type and defaults are accepted, since the table has them.
+    Raises ``UnsupportedFeature`` for a type or a default that the version lacks. Raises ``InvalidSchema`` for a
+    metadata column, a scale that is negative or above the precision, or a struct's default other than null or empty.
+    Both errors have ``field_id``.
     """
     for id_, field in schema.id_to_field.items():
         try:
             _check_field(field, schema.find_column_name(id_) or field.name, format_version)
         except IcefieldError:
-            # Rarely needed, so that the table's other schemas are not looked through for every change of one.
+            # Searched only on a failure, so that a normal change does not search all schemas of the table.
             if not any(_same_form(field, other.id_to_field.get(id_)) for other in known):
                 raise
 
 
 def _same_form(field: NestedField, other: NestedField | None) -> bool:
-    """Whether two fields have the same type and defaults; what is nested in them is compared by itself."""
+    """Whether two fields have the same type and defaults; nested fields are not compared here, but one by one."""
     if other is None or type(field.field_type) is not type(other.field_type):
         return False
     same_type = field.field_type.is_nested or field.field_type == other.field_type

@@ -1,4 +1,4 @@
-"""Helpers for plugin authors: base classes of strategies and file systems, and what file formats share."""
+"""Helpers for plugin authors: base classes of strategies and file systems, and common parts of file formats."""
 
 from icefield.base.concurrency import LruCache, lazy, map_ahead, read_ahead, reset_after_fork
 from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH

@@ -1,7 +1,7 @@
-"""Answers of servers over HTTP, read no further than a limit: one that is broken, or was broken into, never ends.
+"""HTTP responses, read up to a limit: a broken or compromised server could send bytes without end.
 
-For plugins whose SDK reads answers through aiohttp, which has no limit of its own. The class wraps the stream of an
-answer's body, and needs nothing of aiohttp.
+For plugins with an SDK that reads responses through aiohttp, which has no limit of its own. The class wraps the stream
+of a response body, and needs nothing of aiohttp.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any, Final
 from icefield.errors import IcefieldError, StorageError
 
 MAX_ANSWER: Final = 64 * 1024 * 1024
-"""Of an answer that is no file: an error, a page of a listing, in bytes."""
+"""Most bytes of a response other than a file: an error or a page of a listing."""
 
 MAX_WHOLE: Final = 256 * 1024 * 1024
-"""Of a file that a server sends whole where a range of it was asked for, in bytes."""
+"""Most bytes of a whole file that a server sends in response to a request for a range."""
 
 _RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
 _PARTIAL: Final = 206
@@ -24,7 +24,7 @@ _ASKED_IN: Final = ("Range", "x-ms-range")
 
 
 def answer_limit(status: int, asked: Mapping[str, str]) -> int:
-    """How many bytes an answer may have, by its status and the headers of the request."""
+    """How many bytes a response may have, by its status and the headers of the request."""
     found = next((_RANGE.fullmatch(asked[name]) for name in _ASKED_IN if name in asked), None)
     if found is None or status >= 300:
         return MAX_ANSWER
@@ -35,7 +35,7 @@ def answer_limit(status: int, asked: Mapping[str, str]) -> int:
 
 
 class BoundedBody:
-    """The stream of an answer's body. Raises ``StorageError`` once more than ``most`` bytes have come."""
+    """The stream of a response body. Raises ``StorageError`` once more than ``most`` bytes have arrived."""
 
     def __init__(self, stream: Any, most: int) -> None:
         self._stream, self._most, self._come = stream, most, 0
@@ -44,17 +44,17 @@ class BoundedBody:
         return getattr(self._stream, name)
 
     async def read(self, size: int = -1) -> bytes:
-        """The next bytes, ``size`` at most; all that are left when it is negative."""
+        """The next bytes, ``size`` at most; all remaining bytes if it is negative."""
         if size >= 0:
             return self._counted(await self._stream.read(size))
         return b"".join([piece async for piece in self.iter_any()])
 
     async def readany(self) -> bytes:
-        """Whatever has come; nothing at the end."""
+        """The bytes that have arrived; empty at the end."""
         return self._counted(await self._stream.readany())
 
     async def iter_any(self) -> AsyncIterator[bytes]:
-        """The body in the pieces in which it comes."""
+        """The body in pieces, as they arrive."""
         while piece := await self.readany():
             yield piece
 
@@ -72,7 +72,7 @@ class BoundedBody:
 
 
 def refusal_in(error: BaseException) -> StorageError | None:
-    """The ``StorageError`` behind what an SDK made of it, if there is one."""
+    """The ``StorageError`` that caused an error of an SDK, or None."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, StorageError):
         seen = seen.__cause__ or seen.__context__
@@ -80,7 +80,7 @@ def refusal_in(error: BaseException) -> StorageError | None:
 
 
 def located(error: IcefieldError, location: str) -> IcefieldError:
-    """The same error with its location, where it has none."""
+    """The error with a location; its own location has priority."""
     if "location" in error.data:
         return error
     return type(error)(f"{location}: {error.message}", **error.data, location=location)

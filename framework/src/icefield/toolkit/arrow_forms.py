@@ -1,4 +1,4 @@
-"""Arrays of any Arrow form in exactly the form that a schema asks for."""
+"""Conversion of arrays of any Arrow form to exactly the form of a schema."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _FAMILIES: Final = (
 def conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     """The batch with exactly ``columns``: by name, in that order, of exactly those types at every level.
 
-    A column of the batch may have more fields than are asked for and any Arrow form of the same values (see
-    ``as_form``). Raises ``InvalidArgument`` for a column that is not there or of another kind, ``ValueError`` for a
-    value that does not fit, and for a null in a required field.
+    A column of the batch may have more fields than the schema and any Arrow form of the same values (see ``as_form``).
+    Raises ``InvalidArgument`` for a column that is missing or of another kind, and ``ValueError`` for a value that does
+    not fit and for a null in a required field.
     """
     if not len(columns):
         return bare_batch(batch.num_rows)
@@ -50,9 +50,9 @@ def conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
 def as_form(array: pa.Array, wanted: pa.DataType, name: str = "") -> pa.Array:
     """The same values as an array of exactly the type ``wanted``, the metadata of nested fields included.
 
-    Taken are: dictionaries and run-end encodings, extension types (by what they store), large and view forms of
-    strings, bytes and lists, lists of fixed size, fields of structs by name, numbers of another width of the same
-    kind, other units of time, and the plain integers of dates and times. ``name`` is for messages.
+    Accepted are dictionaries and run-end encodings, extension types (by their storage), and large and view forms of
+    strings, bytes and lists. So are lists of fixed size, fields of structs by name, numbers of another width of the
+    same kind, other units of time, and the plain integers of dates and times. ``name`` is for messages.
     Raises ``InvalidArgument`` for a type of another kind, ``ValueError`` (``pa.ArrowInvalid``) for a value that does
     not fit.
     """
@@ -82,7 +82,7 @@ def as_form(array: pa.Array, wanted: pa.DataType, name: str = "") -> pa.Array:
 
 def _struct(array: pa.StructArray, wanted: pa.DataType, name: str) -> pa.Array:
     have, fields = child_fields(array.type), child_fields(wanted)
-    # What is below a null struct may be no value of its type, so it must be null before it is converted.
+    # A value below a null struct may be invalid for its type, so it must become null before the conversion.
     children = array.flatten() if array.null_count else [array.field(at) for at in range(len(have))]
     found = arrays_named(have, children, fields)
     made = [as_form(child, field.type, f"{name}.{field.name}") for child, field in zip(found, fields, strict=True)]
@@ -119,7 +119,7 @@ def _check_nulls(array: pa.Array, field: pa.Field) -> None:
 
 
 def _children(array: pa.Array) -> tuple[list[pa.Array], list[pa.Field]]:
-    """What is in an array without nulls, and its fields; keys cannot be null."""
+    """The children of an array without nulls, and their fields; keys cannot be null."""
     fields = child_fields(array.type)
     if pa.types.is_struct(array.type):
         return [array.field(at) for at in range(len(fields))], fields

@@ -1,20 +1,20 @@
-"""Where a location leads: one strict grammar for every store, and what of it the configuration names.
+"""The target of a location: one strict grammar for every store, and the authorities that the configuration names.
 
-A location comes from a table, and a table is not trusted. Two parsers that take one string apart differently are a way
-around every check between them. So there is one, which refuses whatever could be taken apart in another way::
+A location comes from a table, and a table is not trusted. If two parsers split one string differently, a location can
+bypass every check between them. So there is one parser, and it refuses every ambiguous string::
 
     location  = scheme ":" [ "//" authority ] [ "/" path ]  |  "/" path
     authority = any of A-Z a-z 0-9 - . _ ~ $ @ : [ ]
     host      = name [ ":" port ]  |  "[" IPv6 address "]" [ ":" port ]
     name      = labels of A-Z a-z 0-9 - _, separated by single dots
 
-No ``#``, ``?``, ``%``, ``\\``, white space, control character or letter beyond ASCII is in an authority; which of ``@``
-and ``:`` may be, each store says. A path is taken to the letter. The path segments ``.`` and ``..`` are refused
-everywhere but on local disks: to object stores they are names like others, to clients and proxies on the way they are
-not, so that what is sent could differ from what was checked. Zero bytes and lone surrogates are refused: no store has
-them in a name.
+An authority has no ``#``, ``?``, ``%``, ``\\``, white space, control character or letter beyond ASCII; each store
+decides whether ``@`` and ``:`` are allowed. A path is taken literally. The path segments ``.`` and ``..`` are refused
+everywhere but on local disks. Object stores take them as ordinary names, but clients and proxies on the way do not, so
+that the request could differ from the checked location. Zero bytes and lone surrogates are refused: no store has them
+in a name.
 
-Credentials go where the configuration leads and nowhere else: ``authorities_named`` says which places that is.
+Credentials are sent only to the authorities that the configuration names: see ``authorities_named``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from icefield.base.secrets import has_password
 from icefield.errors import InvalidArgument, LocationRefused
 
 CREDENTIALS_FOR: Final = "location.credentials-for"
-"""A comma-separated list of locations: where credentials may go, besides where the rest of the configuration leads."""
+"""A comma-separated list of locations that may receive credentials, besides the locations in other properties."""
 
 _LISTS: Final = (CREDENTIALS_FOR, "location.allowed-roots")
 _MAP: Final = "location.map."
@@ -42,9 +42,9 @@ _MOST_OF_A_NAME: Final = 255
 
 
 class LocationParts(NamedTuple):
-    """A location taken apart: scheme in lower case, authority and path to the letter.
+    """The parts of a location: scheme in lower case, authority and path unchanged.
 
-    The scheme is empty for a bare path. The path holds what follows the slash after the authority, without that slash.
+    The scheme is empty for a bare path. The path begins after the slash that follows the authority.
     """
 
     scheme: str
@@ -53,7 +53,7 @@ class LocationParts(NamedTuple):
 
 
 class Host(NamedTuple):
-    """A host in lower case, without brackets, and its port; None where none is given."""
+    """A host in lower case, without brackets, and its port, or None without a port."""
 
     name: str
     port: int | None
@@ -81,7 +81,7 @@ def scheme_of(location: str, *, default: str = "file") -> str:
 
 
 def split_location(location: str) -> LocationParts:
-    """Take a location apart. Raises ``LocationRefused`` for one that others could take apart in another way."""
+    """Split a location. Raises ``LocationRefused`` for a location that other software could split differently."""
     scheme = scheme_of(location, default="")
     rest = location[len(scheme) + 1 :] if scheme else location
     authority = ""
@@ -104,12 +104,12 @@ def split_location(location: str) -> LocationParts:
 
 
 def has_dot_segments(path: str) -> bool:
-    """Whether a path holds ``.`` or ``..`` between slashes, or backslashes, which some servers take for slashes."""
+    """Whether a path has a segment ``.`` or ``..``. Backslashes separate segments, too: some servers read them so."""
     return "." in path and _DOTS.search(path) is not None
 
 
 def check_characters(location: str) -> None:
-    """Raise ``LocationRefused`` for what no name of a file has on any store: a zero byte, half a character."""
+    """Raise ``LocationRefused`` for characters that no store has in a file name: a zero byte, a lone surrogate."""
     if "\0" in location:
         raise LocationRefused(
             f"{shown(location)} is refused: a name ends at a zero byte for some clients", location=location
@@ -132,7 +132,7 @@ def _check_path(location: str, path: str) -> None:
 
 
 def split_host(authority: str, location: str) -> Host:
-    """Take ``host`` or ``host:port`` apart. Raises ``LocationRefused`` for anything else, user names included."""
+    """Split ``host`` or ``host:port``. Raises ``LocationRefused`` for anything else, user names included."""
     if authority.startswith("["):
         name, bracket, rest = authority[1:].partition("]")
         colon, port = rest[:1], rest[1:]
@@ -162,10 +162,10 @@ def endpoint_of(string: str, name: str) -> Endpoint:
 
 
 def authorities_named(properties: Mapping[str, str], schemes: frozenset[str]) -> Iterator[LocationParts]:
-    """The locations of these schemes to which the configuration itself leads.
+    """The locations of these schemes that the configuration itself names.
 
     They are the ``warehouse``, ``location.allowed-roots``, the targets of ``location.map.<prefix>`` and
-    ``location.credentials-for``. What the properties of one store name besides is known to its plugin.
+    ``location.credentials-for``. The plugin of a store knows which further properties name locations.
     """
     for location in _locations_named(properties):
         if scheme_of(location, default="") in schemes:
@@ -173,9 +173,9 @@ def authorities_named(properties: Mapping[str, str], schemes: frozenset[str]) ->
 
 
 def add_named(properties: Mapping[str, str], location: str) -> dict[str, str]:
-    """The properties, with one more place that their user has named, and so vouches for."""
+    """The properties, with one more location that the user has named and so vouches for."""
     scheme = scheme_of(location)
-    # One with a password is refused when it is opened.
+    # A location with a password is refused when it is opened.
     if scheme == "file" or has_password(location) or not (authority := split_location(location).authority):
         return dict(properties)
     before = properties.get(CREDENTIALS_FOR)
@@ -184,9 +184,9 @@ def add_named(properties: Mapping[str, str], location: str) -> dict[str, str]:
 
 
 def credentials_refused(location: str, what: str, named: str) -> LocationRefused:
-    """The error for a location at a place to which no credential goes.
+    """The error for a location with an authority that receives no credentials.
 
-    ``what`` is the host, account or bucket, ``named`` the property of the plugin that would name it.
+    ``what`` is the host, account or bucket; ``named`` is the property of the plugin that would name it.
     """
     return LocationRefused(
         f"{shown(location)} is at {what}, which the configuration does not name, so that the credentials are not "
@@ -197,7 +197,7 @@ def credentials_refused(location: str, what: str, named: str) -> LocationRefused
 
 
 def shown(location: str) -> str:
-    """A location as an error shows it: as it is, or escaped and cut where it would deceive a reader."""
+    """The form of a location in an error: unchanged, or escaped and cut if it could deceive a reader."""
     return location if location.isprintable() and len(location) <= 1_000 else ascii(location[:1_000])
 
 

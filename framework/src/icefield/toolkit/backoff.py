@@ -10,15 +10,15 @@ from typing import Final
 __all__ = ["Backoff"]
 
 _MOST_GROWTHS: Final = 64
-"""A wait that grew so often has reached any limit; beyond about 1,000 a power of two is no float."""
+"""The number of growths after which a wait has reached any limit; 2 ** 1,024 would be no float."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """A schedule of waits, in seconds: ``least`` first, each ``growth`` times the one before, ``most`` at most.
+    """A schedule of waits, in seconds: ``least`` first, each ``growth`` times the previous one, ``most`` at most.
 
-    ``jitter`` is the part of a wait that is random, from 0 (none) to 1 (all of it): callers that failed together then
-    do not all return together.
+    ``jitter`` is the random part of a wait, from 0 (none) to 1 (all of it), so that callers that failed together do not
+    all return together.
     """
 
     least: float
@@ -35,5 +35,5 @@ class Backoff:
         return self.longest(retry) * random.uniform(1 - self.jitter, 1)
 
     def waits(self, retries: int) -> Iterator[float]:
-        """The waits before so many retries."""
+        """The waits before the given number of retries."""
         return (self.wait(retry) for retry in range(1, retries + 1))

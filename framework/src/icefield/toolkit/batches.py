@@ -11,7 +11,7 @@ import pyarrow as pa
 from icefield.errors import InvalidArgument
 
 POSITION: Final = pa.field("_pos", pa.int64(), nullable=False)
-"""The column that ``ReadRequest.positions`` asks for, after the others."""
+"""The last column of a batch if ``ReadRequest.positions`` is set."""
 
 
 def with_positions(batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
@@ -32,7 +32,7 @@ def bounded(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordB
 def row_range(batches: Iterable[pa.RecordBatch], start: int, stop: int) -> Iterator[pa.RecordBatch]:
     """The rows from ``start`` up to and without ``stop``, counted over all batches from 0; slices, without empty ones.
 
-    Batches after ``stop`` are not asked for.
+    Batches after ``stop`` are not read.
     """
     first = 0
     for batch in batches:
@@ -58,5 +58,5 @@ def all_skipped(skipped: Any, first: int, count: int) -> bool:
 
 
 def bare_batch(rows: int) -> pa.RecordBatch:
-    """A batch of so many rows without columns, which ``pa.RecordBatch.from_arrays`` cannot make."""
+    """A batch with rows but without columns, which ``pa.RecordBatch.from_arrays`` cannot make."""
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))

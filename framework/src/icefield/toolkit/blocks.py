@@ -1,4 +1,4 @@
-"""A reader for formats whose files are blocks of rows: positions, splits, slices and pruning are done here."""
+"""A reader for formats with files of row blocks, which handles positions, splits, slices and pruning."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from icefield.toolkit.filters import parts_that_may_match
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a file that can be read without what comes before it.
+    """A part of a file that can be read without the parts before it.
 
-    ``offset``: where it starts, in bytes, or a virtual offset (see ``virtual_blocks``). ``rows``: how many it holds.
+    ``offset``: its start in bytes, or a virtual offset (see ``virtual_blocks``). ``rows``: the number of its rows.
     """
 
     offset: int
@@ -30,10 +30,10 @@ class Block:
 
 
 def virtual_blocks(rows: int, size: int, block_rows: int) -> list[Block]:
-    """Blocks of about ``block_rows`` rows for a file of ``size`` bytes that has no places to begin reading at.
+    """Blocks of about ``block_rows`` rows for a file of ``size`` bytes that can only be read from its beginning.
 
-    The rows are thought of as spread evenly over the bytes, so that row ``n`` starts at ``n * size // rows``. All who
-    read the file must come to the same blocks, so ``block_rows`` is a constant of the format or stored in the file.
+    The rows count as spread evenly over the bytes, so that row ``n`` starts at ``n * size // rows``. All readers of
+    the file must compute the same blocks, so ``block_rows`` is a constant of the format or stored in the file.
     """
     if rows < 0 or size < 0 or block_rows < 1:
         raise InvalidArgument(f"{rows} rows in {size} bytes cannot be divided by {block_rows}")
@@ -46,26 +46,26 @@ def virtual_blocks(rows: int, size: int, block_rows: int) -> list[Block]:
 
 
 def starts_inside(block: Block, split: Split | None) -> bool:
-    """Whether a split reads a block: the one rule by which each block is read by exactly one of several splits.
+    """Whether a block starts inside a split: by this rule, exactly one of several splits reads each block.
 
-    The first byte of the split belongs to it and the byte after its last does not.
+    The first byte of the split belongs to it and the byte after its last byte does not.
     """
     return split is None or split.start <= block.offset < split.start + split.length
 
 
 class BlockReader(FormatReader):
-    """A reader that is given ``blocks`` and ``read_block`` and does the rest of a ``ReadRequest``.
+    """A reader that needs only ``blocks`` and ``read_block`` and does the rest of a ``ReadRequest``.
 
-    Batches of a block may be of any size, hold more columns than are asked for, and have any Arrow form of the values
-    (see ``as_form``): this class slices, prunes and converts them, counts positions, chooses the blocks of a split and
-    those that a filter leaves. What a block raises comes out as ``InvalidFile`` (see ``reporting_damage``).
+    Batches of a block may be of any size, hold more columns than the request, and have any Arrow form of the values
+    (see ``as_form``). This class slices, prunes and converts them, counts positions, and chooses blocks by the split
+    and the filter. Errors of a block become ``InvalidFile`` (see ``reporting_damage``).
     """
 
     location: str
     """Where the file is, for messages. Set by ``__init__`` of the subclass."""
 
     errors: tuple[type[Exception], ...] = ()
-    """What the format's library raises for a damaged file, beyond what ``reporting_damage`` knows."""
+    """Errors of the format's library for a damaged file, in addition to the errors that ``reporting_damage`` knows."""
 
     @property
     @abstractmethod
@@ -76,11 +76,11 @@ class BlockReader(FormatReader):
     def read_block(self, number: int, columns: pa.Schema) -> Iterable[pa.RecordBatch]:
         """The rows of the ``number``-th block, from 0, with ``columns`` at least, in file order.
 
-        ``columns`` is never empty. Raises ``ValueError``, or anything that ``reporting_damage`` takes for damage.
+        ``columns`` is never empty. Raises ``ValueError``, or any error that ``reporting_damage`` treats as damage.
         """
 
     def block_metrics(self) -> Sequence[Metrics] | None:
-        """The metrics of each block, by which a filter skips some; None where the file does not state them."""
+        """The metrics of each block, by which a filter skips blocks; None if the file has no metrics."""
         return None
 
     def metrics(self) -> Metrics:
@@ -98,7 +98,7 @@ class BlockReader(FormatReader):
         return [block.offset for block in self.blocks] or None
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        """Yield the columns that are asked for."""
+        """Yield the requested columns."""
         if request.batch_rows < 1:
             raise InvalidArgument("batch_rows must be at least 1")
         return self.__read(request)

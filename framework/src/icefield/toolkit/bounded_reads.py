@@ -1,4 +1,4 @@
-"""Reading a whole file that nobody trusts: no more of it than a bound."""
+"""Reading a whole untrusted file, with a bound on its size."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from icefield.errors import InvalidFile
 def read_bounded(source: InputFile, location: str, limit: int | None) -> bytes:
     """The bytes of an open file. Raises ``InvalidFile`` for more than ``limit``, before they are read.
 
-    What the file says of its size is not trusted: what comes beyond it is counted as well.
+    The size that the file states is not trusted: bytes beyond it are counted as well.
     """
-    # Asked for by size: a read of "at most so much" would reserve all of that.
+    # Read by size: a read of at most ``limit`` bytes would allocate all of them.
     size = source.seek(0, os.SEEK_END)
     if limit is not None and size > limit:
         raise _too_long(location, limit)

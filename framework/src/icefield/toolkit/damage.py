@@ -29,12 +29,12 @@ _DAMAGE: Final = (
 
 @contextmanager
 def reporting_damage(location: str, what: str = "the file", *others: type[Exception]) -> Iterator[None]:
-    """Turn what is raised while a file is decoded into ``InvalidFile`` with its location.
+    """Turn errors of decoding a file into ``InvalidFile`` with its location.
 
-    Taken for damage: what Arrow, ``struct``, ``zlib`` and Python's own conversions raise, and the classes in
-    ``others``, which are those of the format's library. An error of Icefield keeps its class and gets the location
-    where it has none; what a library says it has not built becomes ``UnsupportedFeature``, an ``OSError`` of the system
-    ``StorageError``. ``what`` is the part of the file that is decoded, for the message.
+    Errors of Arrow, ``struct``, ``zlib`` and Python's own conversions count as damage, and so do the classes in
+    ``others``, which belong to the format's library. An error of Icefield keeps its class and gets the location if it
+    has none. ``NotImplementedError`` becomes ``UnsupportedFeature``, and an ``OSError`` of the system ``StorageError``.
+    ``what`` names the decoded part of the file in messages.
     """
     try:
         yield
@@ -57,6 +57,6 @@ def _damaged(location: str, what: str, error: Exception) -> InvalidFile:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of what a library says; it may go on with the bytes themselves."""
+    """The first line of a library's message; the rest may contain the bytes themselves."""
     lines = str(error).splitlines()
     return ((lines[0] if lines else "") or type(error).__name__)[:_LONGEST_REASON]

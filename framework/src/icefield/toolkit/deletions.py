@@ -1,4 +1,4 @@
-"""Which of the files that a table's metadata names may be deleted, where somebody else has written that metadata."""
+"""A guard for the deletion of files that a table's metadata names, if another party has written the metadata."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from contextvars import ContextVar
 from typing import Final
 
 Judge = Callable[[Sequence[str]], Sequence[str]]
-"""Those of some locations whose files may be deleted."""
+"""A function that returns the given locations without the files that must not be deleted."""
 
 _JUDGE: Final[ContextVar[Judge | None]] = ContextVar("icefield_deletions", default=None)
 
 
 @contextmanager
 def deleting_only(judge: Judge) -> Iterator[None]:
-    """Within the block, in this thread, of the files that metadata names only those are deleted that ``judge`` gives.
+    """Within the block, in this thread, delete a file that metadata names only if ``judge`` returns its location.
 
-    Files that the block itself wrote, and that nothing names, are not asked about.
+    ``judge`` is not asked about files that the block itself wrote and that no metadata names.
     """
     token = _JUDGE.set(judge)
     try:
@@ -27,6 +27,6 @@ def deleting_only(judge: Judge) -> Iterator[None]:
 
 
 def to_be_deleted(locations: Sequence[str]) -> Sequence[str]:
-    """Those of the files that metadata names that may be deleted here: all, unless ``deleting_only`` says fewer."""
+    """The deletable ones of some files that metadata names: all, unless ``deleting_only`` limits them."""
     judge = _JUDGE.get()
     return locations if judge is None else judge(locations)

@@ -29,10 +29,10 @@ _UNARY: Final = (Op.IS_NULL, Op.NOT_NULL, Op.IS_NAN, Op.NOT_NAN)
 
 
 def filter_to_json(expression: BooleanExpression, *, values: bool = True) -> Any:
-    """A bound filter as JSON, in the form that older programs read too.
+    """A bound filter as JSON, in the form that older programs can read, too.
 
-    ``values``: false for the types of values in their place, which say nothing of anybody's data. Raises
-    ``InvalidArgument`` for a filter with a value that JSON cannot hold, such as infinity.
+    If ``values`` is false, the types replace the values, so that the JSON reveals no data. Raises ``InvalidArgument``
+    for a filter with a value that JSON cannot hold, such as infinity.
     """
     if isinstance(expression, AlwaysTrue | AlwaysFalse):
         return isinstance(expression, AlwaysTrue)

@@ -1,6 +1,6 @@
 """Row filters of a read request: in another library's terms, and against the metrics of parts of a file.
 
-A filter is a hint. What is made of it here is inclusive: it may keep rows that do not match, never the reverse.
+A filter is a hint. Its translations are inclusive: they may keep rows that do not match, but never drop matching rows.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def translate_filter(
     all_of: Callable[[list[T]], T],
     any_of: Callable[[list[T]], T],
 ) -> T | None:
-    """The filter in the terms of another library, or None where every row must be read.
+    """The filter in the terms of another library, or None if every row must be read.
 
-    ``leaf`` translates one test, or gives None for one that the other library cannot make in exactly this way. Such a
-    test counts as always true: it is left out of an ``And``, and an ``Or`` with it is None as a whole. ``all_of`` and
-    ``any_of`` join two or more.
+    ``leaf`` translates one test, or returns None if the other library has no exact equivalent. Such a test counts as
+    always true: it is left out of an ``And``, and an ``Or`` with it is None as a whole. ``all_of`` and ``any_of`` join
+    two or more tests.
     """
     if isinstance(row_filter, And | Or):
         made = [translate_filter(child, leaf, all_of, any_of) for child in row_filter.children]
@@ -43,8 +43,8 @@ def translate_filter(
 def parts_that_may_match(row_filter: BooleanExpression, columns: pa.Schema, metrics: Sequence[Metrics]) -> list[bool]:
     """For each part of a file whether a row of it may match the filter, by the part's metrics.
 
-    ``columns`` are those of the request, which give the types that bounds have in the file. What metrics lack is
-    unknown and skips nothing.
+    ``columns`` are the columns of the request; they give the types of bounds in the file. Missing metrics are unknown
+    and skip nothing.
     """
     held: dict[int, pa.DataType] = {}
     _types(list(columns), held)

@@ -1,4 +1,4 @@
-"""What a catalog's store gives is no longer than it may be: other engines, and whoever else can, write there too."""
+"""Length limits for the data of a catalog's store, since other engines and other clients write there, too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AT_ONCE: Final = 100
 
 
 def checked_pointer(table: TableName, location: str | None) -> str | None:
-    """A table's pointer. Raises ``InvalidMetadata`` for one that is too long to be a location."""
+    """A table's pointer. Raises ``InvalidMetadata`` for a pointer that is too long to be a location."""
     if location is not None and len(location) > MAX_LOCATION_LENGTH:
         raise InvalidMetadata(
             f"the metadata location that the catalog holds of table {'.'.join(table)} has more than "
@@ -47,9 +47,9 @@ def checked_properties(namespace: NamespaceName, properties: Mapping[str, str]) 
 
 
 def checked_names(listing: str, names: Iterable[str]) -> list[str]:
-    """The names of a listing, which are taken a hundred at a time. ``listing`` says of what they are, for the error.
+    """The names of a listing, taken a hundred at a time. ``listing`` describes the listing in the error.
 
-    Raises ``InvalidMetadata`` where a name is too long, or there are too many of them: no more are taken then.
+    Raises ``InvalidMetadata`` if a name is too long or there are too many names; it takes no more names then.
     """
     found: list[str] = []
     left = MAX_LISTED_CHARACTERS
@@ -65,7 +65,7 @@ def checked_names(listing: str, names: Iterable[str]) -> list[str]:
 
 
 def _checked_one_by_one(listing: str, names: Iterable[str]) -> list[str]:
-    """Names of which one is too many, or too long. Raises ``InvalidMetadata`` that says which limit it passes."""
+    """Check names one by one after a limit was passed. Raises ``InvalidMetadata`` that names the limit."""
     found: list[str] = []
     left = MAX_LISTED_CHARACTERS
     for name in names:

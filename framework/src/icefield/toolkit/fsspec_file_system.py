@@ -1,7 +1,7 @@
 """A base class that turns any fsspec file system into one of Icefield's.
 
-A plugin subclasses ``FsspecFileSystem``, says how to connect and which abilities the store really has, and is done
-in about thirty lines.
+A plugin subclasses ``FsspecFileSystem``, implements ``connect`` and declares the abilities that the store really has:
+about thirty lines.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FsspecFileSystem(FileSystem):
     """An fsspec file system behind Icefield's contract.
 
     ``connect`` is called once, when the first file is touched. A subclass that declares ``ATOMIC_CREATE`` promises
-    that its fsspec ``pipe_file(mode="create")`` is one conditional request; one that declares ``ATOMIC_RENAME``
+    that its fsspec ``pipe_file(mode="create")`` is one conditional request. A subclass that declares ``ATOMIC_RENAME``
     overrides ``rename``.
     """
 
@@ -50,11 +50,11 @@ class FsspecFileSystem(FileSystem):
         """Build the fsspec file system from ``self.properties``, with listings uncached."""
 
     def path(self, location: str) -> str:
-        """The path that fsspec knows the location by.
+        """The path of the location in fsspec.
 
-        Raises ``LocationRefused`` where fsspec takes the location for another than it says, and where it names another
-        host than the one that is connected. An fsspec file system of whole URLs, such as that of HTTP, takes the host
-        from each: it is given only those of hosts that the configuration names. Whoever overrides this sees to that.
+        Raises ``LocationRefused`` if fsspec takes the location for another one, and if it names a host other than the
+        connected host. An fsspec file system of whole URLs, such as HTTP, takes the host from each URL. So it gets only
+        URLs of hosts that the configuration names; an override must ensure the same.
         """
         parts = split_location(location)
         path = str(self.fs._strip_protocol(location))
@@ -82,7 +82,7 @@ class FsspecFileSystem(FileSystem):
     def open_input(self, location: str) -> InputFile:
         with self.translated(location):
             file = self.fs.open(self.__path(location), "rb")
-        # Whatever fsspec does not know as files of this machine may take a request for each read.
+        # Files that fsspec does not know as local may take a request for each read.
         return as_input_file(file, is_remote=not getattr(self.fs, "local_file", False))
 
     def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
@@ -137,12 +137,12 @@ class FsspecFileSystem(FileSystem):
         self.require(FileSystemAbility.ATOMIC_RENAME, "rename a file without replacing")
 
     def __path(self, location: str) -> str:
-        """The path, by a subclass's ``path`` as well, of a location that some store can hold."""
+        """The path of a location, after a check of its characters, also for an overridden ``path``."""
         check_characters(location)
         return self.path(location)
 
     def __check_url(self, location: str, path: str, parts: LocationParts) -> None:
-        """Refuse a URL that is not sent as it is, and a host that the configuration does not name."""
+        """Refuse a URL that a client would send in another form, and a host that the configuration does not name."""
         if path.rstrip("/") != location.rstrip("/") or _IN_NO_PATH_OF_A_URL.search(parts.path):
             raise LocationRefused(f"{shown(location)} is refused: it is not sent as it is", location=location)
         if not any(place[:2] == parts[:2] for place in authorities_named(self.properties, frozenset({parts.scheme}))):
@@ -170,7 +170,7 @@ class FsspecFileSystem(FileSystem):
             folder = folders.pop()
             try:
                 entries = self.fs.ls(folder, detail=True)
-            except FileNotFoundError:  # there is none, or it was removed while others were listed
+            except FileNotFoundError:  # missing, or removed while others were listed
                 continue
             for entry in entries:
                 if entry.get("type") != "directory":

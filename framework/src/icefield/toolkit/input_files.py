@@ -27,7 +27,7 @@ class BytesInput(InputFile):
         return self.__size
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """A part of the bytes; the very same object where it is all of them."""
+        """A part of the bytes; the same object if the part is the whole."""
         if self.__closed:
             raise ValueError("the file is closed")
         check_range(offset, length)
@@ -40,7 +40,7 @@ class BytesInput(InputFile):
         return self.__arrow
 
     def close(self) -> None:
-        """Let go of the bytes."""
+        """Release the bytes."""
         self.__closed, self.__data = True, b""
 
     @property
@@ -64,19 +64,19 @@ class ArrowInput(InputFile):
 
     @property
     def is_remote(self) -> bool:
-        """What was said when it was made."""
+        """The value given to the constructor."""
         return self.__is_remote
 
     def read_at(self, offset: int, length: int) -> bytes:
         """A part of the file."""
         check_range(offset, length)
         offset = min(offset, self.__size)
-        # pyarrow makes room for as many bytes as it is asked for.
+        # pyarrow allocates as many bytes as are requested.
         data: bytes = self.__file.read_at(min(length, self.__size - offset), offset)
         return data
 
     def arrow_file(self) -> pa.NativeFile:
-        """The very file: it is read without Python."""
+        """The file itself, which Arrow reads without Python."""
         return self.__file
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class _PythonInput(InputFile):
         parts = []
         with self._lock:
             self._file.seek(offset)
-            # An unbuffered file may give less than it is asked for.
+            # An unbuffered file may return less than requested.
             while length and (part := self._file.read(length)):
                 parts.append(part if isinstance(part, bytes) else bytes(part))
                 length -= len(part)
@@ -134,10 +134,10 @@ class _PythonInput(InputFile):
 
 
 def as_input_file(file: Any, *, is_remote: bool = False) -> InputFile:
-    """Any seekable binary file as an input file, and an input file as it is.
+    """Any seekable binary file as an input file; an input file is returned unchanged.
 
     ``file`` has ``read``, ``seek``, ``tell``, ``close`` and ``closed``, as Python's and pyarrow's files have; it is
-    read from its start, and closed with the input file. ``is_remote`` says whether a read of it may be a request.
+    read from its start, and closed with the input file. ``is_remote`` states whether a read of it may be a request.
     """
     if isinstance(file, InputFile):
         return file

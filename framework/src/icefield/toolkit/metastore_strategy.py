@@ -1,6 +1,6 @@
-"""What every metastore shares: write a new metadata file, then swap the pointer from the old location to the new.
+"""The commit of all metastore tables: write a new metadata file, then swap the pointer to its location.
 
-A catalog plugin over a database or a service subclasses ``MetastoreStrategy`` and brings three small steps. See
+A catalog plugin over a database or a service subclasses ``MetastoreStrategy`` and implements three small steps. See
 "Metastore Tables" of the table specification.
 """
 
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 _CREATE_TRIES: Final = 6
 _CREATE_AGAIN: Final = Backoff(0.01, 0.2)
 _RIVALS_MS: Final = 10_000
-"""The age up to which the first metadata file of a table may be that of somebody who is creating it just now."""
+"""The age up to which the first metadata file of a table may belong to a creation that is still running."""
 
 
 class OutcomeUnknown(Exception):
@@ -64,8 +64,8 @@ class MetastoreStrategy(CommitStrategy):
     def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         """Set the pointer to ``new`` if it is ``old``, in one atomic step; ``None`` creates it if there is none.
 
-        ``proposal`` is for a store that keeps more of a table than its pointer; its metadata file is written. False
-        when the pointer is something else. Raises ``OutcomeUnknown`` when the reply was lost; any other error means
+        ``proposal`` is for a store that keeps more of a table than its pointer; its metadata file is written. Returns
+        False if the pointer has another value. Raises ``OutcomeUnknown`` if the reply was lost; any other error means
         that nothing changed.
         """
 
@@ -85,7 +85,7 @@ class MetastoreStrategy(CommitStrategy):
         self.__leave_notes(base, staged, proposal)
         if base is not None:
             return staged
-        # The file is written first, and then the others are looked for: of two creators at least one sees the other.
+        # The file is written before the search for others: so at least one of two concurrent creators sees the other.
         for wait in _CREATE_AGAIN.waits(_CREATE_TRIES):
             try:
                 rival = self.__has_rival(proposal.metadata.location, staged.location)
@@ -100,7 +100,7 @@ class MetastoreStrategy(CommitStrategy):
         return staged
 
     def __leave_notes(self, base: Pointer | None, staged: Pointer, proposal: Proposal) -> None:
-        """Say in the folders that a version is the first to use, or leaves, where the table's metadata is."""
+        """Note the location of the table's metadata in folders that a version starts to use or stops using."""
         known = set() if proposal.base is None else set(folders_to_note(proposal.base))
         folders = [each for each in folders_to_note(proposal.metadata) if each not in known]
         after = staged.location.rpartition("/")[0]
@@ -111,7 +111,7 @@ class MetastoreStrategy(CommitStrategy):
                 note_folder(self.file_system, folder, after, proposal.metadata.table_uuid)
 
     def __has_rival(self, place: str, ours: str) -> bool:
-        """Whether somebody may be making another table at a location. Raises ``LocationInUse`` where there is one."""
+        """Whether another table may be in creation at a location. Raises ``LocationInUse`` if there is a table."""
         try:
             others = [each for each in metadata_files(self.file_system, place) if each.location != ours]
         except AccessDenied:  # who may write and not list cannot know
@@ -157,10 +157,10 @@ class MetastoreStrategy(CommitStrategy):
         return Committed(staged)
 
     def __after(self, error: Exception, base: Pointer | None, ours: str, version: int) -> Committed:
-        """What an error of ``swap_pointer`` leaves: it says that nothing changed, and that is looked at.
+        """Verify after an error of ``swap_pointer``, which should mean that nothing changed.
 
-        A subclass that is wrong about it, such as by a lock that cannot be released after the swap, must cost neither
-        the commit nor the file that the pointer names. Raises ``CommitStateUnknown`` where the look fails, too.
+        The error may be wrong, for example if a lock cannot be released after the swap. Then neither the commit nor the
+        file of the pointer may be lost. Raises ``CommitStateUnknown`` if the check fails, too.
         """
         try:
             moved = self.__pointer() != (None if base is None else base.location)
@@ -177,7 +177,7 @@ class MetastoreStrategy(CommitStrategy):
         return Committed(Pointer(ours, version))
 
     def __settled(self, base: Pointer | None, ours: str, version: int, lost: Exception) -> Committed | Conflict:
-        """Find out by looking: whether the pointer, or the log of what came after, names our file."""
+        """Determine the outcome of a lost reply: whether the pointer, or the log of a later version, names our file."""
         try:
             chain = self.__chain()
         except Exception:
@@ -201,18 +201,18 @@ class MetastoreStrategy(CommitStrategy):
         return checked_pointer(self.table, self.read_pointer())
 
     def __chain(self) -> list[str]:
-        """The locations of the versions that the current one knows of, oldest first, and its own."""
+        """The locations of the versions in the log of the current version, oldest first, and its own location."""
         current = self.__pointer()
         return [] if current is None else [*self.__logged(current), current]
 
     def __logged(self, location: str) -> list[str]:
-        """The versions before that of a metadata file, by its log."""
+        """The locations of the versions before a metadata file, from its log."""
         return _log_of(decode_metadata(read_whole(self.file_system, location), location))
 
     def __delete_old(self, base: Pointer | None, proposal: Proposal) -> None:
-        """Delete the metadata files that fell out of the log, where the table asks for it.
+        """Delete the metadata files that were dropped from the log, if a property of the table requires it.
 
-        Best effort: the commit is done, and nothing that fails here may turn it into a failure.
+        Best effort: the commit is done, and no failure here may turn it into a failed commit.
         """
         metadata = proposal.metadata
         if base is None or metadata.properties.get("write.metadata.delete-after-commit.enabled", "").lower() != "true":
@@ -221,7 +221,7 @@ class MetastoreStrategy(CommitStrategy):
         try:
             known = proposal.base
             logged = self.__logged(base.location) if known is None else _log_of(known)
-            # A log may name any file. Those that the table wrote are where its current ones are.
+            # A log may name any file. The table's own metadata files are in the folders of its base and current files.
             current = f"{metadata_folder(metadata.location, metadata.properties)}/"
             own = {plain_folder(base.location), plain_folder(current)}
             old = sorted(each for each in set(logged) - kept if plain_folder(each) in own)
@@ -232,17 +232,17 @@ class MetastoreStrategy(CommitStrategy):
             _log.warning("old metadata files of '%s' were not deleted: %s", ".".join(self.table), type(error).__name__)
 
     def __needed_by_other_names(self, old: list[str], uuid: str | None) -> set[str]:
-        """The metadata files among some that are current under another name of the table."""
+        """The metadata files that are current under another name of the table, in the folders of some files."""
         folders = {each.rpartition("/")[0] for each in old}
         noted = [each for each in folders if is_registered_twice(self.file_system, each, uuid)]
         return {location for folder in noted for _, location in self.tables_in(folder)}
 
 
 def _rules_out(chain: list[str], base: Pointer | None) -> bool:
-    """Whether versions, of which none is ours, prove that our swap on a base did not and cannot happen.
+    """Whether a chain of versions without ours proves that our swap on a base did not and cannot happen.
 
-    Only a version right after the base proves it. With an unmoved pointer the swap may still happen, and from a log
-    that no longer reaches back to the base it may have been dropped.
+    Only a version right after the base proves it. If the pointer has not moved, the swap may still happen. If the log
+    no longer reaches back to the base, it may have lost our version.
     """
     return bool(chain) if base is None else base.location in chain[:-1]
 

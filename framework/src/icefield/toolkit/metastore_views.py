@@ -47,12 +47,12 @@ class MetastoreViews(ABC):
     def swap_pointer(self, view: TableName, old: str | None, new: str) -> bool:
         """Set the pointer to ``new`` if it is ``old``, in one atomic step; ``None`` creates it if there is none.
 
-        False when the pointer is something else. Raises ``OutcomeUnknown`` when the reply was lost; any other error
+        Returns False if the pointer has another value. Raises ``OutcomeUnknown`` if the reply was lost; any other error
         means that nothing changed.
         """
 
     def load(self, view: TableName) -> CurrentView | None:
-        """A view at its current version; None when there is none of that name. Raises ``InvalidMetadata``."""
+        """A view at its current version; None if there is no view of that name. Raises ``InvalidMetadata``."""
         for tries_left in reversed(range(_LOAD_TRIES)):
             location = checked_pointer(view, self.read_pointer(view))
             if location is None:
@@ -90,7 +90,7 @@ class MetastoreViews(ABC):
         return CurrentView(location, metadata)
 
     def __happened(self, view: TableName, base: CurrentView | None, ours: str, error: Exception) -> bool:
-        """Whether a swap that ended in an error was made. The error says that it was not, and that is looked at."""
+        """Whether a swap happened although it ended in an error, which should mean that nothing changed."""
         try:
             current = self.read_pointer(view)
         except Exception:
@@ -99,12 +99,12 @@ class MetastoreViews(ABC):
             _log.warning("view '%s' is committed, though the swap ended in %s", ".".join(view), type(error).__name__)
             return True
         is_answer = isinstance(error, IcefieldError) and not isinstance(error, StorageError)
-        if not is_answer and current != (None if base is None else base.location):  # ours may be among those before it
+        if not is_answer and current != (None if base is None else base.location):  # ours may be before it
             raise self.__unknown(view, ours) from error
         return False
 
     def __settled(self, view: TableName, ours: str, lost: Exception) -> bool:
-        """Find out by looking: only our own location proves anything, since the swap may come yet."""
+        """Determine the outcome of a lost reply: only our own location proves one, since the swap may still happen."""
         try:
             if self.read_pointer(view) == ours:
                 return True

@@ -1,4 +1,4 @@
-"""Metrics as JSON, for formats that keep those of a file or of its blocks in the file itself."""
+"""Metrics as JSON, for formats that store the metrics of a file or of its blocks in the file itself."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def metrics_to_json(metrics: Metrics, schema: Schema) -> dict[str, Any]:
 
 
 def metrics_from_json(obj: Any, schema: Schema) -> Metrics:
-    """The inverse of ``metrics_to_json``, of JSON that is not trusted. Raises ``ValueError`` for what is no metrics."""
+    """The inverse of ``metrics_to_json``, for untrusted JSON. Raises ``ValueError`` for invalid metrics."""
     try:
         found: dict[str, Any] = {
             name: {int(key): _count(value) for key, value in obj[name].items()} for name in _COUNTS

@@ -1,7 +1,7 @@
 """A file of an object store, written in parts that the store puts together.
 
-What fits into one part is one request. What is larger goes up while more is written; the store shows the file when
-the last step, ``finish``, is done, and never before.
+A file that fits into one part takes one request. The parts of a larger file are uploaded while more is written; the
+store shows the file when the last step, ``finish``, is done, and never before.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from icefield.abc.file_system import OutputStream
 
 
 class PartedOutput(OutputStream):
-    """A stream to a new file in parts; a store gives the four steps.
+    """A stream to a new file in parts; a subclass implements the four steps for its store.
 
-    A step that fails gives the upload up, so that nothing of it stays with the store, and its error is raised. A part
-    goes up in another thread while the next one is filled.
+    A failed step cancels the upload, so that none of its parts stays in the store, and raises its error. A part is
+    uploaded in another thread while the next one is filled.
     """
 
     def __init__(self, location: str, part_size: int) -> None:
@@ -46,7 +46,7 @@ class PartedOutput(OutputStream):
 
     @abstractmethod
     def cancel(self) -> None:
-        """Give up an upload that was begun: its parts do not stay with the store."""
+        """Cancel an upload that has begun: its parts do not stay in the store."""
 
     def write(self, data: Any, /) -> int:
         if self.__ended:
@@ -89,7 +89,7 @@ class PartedOutput(OutputStream):
         try:
             step()
         except BaseException:
-            with suppress(Exception):  # the first error is what the caller has to know
+            with suppress(Exception):  # the caller must see the first error
                 self.abort()
             raise
 

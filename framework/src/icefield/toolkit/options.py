@@ -1,4 +1,4 @@
-"""Properties of a plugin read as numbers and truth values; what is wrong is named once, alike for all."""
+"""Properties of a plugin read as numbers and booleans, with the same errors for all plugins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def whole_number(properties: Mapping[str, str], name: str, default: int, least: 
 
 
 def is_true(properties: Mapping[str, str], name: str, default: bool = False) -> bool:
-    """Whether a property says ``true``. Raises ``InvalidArgument`` for what is neither ``true`` nor ``false``."""
+    """Whether a property is ``true``. Raises ``InvalidArgument`` for any value but ``true`` and ``false``."""
     string = properties.get(name)
     if string is None:
         return default
@@ -34,7 +34,7 @@ def is_true(properties: Mapping[str, str], name: str, default: bool = False) -> 
 
 
 def thread_count(properties: Mapping[str, str]) -> int | None:
-    """The value of ``io.threads``; None where it is not set. Raises ``InvalidArgument``."""
+    """The value of ``io.threads``; None if it is not set. Raises ``InvalidArgument``."""
     if IO_THREADS not in properties:
         return None
     threads = whole_number(properties, IO_THREADS, 1, 1)

@@ -15,10 +15,10 @@ _MOST_NAMED = 5
 
 
 def warn_partly_committed(catalog: str, table: tuple[str, ...], missing: Iterable[str]) -> None:
-    """Log what a commit lacks, and give a ``PartlyCommitted`` that points to the user's code. Raises nothing.
+    """Log the missing parts of a commit, and warn with a ``PartlyCommitted`` that points to the user's code.
 
-    The commit is made. Where a filter makes errors of warnings, one would be taken for its failure and invite to repeat
-    it: there, the log alone says it.
+    The commit is made, so nothing is raised. If a filter turns warnings into errors, the message is only logged: the
+    user would take an error for a failure and repeat the commit.
     """
     parts = tuple(missing)
     if not parts:

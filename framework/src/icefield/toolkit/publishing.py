@@ -1,4 +1,4 @@
-"""Publishing a small file under a name that only one writer can win, and settling what a lost reply left open."""
+"""Publishing a small file under a name that only one writer can win, and settling the outcome after a lost reply."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _TRIES = 4
 
 
 def publish_by_create(system: FileSystem, target: str, data: bytes) -> Pointer | None:
-    """Put a file if the name is free; the pointer to it when the file there is ours, None when it is another's.
+    """Put a file if the name is free; return the pointer if the file is ours, None if it is another writer's.
 
-    Raises ``CommitStateUnknown`` when the reply was lost and reading back does not settle it.
+    Raises ``CommitStateUnknown`` if the reply was lost and reading back does not determine the outcome.
     """
     try:
         etag = system.put(target, data, PutMode.CREATE)
@@ -38,7 +38,7 @@ def publish_by_create(system: FileSystem, target: str, data: bytes) -> Pointer |
         # A name that is taken may be ours, after a lost reply and a retry inside the client. No other error is trusted
         # to say that nothing happened, either.
         return _settled(system, target, data, error)
-    # As ``VersionedStrategy`` makes it of what ``stat`` says: who commits next need not read the file again.
+    # ``VersionedStrategy`` makes the same stamp of a ``stat``, so that the next commit need not read the file again.
     return replace(_published(target), stamp=(len(data), etag)) if isinstance(etag, str) else _published(target)
 
 
@@ -81,7 +81,7 @@ def delete_quietly(system: FileSystem, location: str) -> None:
 
 
 def read_whole(system: FileSystem, location: str) -> bytes:
-    """The bytes of a metadata file. Raises ``FileMissing``, ``InvalidMetadata`` for one that is too large."""
+    """The bytes of a metadata file. Raises ``FileMissing``, and ``InvalidMetadata`` for a file that is too large."""
     source = system.open_input(location)
     try:
         return whole_of(source, location)
@@ -90,7 +90,7 @@ def read_whole(system: FileSystem, location: str) -> bytes:
 
 
 def whole_of(source: InputFile, location: str) -> bytes:
-    """The bytes of a metadata file that is open. Raises ``InvalidMetadata`` for one that is too large."""
+    """The bytes of an open metadata file. Raises ``InvalidMetadata`` for a file that is too large."""
     try:
         return read_bounded(source, location, MAX_METADATA_BYTES)
     except InvalidFile as error:
@@ -98,9 +98,9 @@ def whole_of(source: InputFile, location: str) -> bytes:
 
 
 def _settled(system: FileSystem, target: str, data: bytes, error: Exception) -> Pointer | None:
-    """The pointer to the file at ``target`` if it is ours, by its bytes; None if it is another's.
+    """The pointer to the file at ``target`` if its bytes are ours; None if it is another writer's file.
 
-    Raises ``error`` where it is a refusal, which says that nothing happened, and our file is not there.
+    Raises ``error`` if it is a refusal, which means that nothing happened, and our file is not there.
     """
     if isinstance(error, NotDurable):
         raise CommitStateUnknown(
@@ -130,7 +130,7 @@ def _settled(system: FileSystem, target: str, data: bytes, error: Exception) -> 
 
 
 def _is_certain(refusal: IcefieldError) -> bool:
-    """Whether an error is an answer of the store, or of no request at all, and not just a failure of it."""
+    """Whether an error is a response of the store or precedes any request, and is not a failed request."""
     return isinstance(refusal, AccessDenied) or not isinstance(refusal, StorageError)
 
 

@@ -1,7 +1,7 @@
 """A file of an object store, read by ranges.
 
-An object store answers each request on its own, so that what costs is their number. The first request brings the
-file's size together with bytes; what is read one piece after another is read ahead.
+An object store answers each request separately, so the number of requests determines the cost. The first request
+returns the file's size together with bytes; sequential reads are read ahead.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class FetchedRange:
 
 
 class RangedInput(InputFile):
-    """A file over requests for ranges; a store gives ``fetch`` and ``fetch_first``.
+    """A file over requests for ranges; a subclass implements ``fetch`` and ``fetch_first`` for its store.
 
-    ``open`` makes the first request, so that a missing file is found at once; what it brings is read from then on.
+    ``open`` makes the first request, so that a missing file is found at once; later reads use the bytes it returned.
     """
 
     most_ahead: ClassVar[int] = 8 * 1024 * 1024
@@ -64,7 +64,7 @@ class RangedInput(InputFile):
 
     @property
     def size(self) -> int:
-        """How many bytes the file has, as the first request said."""
+        """How many bytes the file has, by the response to the first request."""
         return self.__size_of_file()
 
     @property
@@ -73,7 +73,7 @@ class RangedInput(InputFile):
         return True
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Bytes from an offset on, fewer at the end of the file; what was fetched before is not asked for again."""
+        """Bytes from an offset on, fewer at the end of the file; bytes at hand are not requested again."""
         end = self.__end(offset, length)
         if end <= offset:
             return b""
@@ -82,7 +82,7 @@ class RangedInput(InputFile):
         return data
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """As ``read_at`` for each offset and length. Near ones are one request, the others are made at once."""
+        """Read several ranges as ``read_at`` does. Near ranges share a request, and requests are made concurrently."""
         spans = [(offset, max(offset, self.__end(offset, length))) for offset, length in ranges]
         found = [self.__known(start, end) for start, end in spans]
         missing = _merged(span for span, data in zip(spans, found, strict=True) if data is None)
@@ -96,7 +96,7 @@ class RangedInput(InputFile):
         ]
 
     def close(self) -> None:
-        """Let go of what was read ahead."""
+        """Release the bytes that were read ahead."""
         self.__closed = True
         self.__window = FetchedRange(0, b"", 0)
 
@@ -113,7 +113,7 @@ class RangedInput(InputFile):
         return offset + length if self.__size is None else min(offset + length, self.__size)
 
     def __known(self, start: int, end: int) -> bytes | None:
-        """Bytes that were fetched before; None where some of them were not."""
+        """The bytes of a range, if all of them were fetched before; None otherwise."""
         window = self.__window
         if start == end:
             return b""
@@ -137,7 +137,7 @@ class RangedInput(InputFile):
             return known
         window = self.__window
         offset, data = window.offset, window.data
-        # What is there already is not asked for again, unless it is so little that copying costs more.
+        # Bytes at hand are not requested again, unless they are so few that copying costs more.
         if end - start > _MUCH_MORE * len(data):
             return self.__fetched(start, end, start == self.__next)
         if offset <= start < offset + len(data):
@@ -148,7 +148,7 @@ class RangedInput(InputFile):
         return self.__fetched(start, end, start == self.__next)
 
     def __fetched(self, start: int, end: int, in_sequence: bool) -> bytes:
-        """Ask the store; ahead of what is asked for when one piece is read after another."""
+        """Request a range from the store, and bytes after it if reads are sequential."""
         self.__ahead = min(2 * self.__ahead, self.most_ahead) if in_sequence else _SMALL
         until = max(end, start + self.__ahead)
         if self.__size is not None:
@@ -174,7 +174,7 @@ def _part(pieces: Sequence[tuple[int, bytes]], start: int, end: int) -> bytes:
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans in order, those as one that overlap or have little between them."""
+    """Spans in order, with spans merged that overlap or have a small gap between them."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start - merged[-1][1] <= _GAP:

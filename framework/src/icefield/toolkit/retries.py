@@ -1,7 +1,7 @@
-"""Trying a request again: with growing, random waits, and for a bounded time.
+"""Retries of a request, with growing, random waits, and for a bounded time.
 
-What plugins for object stores share. A request is made once by whoever makes it, and ``persist`` alone decides when it
-is made again, so that a lost answer is never hidden by the answer to a repetition.
+The plugins for object stores share this module. Their clients make a request once, and only ``persist`` retries it, so
+that the response to a retry never hides a lost response.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class RetryLimits:
 async def persist(
     limits: RetryLimits, attempt: Callable[[], Awaitable[T]], is_transient: Callable[[Exception], bool]
 ) -> T:
-    """What ``attempt`` returns, tried again after errors that may pass.
+    """The result of ``attempt``, which is retried after transient errors.
 
-    A request without an answer may have been carried out. An error that comes after one, and would by itself say that
-    nothing was done, does not: the first error is raised then. ``FileExistsError`` and
-    ``FileNotFoundError`` say what is there, whoever did it, and pass through.
+    A request without a response may have been carried out. So a later error that would otherwise mean "nothing was
+    done" is not raised: the transient error before it is. ``FileExistsError`` and ``FileNotFoundError`` pass through,
+    since they describe the present state, no matter which request caused it.
     """
     uncertain: Exception | None = None
     backoff = Backoff(limits.min_wait, limits.max_wait)
@@ -74,7 +74,7 @@ async def persist(
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results of all, awaited at a time; the first error ends the others."""
+    """Run coroutines concurrently and return their results; the first error cancels the others."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one) for one in coroutines]

@@ -14,15 +14,15 @@ from icefield.types.arrow.types import child_fields, is_list_like
 
 Convert: TypeAlias = Callable[[Any], Any]
 Conversions: TypeAlias = Callable[[pa.DataType], Convert | None]
-"""For the type of a leaf what turns a value that is not null into another; None where it stays as it is."""
+"""For the type of a leaf, the function that converts a value other than null; None if values stay as they are."""
 
 
 def to_rows(batch: pa.RecordBatch, conversions: Conversions | None = None) -> list[dict[str, Any]]:
     """The rows of a batch, each a dictionary by column name, without loss.
 
-    A date is its days, a time its microseconds, a timestamp its micro- or nanoseconds from the epoch, since Python has
-    no times as fine and as far as Arrow's; a uuid and a fixed are bytes; a struct is a dictionary, a list a list, a map
-    a list of pairs. ``conversions`` turns leaves into what the format can hold.
+    A date is its days, a time its microseconds, a timestamp its micro- or nanoseconds from the epoch: Python's times
+    are less precise and have less range than Arrow's. A uuid and a fixed are bytes; a struct is a dictionary, a list a
+    list, a map a list of pairs. ``conversions`` turns leaves into values that the format can hold.
     """
     if not batch.num_columns:
         return [{} for _ in range(batch.num_rows)]
@@ -42,10 +42,10 @@ def _as_it_is(kind: pa.DataType) -> None:
 def from_rows(
     rows: Iterable[Mapping[str, Any]], columns: pa.Schema, conversions: Conversions | None = None
 ) -> pa.RecordBatch:
-    """A batch of exactly ``columns`` from rows as ``to_rows`` gives them; the inverse of it.
+    """A batch of exactly ``columns`` from rows in the form of ``to_rows``; the inverse of it.
 
-    What a row has besides is ignored, and what it lacks is null. Maps may be lists of lists. ``conversions`` turns
-    leaves back. Raises ``ValueError`` for a value that is none of its column's type.
+    Other keys of a row are ignored, and missing keys are null. Maps may be lists of lists. ``conversions`` turns
+    leaves back. Raises ``ValueError`` for a value that is not of its column's type.
     """
     rows = rows if isinstance(rows, list) else list(rows)
     if not len(columns):
@@ -79,7 +79,7 @@ def _whole(value: Any) -> int:
 
 
 def _tree(kind: pa.DataType, conversions: Conversions) -> Convert | None:
-    """What converts a value of a type with all that is in it; None when nothing is to be done."""
+    """The conversion of a value of a type and its nested values; None if none is needed."""
     if pa.types.is_struct(kind):
         inner = {field.name: _tree(field.type, conversions) for field in child_fields(kind)}
         found = {name: convert for name, convert in inner.items() if convert is not None}

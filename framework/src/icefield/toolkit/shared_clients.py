@@ -1,4 +1,4 @@
-"""Clients of a store, one for all file systems that are configured alike."""
+"""Clients of a store, shared by all file systems with the same configuration."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ C = TypeVar("C")
 
 
 class SharedClients(Generic[C]):
-    """Clients by what configures them, each kept as long as somebody holds it; a forked process has its own.
+    """Clients by their configuration, each kept as long as it is referenced; a forked process has its own clients.
 
-    A forked process never lets go of those of its parent. To close a connection there would take it from the parent's
-    event loop, which watches it through the same object of the kernel: an answer would wait until the time-out.
+    A forked process never releases the clients of its parent. Closing a connection there would remove it from the
+    parent's event loop, which watches it through the same kernel object: a response would wait until the time-out.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class SharedClients(Generic[C]):
         self._clients = WeakValueDictionary()
 
     def get(self, key: Hashable, make: Callable[[], C]) -> C:
-        """The client of this process for ``key``, made if there is none."""
+        """The client of this process for ``key``; a missing client is made."""
         client = self._clients.get(key)
         if client is None:
             client = self._clients.setdefault(key, make())

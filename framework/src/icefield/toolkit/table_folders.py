@@ -1,4 +1,4 @@
-"""Which tables a folder belongs to, by the metadata files in it.
+"""The tables that a folder belongs to, by the metadata files in it.
 
 A table's metadata files are, unless ``write.metadata.path`` says otherwise, in the folder ``metadata`` of its location.
 Each holds the table's uuid, so that one short listing shows whether a location is, or was, another table's.
@@ -29,7 +29,7 @@ NOTE: Final = ".icefield-elsewhere.json"
 _DATA_PATHS: Final = (WRITE_DATA_PATH.name, OBJECT_STORAGE_PATH.name, FOLDER_STORAGE_PATH.name)
 TABLE_FOLDERS: Final = ("data", METADATA_FOLDER)
 _MOST_READ: Final = 64
-"""Metadata files of one folder whose uuids are read: the latest."""
+"""How many metadata files of one folder are read for their uuid, the latest first."""
 
 
 @decodable
@@ -38,12 +38,12 @@ class _Identity(msgspec.Struct):
 
 
 def metadata_files(system: FileSystem, location: str) -> list[FileInfo]:
-    """The metadata files of tables and views at a location, the latest first; none where the store cannot list."""
+    """The metadata files of tables and views at a location, the latest first; none if the store cannot list."""
     return _metadata_files_in(system, f"{location.rstrip('/')}/{METADATA_FOLDER}")
 
 
 def has_metadata_of(system: FileSystem, folder: str, uuid: str | None) -> bool:
-    """Whether a metadata file of a table is in a folder. Of very many the latest are looked at."""
+    """Whether a metadata file of a table is in a folder. If there are very many, only the latest are read."""
     some = _metadata_files_in(system, folder)[:_MOST_READ]
     return any(not is_of_another(system, each.location, uuid) for each in some)
 
@@ -64,9 +64,9 @@ def is_used(system: FileSystem, location: str) -> bool:
 
 
 def table_uuid_in(system: FileSystem, location: str) -> str | None:
-    """The uuid of the table whose metadata a file holds. Raises ``FileMissing`` and ``InvalidMetadata``.
+    """The table uuid in a metadata file. Raises ``FileMissing`` and ``InvalidMetadata``.
 
-    Writers put it at the start, so that as a rule the first bytes are read of what may be megabytes.
+    Writers put it at the start, so that the first bytes are usually enough, even of a file of megabytes.
     """
     source = system.open_input(location)
     try:
@@ -85,7 +85,7 @@ def table_uuid_in(system: FileSystem, location: str) -> str | None:
 
 
 def is_of_another(system: FileSystem, metadata_file: str, uuid: str | None) -> bool:
-    """Whether a metadata file is that of a table with another uuid, or of a view; False for a damaged one."""
+    """Whether a metadata file belongs to a table with another uuid, or to a view; False for a damaged file."""
     try:
         return table_uuid_in(system, metadata_file) != uuid
     except (FileMissing, InvalidMetadata):
@@ -102,9 +102,9 @@ def is_damaged(system: FileSystem, metadata_file: str) -> bool:
 
 
 def metadata_of_another(system: FileSystem, location: str, uuid: str | None = None) -> str | None:
-    """A metadata file at a location of another table than that of a uuid; None where there is none.
+    """A metadata file at a location that belongs to a table with another uuid; None if there is none.
 
-    Without a uuid any counts. Of very many metadata files the latest are looked at.
+    Without a uuid any metadata file counts. If there are very many, only the latest are read.
     """
     found = metadata_files(system, location)
     if uuid is None:
@@ -114,7 +114,7 @@ def metadata_of_another(system: FileSystem, location: str, uuid: str | None = No
 
 
 def folders_around(location: str) -> Iterator[str]:
-    """The locations whose folder ``data`` or ``metadata`` a location is in, or is, the nearest first."""
+    """The parents of every folder ``data`` or ``metadata`` in the path of a location, the nearest first."""
     scheme, separator, path = location.rstrip("/").rpartition("://")
     parts = path.split("/")
     for depth in range(len(parts) - 1, 0, -1):
@@ -123,7 +123,7 @@ def folders_around(location: str) -> Iterator[str]:
 
 
 def folders_to_note(metadata: TableMetadata) -> list[str]:
-    """The folders of a table in which nothing would show whose files are there: see ``note_folder``."""
+    """The folders of a table that hold no metadata file to show the owner of their files: see ``note_folder``."""
     location, properties = metadata.location.rstrip("/"), metadata.properties
     home = f"{location}/{METADATA_FOLDER}"
     data = (folder_below(location, properties[each]) for each in _DATA_PATHS if properties.get(each))
@@ -141,10 +141,11 @@ def folders_noted(system: FileSystem, folder: str) -> list[tuple[str, str | None
 
 
 def note_folder(system: FileSystem, folder: str, other: str, uuid: str | None) -> None:
-    """Leave a note in a folder that a table whose files are there, or may be, has its metadata files elsewhere.
+    """Leave a note in a folder that a table with present or future files there has its metadata files elsewhere.
 
-    It moved, is registered at a place of its own, or its properties say so. Without the note nothing in the folder
-    would show that a table needs the files. A note of a table that is gone does no harm: it is looked for there.
+    The table moved, is registered at a location of its own, or its properties name another folder. Without the note
+    nothing in the folder would show that a table needs the files. The note of a removed table does no harm: readers
+    look for the table in the noted folder.
     """
     if plain_folder(f"{folder}/") == plain_folder(f"{other}/"):
         return
@@ -160,9 +161,10 @@ def is_registered_twice(system: FileSystem, folder: str, uuid: str | None) -> bo
 
 
 def note_names(system: FileSystem, folder: str, uuid: str | None, *, several: bool) -> None:
-    """Note in a metadata folder whether the table with files there has several names: the folder notes itself.
+    """Note in a metadata folder whether the table with files there has several names: the note names the folder itself.
 
-    A commit looks at the note before it deletes old metadata, and so do clients whose service knows no other names.
+    A commit reads the note before it deletes old metadata. So do clients of a service that does not know the other
+    names.
     """
     noted = [each for each in folders_noted(system, folder) if each != (folder, uuid)]
     _put_note(system, folder, [*noted, (folder, uuid)] if several else noted)
@@ -173,7 +175,7 @@ def _put_note(system: FileSystem, folder: str, noted: list[tuple[str, str | None
 
 
 def folder_end(folder: str) -> str:
-    """The last two names of a folder, with a slash behind them: whatever its store is called, these are in it."""
+    """The last two names of a folder, with a slash behind them; they do not depend on the name of its store."""
     return "/".join(folder.rstrip("/").rpartition("://")[2].split("/")[-2:]) + "/"
 
 

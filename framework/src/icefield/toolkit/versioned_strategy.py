@@ -1,12 +1,13 @@
 """Tables on a file system: ``metadata/v<V>.metadata.json``, one name a version, never freed while the table lives.
 
-What every strategy of file-system tables shares: finding the current version, the rules of a commit, and
+The common part of all strategies for file-system tables: finding the current version, the rules of a commit, and
 ``version-hint.text``, which is best effort only. A plugin that has an atomic step of its own subclasses
 ``VersionedStrategy``. See "File System Tables" of the table specification.
 
-Dropping a table is a commit as well: the version after the current one is a tombstone, and every version stays. So a
-writer at work meets a conflict, however long it was paused, and a table that is created there again goes on counting.
-Only purging frees names, after everything else of the table: see ``docs/decisions/0016-tombstones.md``.
+Dropping a table is a commit as well: the version after the current one is a tombstone, and every version stays. So an
+active writer meets a conflict, however long it was paused, and a table that is created there again continues the
+version numbers. Only purging frees names, after everything else of the table: see
+``docs/decisions/0016-tombstones.md``.
 """
 
 from __future__ import annotations
@@ -67,10 +68,10 @@ _DROPPED: Final = "this table was dropped: purge it, or remove its folder, befor
 
 @decodable
 class _Tombstone(msgspec.Struct, rename="kebab"):
-    """What stands in the place of the version after the last.
+    """The content of the version after the last version of a dropped table.
 
-    Other engines show what they find where a number should be. ``writer`` makes two tombstones differ: a lost reply can
-    be distinguished from a lost race.
+    Other engines show the text that they find instead of a number. ``writer`` makes two tombstones differ: so a lost
+    reply can be distinguished from a lost race.
     """
 
     format_version: str = _DROPPED
@@ -88,7 +89,7 @@ def pointer_version(pointer: Pointer) -> int:
 
 
 class Top(NamedTuple):
-    """The highest version of a table, and whether it says that the table was dropped."""
+    """The highest version of a table, and whether it is a tombstone."""
 
     pointer: Pointer
     version: int
@@ -96,35 +97,35 @@ class Top(NamedTuple):
 
 
 class VersionedStrategy(CommitStrategy):
-    """The protocol of file-system tables, and what a catalog of type ``directory`` needs of a strategy.
+    """The protocol of file-system tables, with the methods that a catalog of type ``directory`` needs of a strategy.
 
-    A subclass brings ``publish``, its atomic step, and ``forget`` if it keeps more of a name than the file. Versions of
-    tables and markers of namespaces are published and forgotten by these two alone. Any name with a leading underscore
-    is the subclass's own; the names without one are listed in ``docs/plugins/commit-strategy.md``.
+    A subclass implements ``publish``, its atomic step, and ``forget`` if it keeps more of a name than the file. Only
+    these two methods publish and forget versions of tables and markers of namespaces. Names with a leading underscore
+    are free for the subclass; the other names are listed in ``docs/plugins/commit-strategy.md``.
     """
 
     @abstractmethod
     def publish(self, target: str, data: bytes) -> Pointer | None:
-        """Claim a name: publish a small file, whole, if no other has it; where it is when it is ours, else None.
+        """Claim a name: publish a small file, whole, if the name is free; return its pointer if it is ours, else None.
 
-        One atomic step. Raises ``CommitStateUnknown`` when the reply was lost and reading back does not settle it; any
-        other error means that nothing was published.
+        One atomic step. Raises ``CommitStateUnknown`` if the reply was lost and reading back does not determine the
+        outcome; any other error means that nothing was published.
         """
 
     def forget(self, targets: Iterable[str]) -> None:
-        """Free names: delete the files, and whatever else was kept of them, in the order given.
+        """Free names: delete the files, and all other records of the names, in the order given.
 
-        Called for what nobody can commit to any more: the versions of a purged table, the markers of a dropped
+        Called for names that no commit can use any more: the versions of a purged table, the markers of a dropped
         namespace. A name that is free already is no error.
         """
         self.file_system.delete_many(list(targets))
 
     def pointer_to(self, target: str) -> Pointer:
-        """What ``publish`` returns for a file that is under the very name that was claimed."""
+        """The result of ``publish`` for a file under exactly the claimed name."""
         return Pointer(target, version_of(target))
 
     def withdraw(self, published: Pointer) -> None:
-        """Take back a version that ``publish`` has just published of no table. Best effort."""
+        """Take back a version that was published although its table was dropped meanwhile. Best effort."""
         delete_quietly(self.file_system, published.location)
 
     @property
@@ -145,7 +146,7 @@ class VersionedStrategy(CommitStrategy):
             found, later = (None, None) if version is None else self.__file_and_next(version)
         if version is None or found is None:
             return None
-        # The hint may be behind: whoever came later may not have written it yet.
+        # The hint may be behind: a later writer may not have updated it yet.
         while later is not None:
             version, found = version + 1, later
             later = self.__file_of(version + 1)
@@ -214,9 +215,9 @@ class VersionedStrategy(CommitStrategy):
     def purge(self) -> None:
         top = self.top()
         if top is None or not top.is_tombstone:
-            return  # somebody has created another table in the place
+            return  # another table was created here meanwhile
         self.file_system.delete_many([f"{self.folder}/{VERSION_HINT}"])
-        # Lowest first: the tombstone stands until the last step. Whoever creates a table meanwhile is beyond it.
+        # Lowest first: the tombstone stands until the last step. A table created meanwhile has later versions.
         self.delete_versions(top.version)
 
     def delete_versions(self, last: int) -> None:
@@ -249,10 +250,10 @@ class VersionedStrategy(CommitStrategy):
         )
 
     def confirmed(self, base: Pointer, metadata: TableMetadata) -> Pointer | None:
-        """The base as it is now, if it is there and of the same table as ``metadata``; else None.
+        """The base with its present stamp, if its file exists and belongs to the table of ``metadata``; else None.
 
-        A file whose stamp is that of ``base`` is the one that was read, and is not read again. The stamp of what is
-        returned serves for the next time.
+        A file with the stamp of ``base`` is unchanged and is not read again. The stamp of the result serves for the
+        next call.
         """
         try:
             stamp = _stamp(self.file_system.stat(base.location))
@@ -265,7 +266,7 @@ class VersionedStrategy(CommitStrategy):
         return replace(base, stamp=stamp)
 
     def __still_there(self, base: Pointer, metadata: TableMetadata) -> bool:
-        """The same after publishing, when a failure to look must not undo what is done."""
+        """Check as ``confirmed`` does, but after publishing: a failed check must not undo a finished commit."""
         for _ in range(_LOOKS):
             try:
                 return self.confirmed(base, metadata) is not None
@@ -282,23 +283,23 @@ class VersionedStrategy(CommitStrategy):
         return None if found is None else found.location
 
     def __file_and_next(self, version: int) -> tuple[FileInfo | None, FileInfo | None]:
-        """A version's file and the file of the next, looked for at once.
+        """A version's file and the file of the next version, requested together.
 
-        Where the hint is right, that is all there is to do: four questions, and fewer would not do. That the version
-        is there is asked since a purged table may leave a hint, and for its time and size, which distinguish it from
-        another in its place and from a tombstone. The next is asked for under each name, since it alone says that the
-        hint is right: a hint is written after the commit, or not at all, and another engine may compress from one
-        version to the next. A listing would be one request for all of that, and longer with every file of the table.
+        If the hint is right, these four requests are enough, and fewer would not do. The request for the version itself
+        is needed since a purged table may leave a hint. Its time and size also distinguish the file from another one in
+        its place and from a tombstone. The next version is requested under every name, since only its absence shows
+        that the hint is right: a hint is written after the commit, or not at all, and another engine may compress from
+        one version to the next. A listing would be a single request, but longer with every file of the table.
 
-        The answers are of different times. A version is never freed, so the one that is there was the last at the
-        time at which the next was not.
+        The responses are of different times. A version is never freed, so a version that is there was the last one at
+        the time when the next was missing.
         """
         plain, *nexts = self.file_system.stat_many([self.__plain(version), *self.__names(version + 1)])
         found = plain or _first(self.file_system.stat_many(self.__compressed(version)))
         return found, _first(nexts)
 
     def __file_of(self, version: int) -> FileInfo | None:
-        """The file of one version: as a rule it is there, and plain."""
+        """The file of one version; the plain name is tried first, since it usually exists."""
         with suppress(FileMissing):
             return self.file_system.stat(self.__plain(version))
         return _first(self.file_system.stat_many(self.__compressed(version)))
@@ -336,11 +337,11 @@ class VersionedStrategy(CommitStrategy):
             self.file_system.put(f"{self.folder}/{VERSION_HINT}", str(version).encode(), PutMode.OVERWRITE)
 
     def latest_listed(self) -> int | None:
-        """The highest version of which there is a file."""
+        """The highest version with a file, or None."""
         return max((version for version, _ in self.listed()), default=None)
 
     def listed(self) -> list[tuple[int, str]]:
-        """Every version of which there is a file, with its location."""
+        """Every version with a file, and the location of the file."""
         if FileSystemAbility.LIST not in self.file_system.abilities:
             return self.__probed()
         found = []
@@ -365,11 +366,10 @@ def _first(found: Iterable[FileInfo | None]) -> FileInfo | None:
 
 
 def _stamp(file: FileInfo) -> tuple[Any, ...] | None:
-    """What distinguishes a file from another under its name; None where nothing does.
+    """The stamp that distinguishes a file from another one under its name; None if nothing does.
 
-    That is the entity tag where the store gives one, at any age. Otherwise it is the time: stores state times in ticks
-    of up to a second or two, so that a file that is younger than some of them could be another by now that was put in
-    its place within the same tick.
+    It has the entity tag if the store sends one, at any age. Otherwise it has the time. Stores state times in ticks of
+    up to two seconds, so a very young file could have been replaced within the same tick: it gets no stamp.
     """
     if file.etag is not None:
         return file.size, file.etag
@@ -379,7 +379,7 @@ def _stamp(file: FileInfo) -> tuple[Any, ...] | None:
 
 
 def is_tombstone(system: FileSystem, file: FileInfo) -> bool:
-    """Whether a version is the mark of a table that was dropped; only files too small for metadata are read."""
+    """Whether a version is a tombstone; only files too small for metadata are read."""
     if file.size > _TOMBSTONE_MAX:
         return False
     try:

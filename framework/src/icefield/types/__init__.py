@@ -1,4 +1,4 @@
-"""The types of the table format, their text form and what each may be promoted to."""
+"""The types of the table format, their text form and promotions."""
 
 from icefield.types.nested import MAX_NESTING_DEPTH, ListType, MapType, NestedField, StructType
 from icefield.types.primitive import (

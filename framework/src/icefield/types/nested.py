@@ -1,7 +1,7 @@
-"""The types of the table format, their text form and what each may be promoted to.
+"""The types of the table format, their text form and their allowed promotions.
 
-Types are immutable, hashable and picklable. Nesting is limited to ``MAX_NESTING_DEPTH`` levels, so that whatever
-walks a type may recurse. Those without fields live in ``icefield.types.primitive`` and are handed on from here.
+Types are immutable, hashable and picklable. Nesting is limited to ``MAX_NESTING_DEPTH`` levels, so that functions
+over types may recurse. Types without fields live in ``icefield.types.primitive`` and are re-exported here.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class NestedField:
     """A named field of a struct, or the element, key or value of a list or map.
 
     ``field_type`` may be given as the spec's string (``"decimal(9,2)"``). Defaults are internal values (see
-    ``icefield.types.values.defaults``), None is none; that of a struct may be ``()``, which stands for the defaults
-    of its fields. Raises ``InvalidSchema`` for what can never be: a required ``unknown``, a default for a type that has
-    none.
+    ``icefield.types.values.defaults``), and None means no default. The default of a struct may be ``()``, which stands
+    for the defaults of its fields. Raises ``InvalidSchema`` for invalid fields: a required ``unknown``, a default for a
+    type that cannot have one.
     """
 
     field_id: int

@@ -1,4 +1,4 @@
-"""The types without fields: their text form and what each may be promoted to."""
+"""The types without fields: their text form and promotions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EDGE_ALGORITHMS: Final = frozenset({"spherical", "vincenty", "thomas", "andoyer"
 
 
 class IcebergType:
-    """A type of the table format. ``str`` gives the spec's string."""
+    """A type of the table format. ``str`` returns the spec's string."""
 
     __slots__ = ()
 
@@ -35,12 +35,12 @@ class IcebergType:
 
     @property
     def depth(self) -> int:
-        """How many levels of struct, list and map it has; 0 for what is not nested."""
+        """How many levels of struct, list and map the type has; 0 for a type that is not nested."""
         return 0
 
 
 class PrimitiveType(IcebergType):
-    """A type without fields. Those without parameters are equal when they are of one class."""
+    """A type without fields. Types without parameters are equal if they are of one class."""
 
     __slots__ = ()
 
@@ -161,7 +161,7 @@ class BinaryType(PrimitiveType):
 
 
 class UnknownType(PrimitiveType):
-    """A column of nulls whose type is not known yet; not stored in data files. Format version 3."""
+    """A column of nulls, its type not known yet; not stored in data files. Format version 3."""
 
     __slots__ = ()
     _string = "unknown"
@@ -216,7 +216,7 @@ class GeometryType(PrimitiveType):
 
 @dataclass(frozen=True, slots=True)
 class GeographyType(PrimitiveType):
-    """Shapes on the globe, in well-known binary; ``algorithm`` says how edges run. Format version 3."""
+    """Shapes on the globe, in well-known binary; ``algorithm`` interpolates their edges. Format version 3."""
 
     crs: str = DEFAULT_CRS
     algorithm: str = "spherical"
@@ -321,7 +321,7 @@ _PROMOTIONS: Final[dict[type[IcebergType], dict[type[IcebergType], int]]] = {
 
 
 def promotion_allowed(old: IcebergType, new: IcebergType, format_version: int) -> bool:
-    """Whether a column of type ``old`` may become ``new`` without touching its files. A type may stay what it is.
+    """Whether a column of type ``old`` may become ``new`` without a change of its files. True for equal types.
 
     Nested types are never promoted as a whole; their fields are, one by one. Spec: Schema Evolution.
     """
@@ -336,7 +336,7 @@ def promotion_allowed(old: IcebergType, new: IcebergType, format_version: int) -
 
 
 def check_int(what: str, value: object, low: int, high: int) -> None:
-    """Refuse, with ``InvalidSchema``, what is no integer of that range."""
+    """Raise ``InvalidSchema`` for anything but an integer in the range."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise InvalidSchema(f"{what} must be an integer from {low} to {high}, not {shown(value)}")
 
@@ -349,7 +349,7 @@ def _check_crs(crs: object) -> None:
 
 
 def shown(value: object) -> str:
-    """What stands for a value in a message: its ``repr``, of bounded length whatever the value."""
+    """The form of a value in a message: its ``repr``, cut to a bounded length."""
     try:
         string = repr(value)
     except ValueError:

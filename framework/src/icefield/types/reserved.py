@@ -53,7 +53,7 @@ CHANGELOG_IDS: Final = frozenset({CHANGE_TYPE.field_id, CHANGE_ORDINAL.field_id,
 METADATA_COLUMNS: Final = MappingProxyType(
     {field.name: field for field in RESERVED_FIELDS.values() if field.name.startswith("_")}
 )
-"""The columns that every table can be asked for besides its own, by name."""
+"""The metadata columns that every table has in addition to its own columns, by name."""
 
 
 def is_reserved_id(field_id: int) -> bool:

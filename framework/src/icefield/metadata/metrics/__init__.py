@@ -1,4 +1,4 @@
-"""Metrics of data files: what is gathered, what of it is kept, and its form in manifests."""
+"""Metrics of data files: their collection, the modes that limit them, and their form in manifests."""
 
 from icefield.metadata.metrics.collector import Metrics, MetricsCollector
 from icefield.metadata.metrics.modes import (

@@ -1,4 +1,4 @@
-"""What is known of a data file's columns by field id, and how writers gather it from record batches.
+"""Column metrics of a data file by field id, and their collection from record batches.
 
 Spec: "Manifests", the fields 108 to 128 of ``data_file``. A missing id means unknown, never zero.
 """
@@ -24,7 +24,7 @@ from icefield.types.values import GeoPoint
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Metrics of one file. Every map goes from field id; any may lack any id.
+    """Metrics of one file. The keys of every map are field ids; any map may lack any id.
 
     ``value_counts`` include nulls and NaNs; ``column_sizes`` are bytes on disk. Bounds are internal values, neither
     truncated nor encoded: the least and the greatest value that is neither null nor NaN.
@@ -40,11 +40,11 @@ class Metrics:
 
 
 class MetricsCollector:
-    """Gathers ``Metrics`` from the record batches of one file, with a few vectorised calls a column and batch.
+    """Collects ``Metrics`` from the record batches of one file, with a few vectorised calls a column and batch.
 
-    ``schema`` carries field ids; columns without one are passed over. Leaves of structs have counts and bounds, a
-    null struct counting as nulls in them; leaves inside lists and maps have counts only. A variant is one leaf with
-    counts; points have the corners of their box for bounds. Raises ``InvalidArgument`` for a batch of another schema.
+    ``schema`` carries field ids; columns without an id are skipped. Leaves of structs have counts and bounds, and a
+    null struct counts as null in each leaf; leaves inside lists and maps have counts only. A variant is one leaf with
+    counts; the bounds of points are the corners of their box. Raises ``InvalidArgument`` for a batch of another schema.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -68,7 +68,7 @@ class MetricsCollector:
                 watcher.update(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
 
     def metrics(self) -> Metrics:
-        """What was gathered so far. Column sizes are for the writer to add."""
+        """The metrics collected so far. The writer adds the column sizes."""
         result = Metrics(self._rows)
         for watcher in self._columns:
             if watcher is not None:
@@ -108,7 +108,7 @@ class _Struct(_Watcher):
         self._children = children
 
     def update(self, array: pa.Array) -> None:
-        # `flatten` puts the struct's nulls into its children; `field` would show what is below them.
+        # `flatten` puts the struct's nulls into its children; `field` would show the values below null structs.
         children = array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
         for watcher, child in zip(self._children, children, strict=True):
             if watcher is not None:
@@ -148,7 +148,7 @@ class _Map(_Watcher):
 
 
 class _Counts(_Watcher):
-    """A leaf of which only values and nulls are counted."""
+    """The counts of values and nulls of a leaf, without bounds."""
 
     __slots__ = ("_field_id", "_nulls", "_values")
 
@@ -198,8 +198,8 @@ class _Bounds(_Counts):
 class _Strings(_Bounds):
     """A leaf of strings or bytes.
 
-    Comparing with two constants is several times as fast as Arrow's minimum and maximum, so these look only at rows
-    that are outside the bounds of what was seen before and of a sample.
+    Comparing with two constants is several times as fast as Arrow's minimum and maximum. So each array is compared
+    with the bounds of earlier values and of a sample, and only the rows outside them are examined.
     """
 
     __slots__ = ()
@@ -260,7 +260,7 @@ class _Floats(_Bounds):
         values = array.drop_null().to_numpy()
         if not len(values):
             return
-        # These pass over NaNs; the result is one only if all values are.
+        # These skip NaNs; the result is NaN only if all values are.
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
         self._nans += int(np.count_nonzero(np.isnan(values)))
         if self._has_bounds and not math.isnan(low):
@@ -317,7 +317,7 @@ class _Points(_Counts):
 
 
 def _coordinates(shapes: pa.Array) -> tuple[list[int], Any] | None:
-    """Which coordinates the shapes have and a row of them for each, if all are little-endian points of one layout."""
+    """The dimensions of points and a row of coordinates for each; None unless all are little-endian, of one layout."""
     offsets = np.frombuffer(shapes.buffers()[1], np.int32)[shapes.offset :][: len(shapes) + 1]
     size = int(offsets[1] - offsets[0])
     if size < _POINT_HEADER or not (np.diff(offsets) == size).all():
@@ -343,12 +343,12 @@ def _total_order(value: float) -> tuple[float, float]:
 
 
 def _internal(scalar: pa.Scalar) -> Any:
-    """The internal value of a scalar: dates and times are the integers below them."""
+    """The internal value of a scalar: the stored integer of a date or time."""
     return scalar.value if pa.types.is_temporal(scalar.type) else scalar.as_py()
 
 
 def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
-    """What follows a column; None when nothing in it carries an id."""
+    """The watcher of a column; None if no field in it carries an id."""
     arrow_type = unwrapped(column.type)
     if pa.types.is_struct(arrow_type):
         children = [_watcher(child, bounds=bounds) for child in child_fields(arrow_type)]
@@ -373,7 +373,7 @@ def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
 
 
 def _is_geo(column: pa.Field) -> bool:
-    """Whether bytes are shapes, whose order means nothing."""
+    """Whether a column holds geometries or geographies, so that the order of its bytes has no meaning."""
     return bool((column.metadata or {}).get(TYPE_KEY, b"").startswith((b"geometry", b"geography")))
 
 

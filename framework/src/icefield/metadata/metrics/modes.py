@@ -88,11 +88,10 @@ class MetricsConfig:
     ) -> MetricsConfig:
         """The modes that the table properties ``write.metadata.metrics.*`` ask for.
 
-        Without a default of the table's own, only as many leaf columns as
-        ``write.metadata.metrics.max-inferred-column-defaults`` says have ``truncate(16)``, those nearest the root
-        first, and the rest none. Columns that files are sorted by, ``sorted_ids``, have bounds unless they are
-        named. Properties of columns that are not in the schema are passed over. Raises ``InvalidArgument`` that
-        names the property.
+        If the table sets no default, ``write.metadata.metrics.max-inferred-column-defaults`` limits how many leaves
+        have ``truncate(16)``, the leaves nearest the root first; the rest have none. The sort columns of files,
+        ``sorted_ids``, have bounds unless a property names them. Properties of columns that are not in the schema are
+        ignored. Raises ``InvalidArgument`` that names the property.
         """
         modes: dict[int, MetricsMode] = {}
         default = _property_mode(METRICS_DEFAULT.name, get_str(properties, METRICS_DEFAULT))
@@ -142,10 +141,10 @@ class EncodedMetrics:
 
 
 def apply_modes(metrics: Metrics, config: MetricsConfig, schema: Schema) -> EncodedMetrics:
-    """What a manifest is to say: ids of ``schema`` only, counts and bounds as the modes ask, bounds encoded.
+    """The metrics for a manifest: ids of ``schema`` only, counts and bounds as the modes ask, bounds encoded.
 
-    Bounds that are NaN, bounds of what has no order and bounds inside lists and maps are left out. Strings and
-    bytes are cut: the lower bound to a prefix, the upper one to a prefix raised by one; other types stay whole.
+    NaN bounds, bounds of types without an order and bounds inside lists and maps are left out. Strings and bytes are
+    cut: the lower bound to a prefix, the upper bound to a prefix raised by one; other types stay whole.
     """
     counted = {id_ for id_ in schema.id_to_field if config.mode(id_).kind is not MetricsKind.NONE}
     with_bounds = metrics.lower_bounds.keys() | metrics.upper_bounds.keys()
@@ -197,9 +196,9 @@ def truncate_lower(kind: IcebergType, value: Any, length: int | None) -> Any:
 
 
 def truncate_upper(kind: IcebergType, value: Any, length: int | None) -> Any:
-    """An upper bound of at most ``length`` code points or bytes: a prefix whose last unit that can be is raised.
+    """An upper bound of at most ``length`` code points or bytes: a prefix, cut after the last unit that can be raised.
 
-    None when there is no such bound. Types other than string and binary are not cut.
+    That unit is raised by one. None if no unit can be raised. Types other than string and binary are not cut.
     """
     if length is None or value is None or not isinstance(kind, (StringType, BinaryType)) or len(value) <= length:
         return value

@@ -15,11 +15,11 @@ from icefield.metadata.validation import check_defaults_fit, check_names_differ
 
 
 class MetadataBuilder:
-    """One change of a base, made of updates that come in several steps; each update is applied once.
+    """A change of a base by updates in one or several steps; each update is applied once.
 
-    ``now_ms`` is the time of the change in ms; a change that adds a snapshot is of the snapshot's time instead. The
-    time never runs backwards. Where the current snapshot is another one than before, the snapshot log says so, once,
-    however many steps there were.
+    ``now_ms`` is the time of the change in ms; a change that adds a snapshot has the snapshot's time instead. The time
+    never runs backwards. If the current snapshot changes, the snapshot log gets a single entry, however many steps
+    there are.
     """
 
     def __init__(self, base: TableMetadata, *, now_ms: int | None = None) -> None:
@@ -28,10 +28,10 @@ class MetadataBuilder:
         self._result = base
 
     def apply(self, updates: Iterable[TableUpdate]) -> TableMetadata:
-        """The metadata after these updates and those before; the very base where all of them change nothing.
+        """The metadata after all updates so far; the base object itself if they change nothing.
 
-        Costs no more than what is added, whatever the metadata holds. Raises ``InvalidArgument``, ``InvalidSchema`` or
-        ``UnsupportedFeature``.
+        The cost depends on the number of additions, not on the size of the metadata. Raises ``InvalidArgument``,
+        ``InvalidSchema`` or ``UnsupportedFeature``.
         """
         before = self._result
         result = before
@@ -50,7 +50,7 @@ class MetadataBuilder:
 def apply_updates(
     metadata: TableMetadata, updates: Iterable[TableUpdate], *, now_ms: int | None = None
 ) -> TableMetadata:
-    """The metadata after a change that comes in one step: see ``MetadataBuilder``."""
+    """The metadata after a change in a single step: see ``MetadataBuilder``."""
     return MetadataBuilder(metadata, now_ms=now_ms).apply(updates)
 
 

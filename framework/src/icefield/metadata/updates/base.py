@@ -1,4 +1,4 @@
-"""What every update of table metadata is: a small value that makes new metadata of old."""
+"""The base of all updates of table metadata: small values that make new metadata from old."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ T = TypeVar("T")
 Metadata = TypeVar("Metadata", bound="DataclassInstance")
 
 LAST_ADDED = -1
-"""As an id of a schema, spec or sort order: the one that was added last in the same change."""
+"""Stands for the id of the schema, spec or sort order that the same change added last."""
 
 
 @dataclass(slots=True)
 class LastAdded:
-    """The ids that one change gave to schemas, specs, orders or versions, the lowest, and the one that -1 stands for.
+    """The ids that a change assigned to schemas, specs, orders or versions; ``last`` is the meaning of -1.
 
     As in the builders of Iceberg's Java library, an update that adds nothing new leaves -1 without a meaning: services
     that are built on it refuse the change.
@@ -37,13 +37,13 @@ class LastAdded:
     added: set[int] = field(default_factory=set)
 
     def add(self, id_: int) -> None:
-        """Note that one was added."""
+        """Note an added id."""
         self.last = id_
         self.first = id_ if self.first is None else min(self.first, id_)
         self.added.add(id_)
 
     def found(self, id_: int, *, after_any: bool = False) -> None:
-        """Note that one was to be added that is there already: -1 means it if this change added it.
+        """Note that the object to add exists already under an id: -1 means that id if this change added it.
 
         With ``after_any``, which is Java's rule for specs and sort orders, the change may have added another one last.
         """
@@ -51,7 +51,7 @@ class LastAdded:
         self.last = id_ if self.last is not None and new in self.added else None
 
     def chosen(self, given: int) -> int | None:
-        """The id that an update names; None for -1 where it stands for nothing."""
+        """The id that an update names; None for -1 if the change has added nothing."""
         return self.last if given == LAST_ADDED else given
 
 
@@ -59,13 +59,13 @@ class LastAdded:
 class Drafts:
     """The arrays and mappings that the updates of one change make, and change in place.
 
-    So n updates cost no more than n. Nobody else may see the metadata before ``settled``.
+    So the cost of n updates is linear in n. No other code may see the metadata before ``settled``.
     """
 
     _mappings: dict[str, FrozenDict[str, Any]] = field(default_factory=dict)
 
     def settled(self, metadata: Metadata) -> Metadata:
-        """The metadata that updates made, which later ones will not change in place."""
+        """The finished metadata, which later updates will not change in place."""
         self._mappings.clear()
         held = ((each.name, getattr(metadata, each.name)) for each in fields(metadata))
         made = {name: value.array() for name, value in held if isinstance(value, ArrayDraft)}
@@ -78,11 +78,11 @@ class Drafts:
         return draft
 
     def dropped(self, array: JsonArray[T], identities: Iterable[Any]) -> JsonArray[T]:
-        """An array without the elements that have one of these ids; the very array where none has."""
+        """An array without the elements that have one of these ids; the same array if no element has."""
         return _without(array, identities, ArrayDraft.drop)
 
     def dropped_through(self, array: JsonArray[T], identities: Iterable[Any]) -> JsonArray[T]:
-        """An array of the elements behind the last one with one of these ids; the very array where none has."""
+        """The elements behind the last element with one of these ids; the same array if no element has."""
         return _without(array, identities, ArrayDraft.drop_through)
 
     def updated(self, name: str, mapping: Mapping[str, T], entries: Mapping[str, T]) -> Mapping[str, T]:
@@ -92,7 +92,7 @@ class Drafts:
         return result
 
     def without(self, name: str, mapping: Mapping[str, T], keys: Iterable[str]) -> Mapping[str, T]:
-        """The mapping of that name without some entries; one that is not there is no error."""
+        """The mapping of that name without some entries; a missing key is no error."""
         result = self._own(name, mapping)
         for key in keys:
             dict.pop(result, key, None)
@@ -121,11 +121,11 @@ def _without(
 
 @dataclass(slots=True)
 class Change(Drafts):
-    """What the updates of one change know of each other."""
+    """The state that the updates of one table change share."""
 
     base: TableMetadata
     timestamp_ms: int
-    """The time of the change: that of its newest snapshot, and never before the base's."""
+    """The time of the change: the time of its newest snapshot, and never before the base's time."""
 
     schemas: LastAdded = field(default_factory=LastAdded)
     specs: LastAdded = field(default_factory=LastAdded)
@@ -135,7 +135,7 @@ class Change(Drafts):
     _named: Counter[int] = field(default_factory=Counter)
 
     def named_by(self, refs: Mapping[str, SnapshotRef]) -> Set[int]:
-        """The snapshots that branches and tags name, which are those of the metadata that was made last."""
+        """The snapshots that branches and tags refer to; not recounted if ``refs`` belong to the latest metadata."""
         if self._refs is not refs:
             self._refs, self._named = refs, Counter(ref.snapshot_id for ref in refs.values())
         return self._named.keys()

@@ -1,7 +1,7 @@
 """The updates that give a table another current schema, default spec or default sort order.
 
-One that the table has already is named by its id. To add it once more would add nothing, and a service whose -1 means
-the last one added, as in Java, then knows of none. Each new one is sent under the id that it gets.
+An object that the table has already is named by its id. Adding it again would add nothing, and a service that reads -1
+as the last addition, as Java does, would then refuse -1. A new object is sent under the id that it gets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from icefield.schema import Schema
 
 
 def choose_schema(metadata: TableMetadata, schema: Schema, last_column_id: int) -> tuple[TableUpdate, ...]:
-    """The updates that make a schema current, whose field ids are final; none where it is."""
+    """The updates that make a schema with final field ids current; none if it is current already."""
     if schema == metadata.schema():
         return ()
     known = AddSchema(schema).known_to(metadata)
@@ -27,7 +27,7 @@ def choose_schema(metadata: TableMetadata, schema: Schema, last_column_id: int) 
 
 
 def choose_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableUpdate, ...]:
-    """The updates that make a spec the default, whose field ids are final; none where it is."""
+    """The updates that make a spec with final field ids the default; none if it is the default already."""
     if spec.compatible_with(metadata.spec()):
         return ()
     known = AddPartitionSpec(spec).known_to(metadata)
@@ -38,7 +38,7 @@ def choose_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableUpda
 
 
 def choose_sort_order(metadata: TableMetadata, order: SortOrder) -> tuple[TableUpdate, ...]:
-    """The updates that make a sort order the default; none where it is."""
+    """The updates that make a sort order the default; none if it is the default already."""
     if order.same_as(metadata.sort_order()):
         return ()
     adding = AddSortOrder(order)

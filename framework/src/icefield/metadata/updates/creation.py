@@ -44,9 +44,9 @@ def creation_updates(metadata: TableMetadata) -> tuple[TableUpdate, ...]:
 
 
 def created_by(updates: Iterable[TableUpdate], *, now_ms: int | None = None) -> TableMetadata:
-    """The metadata of a new table that updates make of nothing, such as those of ``creation_updates`` and an append.
+    """The metadata of a new table from updates alone, such as the updates of ``creation_updates`` and an append.
 
-    ``now_ms`` is the time of the change in ms. Raises ``InvalidArgument`` where they leave out what a table needs.
+    ``now_ms`` is the time of the change in ms. Raises ``InvalidArgument`` if the updates leave out required metadata.
     """
     steps = tuple(updates)
     stated = [step.format_version for step in steps if isinstance(step, UpgradeFormatVersion)]

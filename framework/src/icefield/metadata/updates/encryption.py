@@ -31,7 +31,7 @@ class AddEncryptionKey:
 
 @dataclass(frozen=True, slots=True)
 class RemoveEncryptionKey:
-    """Remove an encrypted key; one that is not there is no error."""
+    """Remove an encrypted key; a missing key is no error."""
 
     key_id: str
     action: ClassVar[str] = "remove-encryption-key"

@@ -46,7 +46,7 @@ class AddPartitionSpec:
 
 @dataclass(frozen=True, slots=True)
 class SetDefaultSpec:
-    """Make a spec of the table the one for new files; -1 is the one that was added last."""
+    """Make a spec of the table the default for new files; -1 means the last spec added."""
 
     spec_id: int = LAST_ADDED
     action: ClassVar[str] = "set-default-spec"

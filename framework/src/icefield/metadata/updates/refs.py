@@ -35,7 +35,7 @@ class SetSnapshotRef:
 
 @dataclass(frozen=True, slots=True)
 class RemoveSnapshotRef:
-    """Remove a branch or tag; one that is not there is no error. Removing ``main`` leaves no current snapshot."""
+    """Remove a branch or tag; a missing ref is no error. Removing ``main`` leaves no current snapshot."""
 
     name: str
     action: ClassVar[str] = "remove-snapshot-ref"

@@ -16,7 +16,7 @@ from icefield.schema import Schema, check_schema
 class AddSchema:
     """Add a schema under the next free id; an identical one is not added again. Its field ids are final.
 
-    ``last_column_id`` may say that higher ids were given out already.
+    ``last_column_id`` may state that higher ids were assigned already.
     """
 
     schema: Schema
@@ -49,7 +49,7 @@ class AddSchema:
 
 @dataclass(frozen=True, slots=True)
 class SetCurrentSchema:
-    """Make a schema of the table the current one; -1 is the one that was added last."""
+    """Make a schema of the table the current one; -1 means the last schema added."""
 
     schema_id: int = LAST_ADDED
     action: ClassVar[str] = "set-current-schema"

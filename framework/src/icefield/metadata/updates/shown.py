@@ -1,4 +1,4 @@
-"""What the metadata of a table shows of updates: whether a service that was asked for them has made them."""
+"""A check of updates against a table's metadata, which tells whether a service made the requested updates."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from icefield.metadata.updates.table import RemoveProperties, SetProperties, Upg
 
 
 def not_shown(updates: Iterable[TableUpdate], expected: TableMetadata, found: TableMetadata) -> dict[str, TableUpdate]:
-    """The updates that metadata shows nothing of, each under words for what is not there.
+    """The updates without effect in ``found``, each under a description of the missing effect.
 
-    ``expected`` is the metadata that all of them together were to make: a later one may have undone an earlier one.
-    Only what the updates are about is compared; a service may add what it likes. It numbers schemas, specs and orders,
-    and chooses the location, itself.
+    ``expected`` is the metadata after all updates, since a later update may undo an earlier one. Only the parts of
+    metadata that the updates change are compared: a service may add anything else. The service itself numbers schemas,
+    specs and orders, and chooses the location.
     """
     missing: dict[str, TableUpdate] = {}
     for update in updates:
@@ -37,7 +37,7 @@ def not_shown(updates: Iterable[TableUpdate], expected: TableMetadata, found: Ta
 
 
 def _aspects(update: TableUpdate, table: TableMetadata) -> dict[str, object]:
-    """The parts of metadata that an update is about, under words for each; in a form without the ids of a service."""
+    """The parts of metadata that an update changes, each under a description, without ids that a service assigns."""
     match update:
         case AddSnapshot(snapshot=added):
             return {f"snapshot {added.snapshot_id}": table.snapshot_by_id(added.snapshot_id) is not None}

@@ -57,12 +57,12 @@ class RemoveSnapshots:
             return metadata
         if not change.named_by(metadata.refs).isdisjoint(gone):
             name, ref = next(item for item in metadata.refs.items() if item[1].snapshot_id in gone)
-            # Most likely since the change was made: whoever made it decides anew on what there is now.
+            # The ref is most likely newer than this change, so the caller must decide again on the current metadata.
             raise ValidationFailed(f"snapshot {ref.snapshot_id} cannot be removed: '{name}' refers to it")
         return replace(
             metadata,
             snapshots=change.dropped(metadata.snapshots, gone),
-            # Entries before one of a snapshot that is gone would show a wrong history.
+            # Log entries before the entry of a removed snapshot would show a wrong history.
             snapshot_log=change.dropped_through(metadata.snapshot_log, gone),
             statistics=change.dropped(metadata.statistics, gone),
             partition_statistics=change.dropped(metadata.partition_statistics, gone),

@@ -37,13 +37,13 @@ class AddSortOrder:
         """The id that the order gets as the next one."""
         if not self.sort_order.fields:
             return UNSORTED_ORDER_ID
-        # 0 is kept for the order without fields, also where no such order is stored.
+        # 0 is reserved for the order without fields, even if no such order is stored.
         return max(metadata.sort_orders.next_id(), UNSORTED_ORDER_ID + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class SetDefaultSortOrder:
-    """Make a sort order of the table the one that writers should follow; -1 is the one that was added last."""
+    """Make a sort order of the table the default for writers; -1 means the last sort order added."""
 
     sort_order_id: int = LAST_ADDED
     action: ClassVar[str] = "set-default-sort-order"

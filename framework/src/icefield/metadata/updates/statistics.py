@@ -26,7 +26,7 @@ class SetStatistics:
 
 @dataclass(frozen=True, slots=True)
 class RemoveStatistics:
-    """Remove the statistics file of a snapshot; one that is not there is no error."""
+    """Remove the statistics file of a snapshot, if the snapshot has one."""
 
     snapshot_id: int
     action: ClassVar[str] = "remove-statistics"
@@ -52,7 +52,7 @@ class SetPartitionStatistics:
 
 @dataclass(frozen=True, slots=True)
 class RemovePartitionStatistics:
-    """Remove the partition statistics file of a snapshot; one that is not there is no error."""
+    """Remove the partition statistics file of a snapshot, if the snapshot has one."""
 
     snapshot_id: int
     action: ClassVar[str] = "remove-partition-statistics"

@@ -24,7 +24,7 @@ from icefield.metadata.validation import check_location
 
 @dataclass(frozen=True, slots=True)
 class AssignUUID:
-    """Give the table its uuid. One that it has already is never changed."""
+    """Give the table its uuid. An existing uuid never changes."""
 
     uuid: str
     action: ClassVar[str] = "assign-uuid"
@@ -79,7 +79,7 @@ class UpgradeFormatVersion:
 
 @dataclass(frozen=True, slots=True)
 class SetLocation:
-    """Move the base under which new files are written. Files that are there stay where they are."""
+    """Move the base location for new files. Existing files stay in their location."""
 
     location: str
     action: ClassVar[str] = "set-location"
@@ -111,7 +111,7 @@ class SetProperties:
 
 @dataclass(frozen=True, slots=True)
 class RemoveProperties:
-    """Remove table properties; one that is not set is no error."""
+    """Remove table properties; a property that is not set is no error."""
 
     removals: Iterable[str]
     action: ClassVar[str] = "remove-properties"

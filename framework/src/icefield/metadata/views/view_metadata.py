@@ -24,12 +24,12 @@ from icefield.schema import Schema
 
 VIEW_FORMAT_VERSION: Final = 1
 SQL: Final = "sql"
-"""The one type of representation that the specification knows."""
+"""The only type of representation in the specification."""
 
 
 @decodable
 class ViewRepresentation(Entry, frozen=True):
-    """A query in one dialect. ``type`` is ``sql``; what another type holds is kept in the file and not read."""
+    """A query in one dialect. ``type`` is ``sql``; representations of other types stay in the file but are not read."""
 
     type: NameText
     sql: ValueText | None = None
@@ -38,7 +38,7 @@ class ViewRepresentation(Entry, frozen=True):
 
 @decodable
 class ViewVersion(msgspec.Struct, frozen=True, rename="kebab", repr_omit_defaults=True):
-    """A version of a view: what the query is, the schema of its rows, and where its names are looked up.
+    """A version of a view: its query, the schema of its rows, and the default catalog and namespace of its names.
 
     ``timestamp_ms`` is when it was made, in milliseconds since 1970-01-01 UTC. ``summary`` holds strings, such as the
     engine's name.

@@ -31,14 +31,14 @@ VERSIONS_KEPT: Final = "version.history.num-entries"
 """Property of a view: how many versions are kept, 10 by default."""
 
 MAY_DROP_DIALECT: Final = "replace.drop-dialect.allowed"
-"""Property of a view: whether a new version may lack a dialect that the one before had."""
+"""Property of a view: whether a new version may lack a dialect of the version before."""
 
 _KEPT_BY_DEFAULT = 10
 
 
 @dataclass(slots=True)
 class ViewChange(Drafts):
-    """What the updates of one change know of each other."""
+    """The state that the updates of one view change share."""
 
     timestamp_ms: int
     schemas: LastAdded = field(default_factory=LastAdded)
@@ -71,7 +71,7 @@ class ViewRequirement(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AssertViewUUID:
-    """The view is the one that was loaded, not another under its name."""
+    """The view is the loaded view, not another one under the same name."""
 
     uuid: str
     type: ClassVar[str] = "assert-view-uuid"
@@ -84,7 +84,7 @@ class AssertViewUUID:
 
 @dataclass(frozen=True, slots=True)
 class AssignViewUUID:
-    """Give the view its uuid. One that it has already is never changed."""
+    """Give the view its uuid. An existing uuid never changes."""
 
     uuid: str
     action: ClassVar[str] = "assign-uuid"
@@ -100,7 +100,7 @@ class AssignViewUUID:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeViewFormatVersion:
-    """Raise the format version, of which there is one."""
+    """Raise the format version of a view; 1 is the only version."""
 
     format_version: int
     action: ClassVar[str] = "upgrade-format-version"
@@ -122,7 +122,7 @@ class AddViewSchema:
 
     def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
         if self.known_to(metadata) is not None:
-            return metadata  # and -1 means the one that the change added before, if any
+            return metadata  # -1 still means the last schema that the change added, if any
         added = self.schema.with_schema_id(metadata.schemas.next_id())
         change.schemas.add(added.schema_id)
         return replace(metadata, schemas=change.extended(metadata.schemas, added))
@@ -159,7 +159,7 @@ class SetViewProperties:
 
 @dataclass(frozen=True, slots=True)
 class RemoveViewProperties:
-    """Remove properties of the view; one that is not set is no error."""
+    """Remove properties of the view; a property that is not set is no error."""
 
     removals: Iterable[str]
     action: ClassVar[str] = "remove-properties"
@@ -175,7 +175,7 @@ class RemoveViewProperties:
 
 @dataclass(frozen=True, slots=True)
 class AddViewVersion:
-    """Add a version under the next free id; an equal one is not added again. Schema -1 is the one added last."""
+    """Add a version under the next free id, unless an equal one exists. Schema -1 means the last schema added."""
 
     view_version: ViewVersion
     action: ClassVar[str] = "add-view-version"
@@ -200,13 +200,13 @@ class AddViewVersion:
         return replace(metadata, versions=change.extended(metadata.versions, added))
 
     def known_to(self, metadata: ViewMetadata) -> ViewVersion | None:
-        """The version of the view that says the same."""
+        """The equal version of the view, if it has one."""
         return metadata.versions.alike(self.view_version)
 
 
 @dataclass(frozen=True, slots=True)
 class SetCurrentViewVersion:
-    """Make a version the one that readers take; -1 is the one that was added last."""
+    """Make a version of the view the current one; -1 means the last version added."""
 
     view_version_id: int = LAST_ADDED
     action: ClassVar[str] = "set-current-view-version"
@@ -224,10 +224,10 @@ class SetCurrentViewVersion:
 
 
 def apply_view_updates(metadata: ViewMetadata, updates: Iterable[ViewUpdate]) -> ViewMetadata:
-    """The metadata after a change; the very base where nothing changes.
+    """The metadata of a view after updates; the same object if nothing changes.
 
-    Versions beyond ``version.history.num-entries`` go, and with them what the log says of the time before. Raises
-    ``InvalidArgument``; also for a new version that lacks a dialect which the one before had, unless the property
+    Versions beyond ``version.history.num-entries`` are removed, and the log entries up to the last removed version.
+    Raises ``InvalidArgument``; also for a new version that lacks a dialect of the version before, unless the property
     ``replace.drop-dialect.allowed`` is true.
     """
     change = ViewChange(now_ms())

@@ -15,9 +15,9 @@ from icefield.types.arrow.types import to_arrow_type
 
 
 def conformed(array: pa.Array, source_type: IcebergType) -> pa.Array:
-    """The array with the buffers that the Arrow form of a primitive type has: no dictionary, no extension, no view.
+    """The array with the buffers of a primitive type's Arrow form: no dictionary, no extension, no view.
 
-    Large strings, other zones and other decimal precisions stay, for their buffers hold the same values.
+    Large strings, other zones and other decimal precisions stay, since their buffers hold the same values.
     Raises ``InvalidArgument`` for an array that holds values of another type.
     """
     if isinstance(array, pa.ExtensionArray):
@@ -41,7 +41,7 @@ def _same_layout(given: pa.DataType, expected: pa.DataType) -> bool:
 
 
 def fixed_values(array: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """The values of a fixed-width array without a copy; what stands in null slots is anything."""
+    """The values of a fixed-width array without a copy; values in null slots are arbitrary."""
     kind = np.dtype(dtype)
     data = array.buffers()[1]
     if data is None or len(array) == 0:

@@ -1,4 +1,4 @@
-"""What every partition and sort transform can do (spec: "Partition Transforms")."""
+"""The interface of partition and sort transforms (spec: "Partition Transforms")."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LARGEST_PARAMETER = 2**31 - 1
 
 
 class Transform(ABC):
-    """A pure function from a source value to a partition or sort value; null gives null.
+    """A pure function from a source value to a partition or sort value; null becomes null.
 
-    Immutable, hashable and picklable. ``str(transform)`` is the string that metadata holds.
+    Immutable, hashable and picklable. ``str(transform)`` is the string in metadata.
     """
 
     __slots__ = ()
@@ -39,9 +39,9 @@ class Transform(ABC):
         """The type of the transformed values."""
 
     def apply(self, array: pa.Array | pa.ChunkedArray, source_type: IcebergType) -> pa.Array | pa.ChunkedArray:
-        """Transform a whole column, which is in the Arrow form of ``source_type``, into that of ``result_type``.
+        """Transform a whole column from the Arrow form of ``source_type`` to the Arrow form of ``result_type``.
 
-        A dictionary-encoded array is transformed value by distinct value; a chunked one gives a chunked one.
+        Of a dictionary-encoded array, only the distinct values are transformed. A chunked array stays chunked.
         Raises ``InvalidArgument`` when the type cannot be transformed.
         """
         self.check_source(source_type)
@@ -53,7 +53,7 @@ class Transform(ABC):
         return self._apply(conformed(array, source_type) if source_type.is_primitive else array, source_type)
 
     def apply_value(self, value: Any, source_type: IcebergType) -> Any:
-        """Transform one internal value; None gives None.
+        """Transform one internal value; None stays None.
 
         Raises ``InvalidArgument`` when the type cannot be transformed.
         """
@@ -61,7 +61,7 @@ class Transform(ABC):
         return None if value is None else self._apply_value(value, source_type)
 
     def to_display(self, result_type: IcebergType, value: Any) -> str:
-        """The string of one transformed value for people, as partition folders show it; None is ``null``."""
+        """The readable string of one transformed value, as in partition folders; None is ``null``."""
         return display_value(result_type, value)
 
     def check_source(self, source_type: IcebergType) -> None:

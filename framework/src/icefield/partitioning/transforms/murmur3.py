@@ -62,8 +62,8 @@ _NANOS_PER_MICRO = 1000
 _CANONICAL_NAN = np.uint64(0x7FF8000000000000)
 _DECIMAL_ROWS = 65_536
 
-# Many strings of this mean length are looked up in a dictionary first when a sample of them repeats itself: then
-# there are at most some ten thousand distinct ones, and Arrow's table of them stays in the cache.
+# Many strings of this mean length are dictionary-encoded first if a sample of them has repeats: then there are at
+# most some ten thousand distinct strings, and Arrow's hash table of them stays in the processor's cache.
 _DICTIONARY_BYTES = 12
 _DICTIONARY_ROWS = 65_536
 _SAMPLE = 2048
@@ -126,7 +126,7 @@ def _hash_input(source_type: IcebergType, value: Any) -> bytes:
 
 
 def _looked_up(hashes: npt.NDArray[Any], indices: pa.Array) -> npt.NDArray[Any]:
-    """The hash of each row, 0 for a null index, where ``hashes`` are those of a dictionary."""
+    """The hash of each row, 0 for a null index; ``hashes`` belong to the values of a dictionary."""
     with_null = np.append(hashes, np.zeros(1, hashes.dtype))
     at = indices if indices.null_count == 0 else indices.cast(pa.int64()).fill_null(len(hashes))
     looked_up: npt.NDArray[Any] = with_null.take(at.to_numpy())
@@ -194,7 +194,7 @@ def _offsets_of(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def _worth_a_dictionary(array: pa.Array, offsets: npt.NDArray[Any]) -> bool:
-    """Whether so many strings repeat that finding the distinct ones costs less than hashing all."""
+    """Whether strings repeat so often that a dictionary costs less than hashing all of them."""
     if len(array) < _DICTIONARY_ROWS or int(offsets[-1] - offsets[0]) < _DICTIONARY_BYTES * len(array):
         return False
     sample = array.take(pa.array(np.linspace(0, len(array) - 1, _SAMPLE, dtype=np.int64)))
@@ -228,7 +228,7 @@ def _hash_decimal_chunk(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]
 
 
 def _decimal_sizes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many bytes each two's complement number needs: one bit more than those of its magnitude."""
+    """How many bytes each two's complement number needs: one sign bit and the bits of its magnitude."""
     sign = (high >> 63).view(np.uint64)
     # Flipping the bits of negative numbers makes their leading ones zeros.
     magnitude, above = low ^ sign, high.view(np.uint64) ^ sign

@@ -173,9 +173,9 @@ def _tail_masks(sizes: Words) -> Words:
 
 
 def _words_over(data: Bytes, starts: Offsets, lengths: Offsets) -> tuple[Words, int]:
-    """Words that cover the ranges and one more, and the byte at which they begin.
+    """Words that cover the ranges and one more word, and the byte at which they begin.
 
-    The buffer itself where it goes on behind the ranges, else a padded copy of that part of it.
+    They are a view of the buffer if it extends behind the ranges, else a padded copy of that part.
     """
     low, high = int(starts.min()) & ~7, int((starts + lengths).max())
     if high + 8 <= len(data):
@@ -186,7 +186,7 @@ def _words_over(data: Bytes, starts: Offsets, lengths: Offsets) -> tuple[Words, 
 
 
 def _join(here: Words, after: Words, right: Words, left: Words, k: Words, t: Words) -> None:
-    """The unaligned word that begins in ``here``, into ``k``. Shifts by 32 give 0."""
+    """Write the unaligned word that begins in ``here`` to ``k``. Shifts by 32 result in 0."""
     np.right_shift(here, right, out=k)
     np.left_shift(after, left, out=t)
     np.bitwise_or(k, t, out=k)

@@ -28,10 +28,10 @@ _WITH_PARAMETER = re.compile(r"(bucket|truncate)\[([0-9]+)\]", re.ASCII)
 
 
 def parse_transform(transform: str | Transform) -> Transform:
-    """The transform that a string means; a transform is handed back as it is.
+    """Parse a transform string; a transform object is returned unchanged.
 
-    Case does not matter. A string that means nothing here becomes an ``UnknownTransform`` that keeps it verbatim.
-    Raises ``InvalidArgument`` for a bucket count or width out of range, and for what is not a string.
+    Case does not matter. An unknown string becomes an ``UnknownTransform`` that keeps it verbatim. Raises
+    ``InvalidArgument`` for a bucket count or width out of range, and for an argument of another type.
     """
     if isinstance(transform, Transform):
         return transform

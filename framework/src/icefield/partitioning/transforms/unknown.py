@@ -1,4 +1,4 @@
-"""A transform of a later version, or of someone's own: kept as it is written, never computed."""
+"""A transform of a later version or of another vendor: kept as it is written, never computed."""
 
 from __future__ import annotations
 

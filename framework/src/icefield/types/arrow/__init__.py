@@ -1,1 +1,1 @@
-"""Iceberg types as Arrow types, and what is done to Arrow arrays by them."""
+"""Iceberg types as Arrow types, and operations on Arrow arrays of these types."""

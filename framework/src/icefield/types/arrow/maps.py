@@ -1,6 +1,6 @@
-"""Map columns in which a key comes more than once in a row.
+"""Map columns with duplicate keys in a row.
 
-Arrow lets them be; to whoever makes a dictionary of a row the last pair counts. Here they are found with a few
+Arrow accepts duplicate keys; in a dictionary made of a row, the last pair counts. This module finds them with a few
 vectorised calls a column.
 """
 
@@ -90,7 +90,7 @@ def _repeated(array: pa.MapArray) -> np.ndarray[Any, Any] | None:
         return None
     encoded = keys if isinstance(keys, pa.DictionaryArray) else keys.dictionary_encode()
     codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    # Rows without value may have pairs in memory that mean nothing.
+    # Null rows may have pairs in memory, which have no meaning.
     rows = np.repeat(np.arange(len(array)), lengths)
     marks = rows * len(encoded.dictionary) + codes
     repeated = _followed(marks, int(lengths.max()))
@@ -102,7 +102,7 @@ def _repeated(array: pa.MapArray) -> np.ndarray[Any, Any] | None:
 
 
 def _followed(marks: np.ndarray[Any, Any], furthest: int) -> np.ndarray[Any, Any] | None:
-    """Which marks come again, less than ``furthest`` places on; None when none does."""
+    """Which marks occur again less than ``furthest`` positions later; None if no mark does."""
     repeated = np.zeros(len(marks), bool)
     if furthest <= _SHORT:
         for distance in range(1, furthest):

@@ -1,6 +1,6 @@
-"""Arrays put one after another, without a copy where they are neighbouring slices of one array.
+"""Concatenation of arrays, without a copy if they are neighbouring slices of one array.
 
-Manifests that are decoded together are slices of the same columns, and mostly come to be read together again.
+Manifests that are decoded together are slices of the same columns, and are mostly read together again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 
 def joined(arrays: Sequence[pa.Array]) -> pa.Array:
-    """The arrays, all of one type, as one."""
+    """Concatenate arrays of one type."""
     first = arrays[0]
     if len(arrays) == 1:
         return first
@@ -26,12 +26,12 @@ def joined(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def are_neighbours(one: pa.Array, other: pa.Array) -> bool:
-    """Whether the second array, of the same type, begins where the first ends, in what both were cut from."""
+    """Whether both arrays, of one type, are slices of one array and the second begins where the first ends."""
     return one.offset + len(one) == other.offset and _is_plain(one.type) and _whole(one) == _whole(other)
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether the children of an array, if it has any, are as they were before it was cut."""
+    """Whether slicing an array of this type leaves its children, if it has any, unchanged."""
     if pa.types.is_map(kind):
         return _has_no_children(kind.key_type) and _has_no_children(kind.item_type)
     return _has_no_children(kind)
@@ -48,7 +48,7 @@ def _entries(maps: pa.MapArray) -> pa.StructArray:
 
 
 def _whole(array: pa.Array) -> Any:
-    """What an array was cut from: the same for slices of one."""
+    """The identity of the array that a slice was cut from, by its buffers: equal for slices of one array."""
     places = [None if buffer is None else (buffer.address, buffer.size) for buffer in array.buffers()]
     if not pa.types.is_map(array.type):
         return places

@@ -53,7 +53,7 @@ def retype(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def times_as_numbers(array: pa.Array) -> pa.Array:
-    """The array with a number for every time in it, at any depth: Python has no time as fine or as far as Arrow's."""
+    """The array with numbers in place of times, at any depth: Python's times are less precise and have less range."""
     return retype(array, _with_numbers(array.type))
 
 
@@ -108,7 +108,7 @@ def list_parts(array: pa.Array) -> tuple[pa.Buffer | None, pa.Buffer, int, int]:
 
 
 def validity_buffer(array: pa.Array) -> pa.Buffer | None:
-    """The validity bits of an array from its first value on, whatever its offset; None when nothing is null."""
+    """The validity bits of an array without its offset, from its first value on; None if nothing is null."""
     if array.null_count == 0:
         return None
     if array.offset == 0:
@@ -118,22 +118,22 @@ def validity_buffer(array: pa.Array) -> pa.Buffer | None:
 
 
 def settled(array: pa.Array) -> pa.Array:
-    """The array with no null in a required field below a null: such a value stands for nothing, and any value will do.
+    """The array without nulls in required fields below a null parent: any value may stand there, since none is read.
 
-    Arrow's own functions put nulls below nulls (``pa.nulls``, ``flatten``, ``take``), and file formats that have no
-    place for a null in a required column refuse them. A null of a required field whose parent is not null stays, so
-    that it can be refused. An array that is settled is given back as it is; no value is copied otherwise.
+    Arrow's own functions put nulls below nulls (``pa.nulls``, ``flatten``, ``take``), and file formats that cannot
+    store a null in a required column refuse them. A null of a required field below a parent that is not null stays, so
+    that it can be refused. A settled array is returned as it is; otherwise no value is copied.
     """
     return _settled(array) if _is_unsettled(array) else array
 
 
 def null_array(kind: pa.DataType, count: int) -> pa.Array:
-    """So many nulls of a type, settled."""
+    """A settled array of ``count`` nulls of a type."""
     return settled(pa.nulls(count, kind))
 
 
 def may_be_unsettled(kind: pa.DataType) -> bool:
-    """Whether arrays of a type have a required field anywhere below what may be null."""
+    """Whether a type has a required field anywhere below a nullable one."""
     return any(not field.nullable or may_be_unsettled(field.type) for field in _fields_below(kind))
 
 
@@ -176,11 +176,11 @@ def _is_unsettled(array: pa.Array) -> bool:
 def _settled(array: pa.Array) -> pa.Array:
     kind = array.type
     if pa.types.is_struct(kind):
-        # With the struct's nulls in them, children have more nulls than it has only by their own.
+        # `flatten` adds the struct's nulls to the children. A child with more nulls than the struct has its own.
         children = array.flatten() if array.null_count else _arrays_below(array)
         return struct_array(kind, _required_filled(list(kind), children, array.null_count), array)
     entries = map_entries(array) if pa.types.is_map(kind) else array
-    # What is below a null list, or outside of the slice, is left out.
+    # Values below a null list, or outside of the slice, are left out.
     lengths = pc.fill_null(pc.list_value_length(entries), 0).to_numpy(zero_copy_only=False)
     offsets = np.zeros(len(array) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
@@ -194,7 +194,7 @@ def _settled(array: pa.Array) -> pa.Array:
 
 
 def _required_filled(fields: list[pa.Field], children: list[pa.Array], hidden: int) -> list[pa.Array]:
-    """The children settled; a required one whose only nulls are the ``hidden`` ones of its parent has none."""
+    """The settled children. A required child loses its nulls if all of them are the ``hidden`` nulls of its parent."""
     made = []
     for field, child in zip(fields, map(settled, children), strict=True):
         fills = not field.nullable and 0 < child.null_count == hidden
@@ -203,7 +203,7 @@ def _required_filled(fields: list[pa.Field], children: list[pa.Array], hidden: i
 
 
 def _without_nulls(array: pa.Array) -> pa.Array:
-    """The array with whatever is in its buffers where a null was."""
+    """The array without its validity bits: a null becomes the value that happens to be in the buffers."""
     kind = array.type
     if pa.types.is_struct(kind):
         children = _arrays_below(array)

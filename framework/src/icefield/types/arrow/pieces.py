@@ -1,4 +1,4 @@
-"""Columns that come in pieces, put together."""
+"""Conversion of chunked columns to single arrays, and replacement of columns in batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column in one piece, which it shares where it has no more than one; empty where it has none."""
+    """A column as one array: a single chunk is shared, several are copied, and no chunk is an empty array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     if column.num_chunks == 1:
@@ -17,7 +17,7 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def with_columns(rows: pa.RecordBatch, changed: Mapping[int, tuple[pa.Field, pa.Array]]) -> pa.RecordBatch:
-    """Rows with other columns at some places: one copy of the list of columns, however many change."""
+    """Replace columns of a batch by position, with one copy of the list of columns for all changes."""
     if not changed:
         return rows
     fields, columns = list(rows.schema), rows.columns

@@ -1,6 +1,6 @@
 """Taking a part of an Arrow batch: fewer columns, fewer children of nested ones.
 
-For formats whose library cannot read a part of a nested column. Nothing is copied.
+For formats with a library that cannot read a part of a nested column. Nothing is copied.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from icefield.errors import InvalidArgument
 def prune_batch(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     """The columns of ``columns``, in that order; each a column of ``batch`` by name with the same or fewer children.
 
-    Raises ``InvalidArgument`` when the batch has no such column or one of another kind.
+    Raises ``InvalidArgument`` if the batch lacks a column or has one of another kind.
     """
     found = arrays_named(batch.schema, batch.columns, columns)
     arrays = [prune_array(array, field.type, field.name) for array, field in zip(found, columns, strict=True)]

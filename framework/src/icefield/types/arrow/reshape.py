@@ -1,9 +1,9 @@
-"""Turning Arrow data of one nested shape into that of another: the one recursion behind reading and writing.
+"""Turning Arrow data of one nested shape into another: the one recursion behind reading and writing.
 
-What is matched with what, what fills a gap and which primitive types fit is the business of ``Rules``: by field id
-when a file is read (``icefield.scan.column_projection``), by name when rows are written
-(``icefield.writing.conforming``). Everything is resolved once a schema; what is left for each batch is a tree of
-functions over whole arrays, and nothing at all for a column that has its final form already.
+``Rules`` decide which fields match, which values fill a gap and which primitive types fit: by field id when a file is
+read (``icefield.scan.column_projection``), by name when rows are written (``icefield.writing.conforming``).
+Everything is resolved once a schema. For each batch, a tree of functions over whole arrays remains, and no function at
+all for a column that has its final form already.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from icefield.types.nested import ListType, MapType, NestedField, StructType
 from icefield.types.primitive import IcebergType
 
 Convert = Callable[[pa.Array], pa.Array]
-"""Turns an array of one type into one of another, value by value."""
+"""Converts an array to another type, value by value."""
 
 Fill = Callable[[int], pa.Array]
-"""Makes an array of that many equal values."""
+"""Makes an array of equal values with the given length."""
 
 Path = tuple[str, ...]
 
 
 class Rules(ABC):
-    """How two shapes are brought together."""
+    """The rules for matching and converting two shapes."""
 
     @abstractmethod
     def match(self, fields: Sequence[NestedField], held: Sequence[pa.Field], path: Path) -> list[int | None]:
-        """For each field of a struct, the position of its counterpart in ``held``; None where there is none."""
+        """For each field of a struct, the position of its counterpart in ``held``, or None without a counterpart."""
 
     @abstractmethod
     def fill(self, field: NestedField, path: Path) -> Fill:
-        """What stands for a field without counterpart. Raises where nothing may."""
+        """The values of a field without counterpart. Raises if the field must have one."""
 
     @abstractmethod
     def primitive(self, kind: IcebergType, held: pa.DataType, path: Path) -> Convert | None:
-        """How an array of ``held`` becomes one of ``kind``; None when it is one. Raises where it cannot."""
+        """The conversion from ``held`` to ``kind``; None if they are the same. Raises if there is no conversion."""
 
     def asked(self, kind: IcebergType, held: pa.DataType, path: Path) -> Shape:
-        """In which form a primitive is asked for, and what makes it one of ``kind``."""
+        """The requested form of a primitive, and its conversion to ``kind``."""
         return Shape(held, self.primitive(kind, held, path))
 
     @abstractmethod
@@ -55,7 +55,7 @@ class Rules(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How one type is read as another: ``held`` is the part of it that is needed, ``convert`` is None for nothing."""
+    """The plan for reading one type as another: ``held`` is the needed part; ``convert`` is None without conversion."""
 
     held: pa.DataType
     convert: Convert | None
@@ -80,14 +80,14 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class StructShape:
-    """How the fields of a struct come about: the ``held`` fields that are needed, in their order, and the slots."""
+    """The plan for a struct: the needed ``held`` fields, in their order, and the slots of the finished struct."""
 
     held: tuple[pa.Field, ...]
     slots: tuple[Slot, ...]
 
     @property
     def plain(self) -> bool:
-        """Whether each slot takes the held field of its own position as it is."""
+        """Whether each slot takes the held field of its own position unchanged."""
         return len(self.held) == len(self.slots) and all(
             slot.source == position and slot.convert is None for position, slot in enumerate(self.slots)
         )
@@ -96,7 +96,7 @@ class StructShape:
 def resolve_struct(
     fields: Sequence[NestedField], held: Sequence[pa.Field], rules: Rules, path: Path = ()
 ) -> StructShape:
-    """Bring the fields of a struct together with those that are held."""
+    """Match the fields of a struct with the fields of the data."""
     matches = rules.match(fields, held, path)
     order = sorted({found for found in matches if found is not None})
     ranks = {found: rank for rank, found in enumerate(order)}
@@ -114,7 +114,7 @@ def resolve_struct(
 
 
 def resolve(kind: IcebergType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
-    """How an array of ``held`` becomes one of ``kind``, and which part of it is needed for that."""
+    """The conversion from ``held`` to ``kind``, and the part of ``held`` that it needs."""
     if not kind.is_nested:
         return rules.asked(kind, held, path)
     if pa.types.is_null(held):
@@ -134,7 +134,7 @@ def resolve(kind: IcebergType, held: pa.DataType, rules: Rules, path: Path) -> S
 
 
 def _below(held: pa.DataType) -> pa.DataType | None:
-    """What a dictionary, run-end encoded or extension type holds; None for any other type."""
+    """The value or storage type of a dictionary, run-end encoded or extension type; None for any other type."""
     if isinstance(held, pa.BaseExtensionType):
         return held.storage_type
     if pa.types.is_dictionary(held) or pa.types.is_run_end_encoded(held):
@@ -160,7 +160,7 @@ def _resolve_struct(kind: StructType, held: pa.DataType, rules: Rules, path: Pat
     converts = any(slot.convert is not None for slot in shape.slots)
 
     def convert(array: pa.Array) -> pa.Array:
-        # What is below a null struct may be no value of its type, so it must be null before it is converted.
+        # A value below a null struct may be invalid for its type, so it must become null before the conversion.
         hidden = converts and array.null_count
         children = array.flatten() if hidden else [array.field(position) for position in range(len(shape.held))]
         made = [slot.array(children, len(array)) for slot in shape.slots]
@@ -216,7 +216,7 @@ def _resolve_map(kind: MapType, held: pa.DataType, rules: Rules, path: Path) -> 
 
 
 def _resolve_keys(kind: MapType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
-    """A map whose values a file left out is held as a list of its keys: each value is null."""
+    """Convert a list of keys to a map: a file without the map's values is read as such a list. Values are filled in."""
     key = resolve(kind.key_type, held.value_type, rules, (*path, kind.key.name))
     values = rules.fill(kind.value, (*path, kind.value.name))
     target = to_arrow_type(kind)
@@ -239,7 +239,7 @@ def _then(first: Convert | None, second: Convert | None) -> Convert | None:
 
 
 def _retype(held: pa.DataType, target: pa.DataType) -> Convert | None:
-    """Gives an array of the same layout the names, ids and nullability of ``target``; nothing is copied."""
+    """A conversion to the names, ids and nullability of ``target``, for arrays of the same layout; copies nothing."""
     if held.equals(target, check_metadata=True):
         return None
     return lambda array: retype(array, target)
@@ -258,7 +258,7 @@ def _list_of(held: pa.DataType, element: pa.Field) -> pa.DataType:
 
 
 def _carrier(held: pa.DataType) -> tuple[pa.Field, ...]:
-    """One leaf of a struct none of whose fields is asked for: it states which structs are null."""
+    """A placeholder leaf of a struct. It records which structs are null when no child is projected."""
     children = child_fields(held)
     if not children:
         return ()
@@ -269,7 +269,7 @@ def _carrier(held: pa.DataType) -> tuple[pa.Field, ...]:
 
 
 def _cost(field: pa.Field) -> int:
-    """How dear a field is as a carrier: the bits of a value; more where values have no fixed width."""
+    """The cost of a field as a placeholder: the bits of a value, and more for values without a fixed width."""
     inner = child_fields(field.type)
     if inner:
         return sum(map(_cost, inner)) if not pa.types.is_struct(field.type) else min(map(_cost, inner)) + 1
@@ -280,6 +280,6 @@ def _cost(field: pa.Field) -> int:
 
 
 def nulls_of(kind: IcebergType) -> Convert:
-    """Gives as many nulls of a type as an array has values."""
+    """A conversion of an array to nulls of a type, of the same length."""
     target = to_arrow_type(kind)
     return lambda array: null_array(target, len(array))

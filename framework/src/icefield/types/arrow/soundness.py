@@ -14,8 +14,8 @@ from icefield.types.arrow.nested import map_entries
 def validate_full(array: pa.Array) -> None:
     """Raise ``pa.ArrowInvalid`` where a value, at any depth, is not of the array's type.
 
-    As ``array.validate(full=True)``, and for the one decimal that this takes for sound: of the least number that 128
-    or 256 bits hold there is no absolute value, and pyarrow finds that it has few enough digits for any precision.
+    As ``array.validate(full=True)``, plus one decimal that pyarrow accepts wrongly: the least number of 128 or 256
+    bits. It has no absolute value, so pyarrow counts few enough digits for any precision.
     """
     array.validate(full=True)
     if _has_decimals(array.type):
@@ -24,7 +24,7 @@ def validate_full(array: pa.Array) -> None:
 
 
 def parts_below(array: pa.Array) -> Iterator[pa.Array]:
-    """The columns in a column, without what is below nulls. Raises ``ArrowInvalid`` for lists of negative length."""
+    """The leaves of a column, without values below nulls. Raises ``ArrowInvalid`` for lists of negative length."""
     if pa.types.is_struct(array.type):
         for part in array.flatten():
             yield from parts_below(part)

@@ -1,8 +1,7 @@
-"""The Arrow form of each type, and which type an Arrow type stands for.
+"""The Arrow form of each type, and the type of each Arrow type.
 
-A field's id travels as Arrow field metadata at every level. Types that share an Arrow form with another one (a
-``uuid`` is 16 bytes, as ``fixed[16]`` is) are named in the metadata of their field as well, so that a schema survives
-the way to Arrow and back.
+A field's id is Arrow field metadata at every level. The metadata also names a type that shares its Arrow form with
+another type (a ``uuid`` is 16 bytes, as ``fixed[16]`` is). So a schema survives the way to Arrow and back.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from icefield.types.primitive import (
 FIELD_ID_KEY: Final = b"PARQUET:field_id"
 DOC_KEY: Final = b"doc"
 TYPE_KEY: Final = b"icefield.type"
-"""Names the type of a field whose Arrow type alone would be read as another one."""
+"""Metadata key for the Iceberg type of a field, if its Arrow type alone would be read as another type."""
 
 VARIANT_ARROW: Final = pa.struct(
     [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
@@ -71,10 +70,10 @@ _PLAIN: Final[dict[type[IcebergType], pa.DataType]] = {
     GeographyType: pa.binary(),
 }
 _TENSOR: Final = "arrow.fixed_shape_tensor"
-"""The one extension of Arrow that is nested for the table format as well."""
+"""The only extension type of Arrow that the table format takes as nested, too."""
 
 GivenType: TypeAlias = "IcebergType | str | pa.DataType"
-"""A type as a user may give it."""
+"""The accepted forms of a type."""
 
 _NAMED_IN_METADATA: Final = (UUIDType, VariantType, GeometryType, GeographyType)
 
@@ -130,7 +129,7 @@ def field_id(field: pa.Field) -> int | None:
 
 
 def with_dictionaries(schema: pa.Schema, ids: frozenset[int]) -> pa.Schema:
-    """The schema with the columns of those ids dictionary-encoded."""
+    """The schema with dictionary types for the columns of those ids."""
     if not ids:
         return schema
     columns = [
@@ -188,19 +187,19 @@ def is_list_like(arrow_type: pa.DataType) -> bool:
 
 
 def unwrapped(arrow_type: pa.DataType) -> pa.DataType:
-    """What a dictionary or run-end encoded type holds; any other type itself."""
+    """The value type of a dictionary or run-end encoded type; any other type itself."""
     if pa.types.is_dictionary(arrow_type) or pa.types.is_run_end_encoded(arrow_type):
         return arrow_type.value_type
     return arrow_type
 
 
 def from_arrow_type(arrow_type: pa.DataType, next_id: Callable[[], int] | None = None) -> IcebergType:
-    """The type that an Arrow type stands for.
+    """The Iceberg type of an Arrow type.
 
-    Ids of nested fields come from their metadata when ``next_id`` is None and each field has one, else from
-    ``next_id`` (or 1, 2, ...): those of a struct's fields first, then those inside each.
+    Ids of nested fields come from their metadata if ``next_id`` is None and each field has one. Otherwise ``next_id``
+    gives them (or 1, 2, ...): to the fields of a struct first, then to the fields nested in each.
 
-    Raises ``UnsupportedFeature``, with what to cast to, for an Arrow type that no type can hold without loss.
+    Raises ``UnsupportedFeature``, with a type to cast to, for an Arrow type that no Iceberg type holds without loss.
     """
     if next_id is None:
         next_id = None if has_all_ids(arrow_type) else itertools.count(1).__next__
@@ -208,7 +207,7 @@ def from_arrow_type(arrow_type: pa.DataType, next_id: Callable[[], int] | None =
 
 
 def as_type(given: GivenType) -> IcebergType:
-    """A type that was given as an object, as the spec's string or as Arrow's. Raises ``InvalidArgument``."""
+    """The type of a type object, of the spec's string or of an Arrow type. Raises ``InvalidArgument``."""
     if isinstance(given, IcebergType):
         return given
     return from_arrow_type(given) if isinstance(given, pa.DataType) else parse_type(given)

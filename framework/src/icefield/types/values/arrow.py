@@ -30,16 +30,16 @@ _COUNTED: Final[dict[type[IcebergType], pa.DataType]] = {
     TimestampNanoType: pa.int64(),
     TimestamptzNanoType: pa.int64(),
 }
-"""Types whose internal value is the integer below Arrow's own object."""
+"""The storage type of types with an integer as internal value, where Arrow itself returns another object."""
 
 
 def to_arrow_scalar(iceberg_type: IcebergType, internal: Any) -> pa.Scalar:
-    """The Arrow scalar of an internal value. Raises ``InvalidArgument`` for what is none of the type."""
+    """The Arrow scalar of an internal value. Raises ``InvalidArgument`` for a value of another type."""
     return to_arrow_array(iceberg_type, [internal])[0]
 
 
 def to_arrow_array(iceberg_type: IcebergType, internals: Sequence[Any]) -> pa.Array:
-    """The Arrow array of internal values. Raises ``InvalidArgument`` for what is none of the type."""
+    """The Arrow array of internal values. Raises ``InvalidArgument`` for a value of another type."""
     try:
         return plain_array([_for_arrow(iceberg_type, item) for item in internals], iceberg_type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -64,7 +64,7 @@ def _for_arrow(iceberg_type: IcebergType, internal: Any) -> Any:
 
 
 def from_arrow_scalar(iceberg_type: IcebergType, scalar: pa.Scalar) -> Any:
-    """The internal value of an Arrow scalar of the type's Arrow type, or of one that casts to it.
+    """The internal value of an Arrow scalar of the type's Arrow type, or of a type that casts to it.
 
     Raises ``InvalidArgument``.
     """
@@ -77,9 +77,9 @@ def from_arrow_scalar(iceberg_type: IcebergType, scalar: pa.Scalar) -> Any:
 
 
 def from_arrow_array(iceberg_type: IcebergType, array: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The internal values of an Arrow array of the type's Arrow type, or of one that casts to it.
+    """The internal values of an Arrow array of the type's Arrow type, or of a type that casts to it.
 
-    One Python object a value: for partition tuples and results, not for rows. Raises ``InvalidArgument``.
+    Makes one Python object per value: for partition tuples and results, not for rows. Raises ``InvalidArgument``.
     """
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if isinstance(array, pa.ExtensionArray):

@@ -1,6 +1,6 @@
 """The binary form of one value: bounds and partition summaries in manifests, delete keys.
 
-No length and no type goes with the bytes. Spec: Appendix D, binary single-value serialization.
+The bytes include neither a length nor a type. Spec: Appendix D, binary single-value serialization.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FORMATS: Final[dict[type[IcebergType], struct.Struct]] = {
 _INT = struct.Struct("<i")
 _FLOAT = struct.Struct("<f")
 
-# What four bytes mean where eight are due: the value was written before the column was promoted.
+# The meaning of four bytes instead of eight: the value was written before the column was promoted.
 _PROMOTED: Final[dict[type[IcebergType], Callable[[bytes], Any]]] = {
     LongType: lambda data: _INT.unpack(data)[0],
     DoubleType: lambda data: _FLOAT.unpack(data)[0],
@@ -91,8 +91,8 @@ def decimal_from_unscaled(number: int, scale: int) -> Decimal:
 def to_bytes(iceberg_type: IcebergType, internal: Any) -> bytes:
     """The bytes of one internal value.
 
-    Raises ``InvalidArgument`` for null, for a value that is not one of the type, and for the types that have no
-    binary form: struct, list, map, unknown and variant.
+    Raises ``InvalidArgument`` for null, for a value that is not of the type, and for the types without a binary form:
+    struct, list, map, unknown and variant.
     """
     try:
         return _to_bytes(iceberg_type, internal)
@@ -128,7 +128,7 @@ def _to_bytes(iceberg_type: IcebergType, internal: Any) -> bytes:
 def from_bytes(iceberg_type: IcebergType, data: bytes) -> Any:
     """The internal value of bytes that were written for ``iceberg_type`` or for a type it was promoted from.
 
-    Where four bytes stand for eight, the value was written before a promotion: an int for a long, a float for a
+    If there are four bytes instead of eight, the value was written before a promotion: an int for a long, a float for a
     double, a date for a timestamp. Raises ``InvalidArgument`` for bytes of any other wrong length and for a string that
     is not UTF-8.
     """
@@ -208,7 +208,7 @@ def geo_point_to_bytes(point: GeoPoint) -> bytes:
 
 
 def geo_point_from_bytes(data: bytes) -> GeoPoint:
-    """The point of a geometry's or geography's bound. Raises ``InvalidArgument`` for bytes that are none."""
+    """The point of a geometry's or geography's bound. Raises ``InvalidArgument`` for bytes that are no point."""
     if len(data) not in (16, 24, 32):
         raise InvalidArgument(f"{len(data)} bytes cannot be the bound of a geometry")
     parts = struct.unpack(f"<{len(data) // 8}d", data)

@@ -1,7 +1,7 @@
-"""The binary form of whole columns of values, without a Python object a value.
+"""The binary form of whole columns of values, without a Python object per value.
 
-This is how bounds are read from manifests and written to them: a column of bytes on one side, an Arrow array of
-the field's own type on the other.
+Bounds in manifests are read and written in this way, between a column of bytes and an Arrow array of the field's own
+type.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _WRITTEN_BEFORE_PROMOTION: Final[dict[type[IcebergType], tuple[str, int]]] = {
     TimestampType: ("<i4", MICROS_PER_DAY),
     TimestampNanoType: ("<i4", NANOS_PER_DAY),
 }
-"""What four bytes hold where eight are due, and the factor to the promoted type's unit."""
+"""The dtype of four bytes instead of eight, and the factor to the promoted type's unit."""
 
 
 class _Column:
@@ -99,10 +99,10 @@ class _Column:
 def from_bytes_array(iceberg_type: IcebergType, data: pa.Array) -> pa.Array:
     """Decode a column of single values; the result has the Arrow type of ``iceberg_type``.
 
-    Null stays null, and so does what cannot be a value of the type (a wrong length, a string that is not UTF-8, digits
-    beyond the precision): a damaged bound is an unknown bound. Values written before a promotion are recognised by
-    their length. A ``fixed`` that was truncated is filled up with zero bytes, which keeps it a bound. Bounds of
-    geometries are points: they stay bytes, for ``geo_point_from_bytes``.
+    Null stays null. Invalid bytes (a wrong length, a string that is not UTF-8, digits beyond the precision) become
+    null, too: a damaged bound is an unknown bound. Values written before a promotion are recognised by their length. A
+    truncated ``fixed`` is filled up with zero bytes, which keeps it a bound. Bounds of geometries are points: they stay
+    bytes, for ``geo_point_from_bytes``.
 
     Raises ``InvalidArgument`` for a type without a binary form.
     """
@@ -229,7 +229,7 @@ _DECODERS: Final[dict[type[IcebergType], Callable[[Any, _Column], pa.Array]]] = 
 
 
 def to_bytes_array(iceberg_type: IcebergType, values: pa.Array) -> pa.BinaryArray:
-    """Encode a column of values of ``iceberg_type`` (in its Arrow type, or one that casts to it); null stays null.
+    """Encode a column of values of ``iceberg_type`` (in its Arrow type, or a castable one); null stays null.
 
     Raises ``InvalidArgument`` for a type without a binary form, and for values that are not of the type.
     """

@@ -1,7 +1,7 @@
 """The calendar and its ISO 8601 string, as integers.
 
-Every day has 86,400 seconds; neither the machine's zone nor daylight saving ever plays a part. Years are those of
-the proleptic Gregorian calendar and may be beyond 9999, where Python's own ``date`` ends.
+Every day has 86,400 seconds; neither the machine's zone nor daylight saving ever matters. Years follow the proleptic
+Gregorian calendar and may exceed 9999, the limit of Python's own ``date``.
 """
 
 from __future__ import annotations

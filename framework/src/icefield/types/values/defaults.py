@@ -1,8 +1,8 @@
-"""Single values: what a user writes, what Python shows, and the internal value between them.
+"""Default values of fields, and the internal values of types.
 
-An internal value is bool, int, float, ``decimal.Decimal`` (of exactly the type's scale), str or bytes; a date is
-int days, a time int microseconds, a timestamp int micro- or nanoseconds from the epoch, a uuid 16 bytes, a struct,
-a list and a map tuples (of values, of elements, of key-value pairs). Null is None.
+An internal value is bool, int, float, ``decimal.Decimal`` (of exactly the type's scale), str or bytes. A date is
+int days, a time int microseconds, a timestamp int micro- or nanoseconds from the epoch, and a uuid 16 bytes. A struct,
+a list and a map are tuples (of values, of elements, of key-value pairs). Null is None.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def initial_value(field: NestedField) -> Any:
 
 
 def write_value(field: NestedField) -> Any:
-    """The internal value of a field that a writer was given no values for: its ``write-default``, or None."""
+    """The internal value of a field without values from the caller of a write: its ``write-default``, or None."""
     return _default_value(field, "write_default")
 
 

@@ -1,4 +1,4 @@
-"""What a user writes and what Python shows, to and from internal values."""
+"""Conversion of users' values to internal values, and of internal values to Python objects."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ _INTEGER_STRING: Final = re.compile(r"\s*[+-]?[0-9]{1,40}\s*")
 
 
 def to_internal(iceberg_type: IcebergType, value: Any) -> Any:
-    """The internal value of what a user gave: a Python or numpy object, an Arrow scalar, or ISO string.
+    """The internal value of a user's value: a Python or numpy object, an Arrow scalar, or an ISO string.
 
-    Numbers may be a string; a date stands for its midnight where a timestamp is meant (UTC in one with zone); a time
-    without offset is refused where there is a zone. None, NaT and a null scalar are null.
+    Numbers may be strings. As a timestamp, a date means its midnight (in UTC, if the type has a zone). A type with a
+    zone refuses a time without an offset. None, NaT and a null scalar are null.
 
-    Raises ``InvalidArgument`` for what is not a value of the type or would lose something. The error's ``data``
-    says ``out_of_range`` (1 above the type's values, -1 below) or ``inexact`` where that is the reason.
+    Raises ``InvalidArgument`` for a value that is not of the type or that a conversion would change. The error's
+    ``data`` has ``out_of_range`` (1 above the type's values, -1 below) or ``inexact`` if that is the reason.
     """
     if isinstance(value, pa.Scalar):
         return from_arrow_scalar(iceberg_type, value)
@@ -196,7 +196,7 @@ def _from_datetime(iceberg_type: IcebergType, value: datetime, zone: bool, digit
         hint = "give it a zone" if zone else "take its zone away"
         raise InvalidArgument(f"not a value of type {iceberg_type}: {value}; {hint}")
     elapsed = value - (_EPOCH_UTC if zone else _EPOCH)
-    # A pandas timestamp is a datetime whose differences know nanoseconds.
+    # A pandas timestamp is a datetime with nanoseconds in its differences.
     nanos = getattr(elapsed, "nanoseconds", 0)
     micros = (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
     if digits == 9:
@@ -331,12 +331,12 @@ _CONVERSIONS: Final[dict[type[IcebergType], Callable[[IcebergType, Any], Any]]] 
 
 
 def to_python(iceberg_type: IcebergType, internal: Any) -> Any:
-    """The Python object that shows an internal value.
+    """The Python object of an internal value.
 
-    A date, time or timestamp is one of ``datetime`` (UTC in a timestamp with zone), one with nanoseconds a
-    ``numpy.datetime64[ns]``; a uuid is a ``uuid.UUID``, a struct a dict by name, a list a list, a map a dict (a
-    list of pairs where its keys are nested). Raises ``InvalidArgument`` for a day that Python's calendar lacks,
-    and for the nanosecond that numpy takes for no time at all.
+    A date, time or timestamp is an object of ``datetime`` (in UTC, if the type has a zone), and a timestamp with
+    nanoseconds a ``numpy.datetime64[ns]``. A uuid is a ``uuid.UUID``, a struct a dict by name, a list a list, a map a
+    dict (a list of pairs if its keys are nested). Raises ``InvalidArgument`` for a day that Python's calendar lacks,
+    and for the nanosecond value that numpy uses for NaT.
     """
     if internal is None:
         return None

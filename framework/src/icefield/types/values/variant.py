@@ -61,9 +61,9 @@ class VariantLeaf(NamedTuple):
 
 
 def variant_to_python(metadata: bytes, value: bytes) -> Any:
-    """A variant as Python shows it: dicts, lists, and leaves as ``to_python`` gives them.
+    """The Python object of a variant: dicts, lists, and leaves in the form of ``to_python``.
 
-    Raises ``InvalidArgument`` for bytes that are no variant, or one nested deeper than 100 levels.
+    Raises ``InvalidArgument`` for bytes that are no variant, or a variant nested deeper than 100 levels.
     """
     return _shown(_Decoder(metadata, value).decode(0, 0))
 
@@ -76,7 +76,7 @@ def variant_names(metadata: bytes) -> list[str]:
 def variant_bounds_from_bytes(data: bytes) -> dict[str, VariantLeaf]:
     """The bounds of the fields of a variant column by their path, such as ``$['a']['b']``; ``$`` is the root.
 
-    Raises ``InvalidArgument`` for bytes that are none.
+    Raises ``InvalidArgument`` for bytes that are no such bounds.
     """
     _, length = _dictionary(data)
     fields = _Decoder(data[:length], data[length:]).decode(0, 0)
