@@ -1,8 +1,8 @@
 """Tables on storage that can neither create nor rename atomically: an item for each version decides.
 
 A version is a durable metadata file under a name of its own, and the item that names it, put if there was none.
-``v<V>.metadata.json`` is a copy for other readers. Such a copy may be written late, or twice, by a writer that was
-paused: it is always of what the item names, and nothing here reads it while the item is there.
+``v<V>.metadata.json`` is a copy for other readers. A paused writer may write the copy late, or twice. Its content is
+always the file that the item names, and this module does not read the copy while the item exists.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TRIES = 4
 
 @decodable
 class _Identity(msgspec.Struct, rename="kebab"):
-    """What an item repeats of a file: the uuid of a table's version, and whether that is a tombstone."""
+    """The fields of a metadata file that its item repeats: the table's uuid, and the mark of a tombstone."""
 
     table_uuid: str | None = None
     dropped_by: str | None = None
@@ -103,7 +103,7 @@ class ItemStrategy(VersionedStrategy):
         if not won:
             delete_quietly(self.file_system, durable)
             return None
-        # It is decided: what comes now may fail, and is done by whoever comes next.
+        # The outcome is decided, so the copy may fail. The next writer of a file without a uuid completes it.
         with suppress(Exception):
             self.file_system.put(target, data, PutMode.OVERWRITE)
             if not uuid:
@@ -121,7 +121,7 @@ class ItemStrategy(VersionedStrategy):
         other = self._item_of(target)
         if other is None:
             self.file_system.delete_many([target])
-        else:  # our copy may have come over theirs
+        else:  # our copy may have replaced the copy of the other item
             self.file_system.put(target, read_whole(self.file_system, other[FILE]), PutMode.OVERWRITE)
         self.file_system.delete_many([durable])
 
@@ -136,7 +136,7 @@ class ItemStrategy(VersionedStrategy):
         return found
 
     def delete_versions(self, last: int) -> None:
-        # Their copies may not be there: items alone decide which versions there are.
+        # Copies of versions may be missing: only items decide which versions exist.
         self.forget(self._target(version) for version in range(1, last + 1))
 
     def forget(self, targets: Iterable[str]) -> None:
@@ -180,7 +180,7 @@ class ItemStrategy(VersionedStrategy):
                     return True
             except ReplyLost as lost:
                 return self._settled(target, record, lost)
-            # Refused also when an earlier try of the client got through: what cannot be read now may be ours.
+            # An earlier attempt of the client may have succeeded, so that an unreadable item may be our own.
             try:
                 other = self._item_of(target)
             except StorageError as error:
@@ -217,21 +217,21 @@ class ItemStrategy(VersionedStrategy):
         return other is not None and not self._is_leftover(target, record, other)
 
     def _is_leftover(self, target: str, record: Item, other: Item) -> bool:
-        """Whether an item is of something that was dropped: then whoever is next may put its own in its place.
+        """Whether an item is left over from a dropped table or file, so that the next writer may replace it.
 
-        The order counts: the item was read first, so that what is found now states the time after it.
+        The caller reads the item first: the storage and the other items are thus read at a later time.
         """
         if TABLE_UUID not in record:
             return not self._completed(target, other)
         version = version_of(target) or 0
         if other.get(TABLE_UUID) == record[TABLE_UUID] or version < 2:
             return False
-        # Next to our own living base, another table's version can only be what a stalled writer left.
+        # While our own base is alive, another table's version after it can only be left over from a stalled writer.
         base = self._item(version - 1)
         return base is not None and base.get(TABLE_UUID) == record[TABLE_UUID]
 
     def _completed(self, target: str, item: Item) -> bool:
-        """Publish for a writer that died after its item; False when there is nothing left of what it named."""
+        """Publish the copy for a writer that died after its item; False when neither its file nor the copy exists."""
         try:
             data = read_whole(self.file_system, item[FILE])
         except FileMissing:

@@ -1,4 +1,4 @@
-"""The items of a DynamoDB table, changed under conditions; what every failure of a request means."""
+"""The items of a DynamoDB table, changed under conditions, and the meaning of each failure of a request."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ Answer = TypeVar("Answer")
 
 
 class ReplyLost(Exception):
-    """A request may or may not have been carried out."""
+    """The reply to a request was lost, so that its outcome is unknown."""
 
 
 class ItemTable:
-    """A table whose key is the string ``entityId``; every change is conditional, every read consistent."""
+    """A DynamoDB table with the string key ``entityId``; every change is conditional, every read consistent."""
 
     def __init__(self, client: Any, name: str, credentials: str | None = None) -> None:
         self.name = name
         self.credentials = credentials
-        """Where the client's credentials come from, in words that hold no secret."""
+        """The source of the client's credentials, without secrets."""
         self._client = client
 
     @classmethod
     def of(cls, options: ClientOptions, name: str) -> ItemTable:
-        """The table of that name, made when there is none. Raises ``StorageError``."""
+        """The table of a name, created if it does not exist. Raises ``StorageError``."""
         return _table(options, name, os.getpid())
 
     def read(self, key: str) -> Item | None:
@@ -72,9 +72,9 @@ class ItemTable:
             raise self._odd("read", "an item whose attributes have no values") from error
 
     def put(self, item: Item, *, numbers: tuple[str, ...] = (), expected: Mapping[str, str] | None = None) -> bool:
-        """Put an item if none has its key, or in the place of one with the ``expected`` attributes; False if not so.
+        """Put an item if its key is free, or replace an item with the ``expected`` attributes; False otherwise.
 
-        Raises ``ReplyLost`` when it may have happened, ``StorageError`` when it has not.
+        Raises ``ReplyLost`` if the change may have happened, ``StorageError`` if it has not.
         """
         typed = {name: {"N" if name in numbers else "S": value} for name, value in item.items()}
         condition = {"ConditionExpression": _ABSENT} if expected is None else _matching(expected)
@@ -85,7 +85,7 @@ class ItemTable:
         return self._changes(lambda: self._client.delete_item(**self._key(key), **_matching(expected)))
 
     def ensure(self) -> None:
-        """Make the table when there is none, and wait until it can be used."""
+        """Create the table if it does not exist, and wait until it is active."""
         if self._status() is None:
             with suppress(self._client.exceptions.ResourceInUseException):  # another process makes it
                 self._call("create", self._create)
@@ -156,13 +156,13 @@ class ItemTable:
                 f"DynamoDB cannot be used for the table '{self.name}': {error}; credentials and region come from "
                 "dynamodb.access-key-id, dynamodb.secret-access-key and dynamodb.region, or from the SDK's own chain"
             ) from error
-        except Exception as error:  # an answer that the SDK cannot read: what was asked may be done
+        except Exception as error:  # the SDK cannot read the answer: the request may have succeeded
             raise ReplyLost(f"an answer of an odd shape: {type(error).__name__}") from error
 
     def _meaning(self, verb: str, error: ClientError) -> Exception:
         code = error.response.get("Error", {}).get("Code", "unknown")
         about = error.response.get("ResponseMetadata", {})
-        # A refusal is of the SDK's last try: one before it, whose reply was lost, may have been carried out.
+        # The error belongs to the SDK's last attempt. An earlier attempt with a lost reply may have succeeded.
         if about.get("HTTPStatusCode", 0) >= _SERVER_ERROR or (verb == "change" and about.get("RetryAttempts", 0)):
             return ReplyLost(code)
         said = error.response.get("Error", {}).get("Message", "")
@@ -190,7 +190,7 @@ def _table(options: ClientOptions, name: str, process: int) -> ItemTable:
 
 @lru_cache(maxsize=32)
 def _client(options: ClientOptions, _process: int) -> tuple[Any, str]:
-    """A client for all tables of one service, and where its credentials come from."""
+    """A client for all tables of one service, and the source of its credentials."""
     # A client takes 0.2 s of the processor to make (botocore reads megabytes of JSON), and serves threads, but no
     # forked process.
     config = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})

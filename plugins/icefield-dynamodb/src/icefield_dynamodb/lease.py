@@ -1,6 +1,6 @@
-"""A lock with a lease: held by heartbeats, taken over when its holder has been silent for as long as the lease says.
+"""A lock with a lease: heartbeats keep it, and another writer takes it over after a lease without a heartbeat.
 
-The items are those of Iceberg's Java ``DynamoDbLockManager``, so that both exclude each other: the entity is the
+The items have the form of Iceberg's Java ``DynamoDbLockManager``, so that both exclude each other: the entity is the
 metadata file to be published, with its scheme; the owner is the temporary file of the attempt.
 """
 
@@ -38,7 +38,7 @@ class Lease:
     def acquire(self, is_pointless: Callable[[], bool]) -> bool:
         """Wait for the lock; False when, while another holds it, ``is_pointless`` says so.
 
-        Raises ``CommitFailed`` when it is not to be had within ``lock.acquire-timeout-ms``.
+        Raises ``CommitFailed`` if the lock does not become free within ``lock.acquire-timeout-ms``.
         """
         deadline = time.monotonic() + self._options.acquire_timeout
         wait = _FIRST_WAIT
@@ -86,7 +86,7 @@ class Lease:
         self._over.set()
         if self._heart is not None:
             self._heart.join()
-        # A lock that stays is taken over when its lease has run out. The version may be published: nothing may fail.
+        # A lock that stays is taken over after its lease. The version may be published, so that release must not raise.
         with suppress(Exception):
             self._locks.delete(self.entity, {OWNER: self.owner})
 
@@ -95,11 +95,11 @@ class Lease:
         try:
             return self._locks.put(self._item(), numbers=(LEASE,), expected=expected)
         except ReplyLost:
-            return False  # the next look shows whose it is
+            return False  # the next read shows the owner
 
     def _beat(self) -> None:
         while not self._over.wait(self._options.heartbeat):
-            # One that is missed is made up by the next; a lock that was taken over is not taken back.
+            # The next heartbeat makes up for a missed one. A lock that another owner has is not taken back.
             with suppress(Exception):
                 if not self._locks.put(self._item(), numbers=(LEASE,), expected={OWNER: self.owner}):
                     return
@@ -110,7 +110,7 @@ class Lease:
 
 
 def entity_of(location: str) -> str:
-    """A location as Hadoop writes it, which is how the Java lock manager names it."""
+    """A location as Hadoop writes it, for the Java lock manager's names."""
     return "file:/" + location[len("file:///") :] if location.startswith("file:///") else location
 
 

@@ -14,8 +14,8 @@ _MAX_MS = 24 * 60 * 60 * 1000
 class LockOptions:
     """How the lock is taken and held; times in seconds.
 
-    ``lease`` is how long a holder may be silent before another takes over; ``heartbeat``, how often it speaks.
-    ``foreign_writers`` says that writers of other engines share the table on a store without a fence.
+    ``lease`` is the time without a heartbeat after which another writer takes over; ``heartbeat`` is the interval of
+    heartbeats. ``foreign_writers`` allows writers of other engines to share the table on a store without a fence.
     """
 
     table: str
@@ -52,7 +52,7 @@ class LockOptions:
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """How DynamoDB is reached. What is None comes from the SDK's own chain. Credentials are in no ``repr``."""
+    """How to reach DynamoDB. The SDK's own chain supplies fields that are None. ``repr`` shows no credentials."""
 
     region: str | None
     endpoint: str | None

@@ -1,7 +1,7 @@
 """The strategy ``dynamodb-lock``: writers of a table on a file system take turns.
 
-The lock is fair play; safety is the fence. On storage with an atomic create or rename, that is the fence: a holder
-that was paused past its lease cannot overwrite. On storage with neither, an item for each version decides.
+The lock only gives writers their turn; a fence gives safety. On storage with an atomic create or rename, that step is
+the fence: a holder that was paused past its lease cannot overwrite. On other storage, an item for each version decides.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class FencedByStore(VersionedStrategy):
 
 
 class DynamoDbLockStrategy(VersionedStrategy):
-    """Takes a lock for each version, and whichever fence the storage allows.
+    """Takes a lock for each version, and uses the fence that the storage allows.
 
     Properties: ``lock.table`` and the other ``lock.*`` of Iceberg's Java lock manager; ``dynamodb.*`` and
     ``client.*`` state how DynamoDB is reached.
@@ -63,7 +63,7 @@ class DynamoDbLockStrategy(VersionedStrategy):
         self._delegate: VersionedStrategy = kind(table, location, file_system, properties)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The client stays behind: another process makes its own.
+        # The client is not pickled: another process makes its own.
         return type(self), (self.table, self.location, self.file_system, self.properties)
 
     def credentials(self) -> str | None:

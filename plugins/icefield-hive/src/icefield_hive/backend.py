@@ -133,7 +133,7 @@ class HiveBackend(CatalogBackend):
                 )
 
     def _stayed(self, namespace: NamespaceName, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-        """Of what older metastores pass over in silence: what should have changed, and did not."""
+        """The names of the properties that should have changed and did not: older metastores ignore such changes."""
         wanted = [key for key in (LOCATION, COMMENT) if after.get(key, "") != before.get(key, "")]
         found = properties_of(self._require(namespace)) if wanted else {}
         return [key for key in wanted if found.get(key, "") != after.get(key, "")]
@@ -150,7 +150,7 @@ class HiveBackend(CatalogBackend):
         )
         names = sorted(found for found in every if token is None or found > token)
         tables: list[TableName] = []
-        # Views and tables of other kinds stand among them, so that it is not known how many make a page.
+        # The names include views and tables of other kinds, so that the number of names for a page is unknown.
         for start in range(0, len(names), TABLES_AT_ONCE):
             some = names[start : start + TABLES_AT_ONCE]
             try:
@@ -258,7 +258,7 @@ class HiveBackend(CatalogBackend):
 
 
 def _checked(name: str) -> str:
-    """A name as the metastore keeps it. Raises ``InvalidArgument`` for one that it cannot hold."""
+    """A name as the metastore keeps it. Raises ``InvalidArgument`` if the metastore cannot hold the name."""
     if not _NAME.fullmatch(name) or len(name) > _LONGEST:
         raise InvalidArgument(
             f"'{name}' cannot be a name in a Hive Metastore: up to {_LONGEST} letters a to z, digits and '_' can"

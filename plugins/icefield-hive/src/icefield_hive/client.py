@@ -22,7 +22,7 @@ _MOST_IDLE = 8
 
 
 class Metastore:
-    """The metastore that a catalog's properties name. Pickled by these; any thread may use it."""
+    """The metastore that a catalog's properties name. Pickled as its properties; any thread may use it."""
 
     def __init__(self, catalog: str, properties: Mapping[str, str]) -> None:
         self.catalog = catalog
@@ -33,19 +33,19 @@ class Metastore:
         reset_after_fork(self._begin)
 
     def _begin(self) -> None:
-        """Start without connections: in a forked process they are the parent's."""
+        """Start without connections: a forked process must not use the connections of its parent."""
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Connections stay behind: another process makes its own.
+        # Connections are not pickled: another process makes its own.
         return type(self), (self.catalog, self._properties)
 
     def __repr__(self) -> str:
         return f"Metastore({self.catalog!r})"
 
     def call(self, method: Method, *values: Any) -> Any:
-        """Call and wait for the answer. A call that may be repeated is, when its reply is lost.
+        """Call and wait for the answer. If its reply is lost, a repeatable call is repeated.
 
         Raises ``Refused`` for an exception of the metastore, and ``ConnectionLost``.
         """
@@ -66,11 +66,11 @@ class Metastore:
         raise AssertionError("unreachable")
 
     def ask(self, method: Method, *values: Any) -> Any:
-        """As ``call``, with a lost connection and an exception that is not declared as a ``StorageError``."""
+        """As ``call``, but raises ``StorageError`` for a lost connection and for an undeclared exception."""
         return self.translated(lambda: self.call(method, *values), repeatable=method.repeatable)
 
     def names(self, method: Method, *values: Any) -> Iterable[str]:
-        """As ``ask`` for a list of names; one that is too long to be read is given without an end and without names."""
+        """As ``ask`` for a list of names. A list that is too long to read becomes endless empty strings."""
 
         def asked() -> Iterable[str]:
             try:
@@ -83,7 +83,7 @@ class Metastore:
         return names
 
     def translated(self, work: Callable[[], Any], *, repeatable: bool = True) -> Any:
-        """Do something, and raise ``StorageError`` where the metastore could not be asked or failed at it."""
+        """Run ``work``. Raises ``StorageError`` if the metastore cannot be reached, or fails at it."""
         try:
             return work()
         except ConnectionLost as lost:
@@ -99,7 +99,7 @@ class Metastore:
             raise
 
     def close(self) -> None:
-        """Close every connection that nobody uses."""
+        """Close every idle connection."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -122,7 +122,7 @@ class Metastore:
         connection.close()
 
     def _connect(self) -> Connection:
-        """A connection to the server that answered last, else to the next that does."""
+        """Connect to the server that answered last, or to the next server that answers."""
         servers = self.settings.servers
         reasons = []
         for offset in range(len(servers)):

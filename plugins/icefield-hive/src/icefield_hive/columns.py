@@ -53,7 +53,7 @@ def columns_of(schema: Schema, *, hive2_compatible: bool) -> list[Record]:
 
 
 def hive_type(iceberg_type: IcebergType, *, hive2_compatible: bool = False) -> str:
-    """A type as Hive writes it. What Hive has no type for is what its bytes are: fixed, variant and geo are binary."""
+    """A type as Hive writes it. Types that Hive does not have (fixed, variant, geo) are binary."""
     match iceberg_type:
         case DecimalType():
             return f"decimal({iceberg_type.precision},{iceberg_type.scale})"

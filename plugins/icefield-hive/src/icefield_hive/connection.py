@@ -1,4 +1,4 @@
-"""One connection to a metastore: a call is one message there and one back, in bounded size and time."""
+"""One connection to a metastore: a call is one request and one reply, in bounded size and time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from icefield_hive.structs import I32, STRING, Malformed, Struct, TooManyItems, 
 
 MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
 _MAX_STRING_BYTES: Final = 64 * 1024 * 1024
-_MAX_ITEMS: Final = 1_000_001  # one more name than may be listed, so that the error of listings says so
+_MAX_ITEMS: Final = 1_000_001  # one more name than the limit of listings, so that the listing reports the error
 _READ_BYTES: Final = 1 << 16
-# What the server says of a call that failed undeclared.
+# The server's answer to a call that failed with an undeclared exception.
 _FAILURE: Final = Struct("TApplicationException", {"message": (1, STRING), "type": (2, I32)})
 
 
 class Refused(Exception):
-    """The metastore answered with an exception: nothing more of the call is under way."""
+    """The metastore answered with an exception: the call has ended."""
 
     def __init__(self, kind: str, said: str) -> None:
         super().__init__(f"{kind}: {said}")
@@ -34,9 +34,9 @@ class Refused(Exception):
 
 
 class ConnectionLost(Exception):
-    """The connection broke, or what came was no answer.
+    """The connection broke, or the received bytes are no answer.
 
-    ``sent`` is False if the call cannot have been received, ``in_time`` if the metastore took too long over it.
+    ``sent`` is False if the call cannot have been received, ``in_time`` is False if the metastore took too long.
     """
 
     def __init__(self, message: str, *, sent: bool, in_time: bool = True) -> None:
@@ -46,7 +46,7 @@ class ConnectionLost(Exception):
 
 
 class AnswerTooLong(ConnectionLost):
-    """The answer is a list of more items than are read; another try would not make it shorter."""
+    """The answer is a list with more items than the limit; a retry would not make it shorter."""
 
 
 class Connection:
@@ -64,16 +64,16 @@ class Connection:
 
     @property
     def is_alive(self) -> bool:
-        """Whether nothing has come since the last answer, which could only be the end."""
+        """Whether no bytes came since the last answer; they could only be the end of the connection."""
         return not select.select([self._socket], [], [], 0)[0]
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         with suppress(OSError):
             self._socket.close()
 
     def call(self, method: Method, values: tuple[Any, ...]) -> Any:
-        """Call and wait. Raises ``Refused`` and ``ConnectionLost``; after the latter it cannot be used again."""
+        """Call and wait. Raises ``Refused`` and ``ConnectionLost``; after the latter the connection is unusable."""
         self._number = (self._number + 1) % 2**31
         message = _encoded(method, values, self._number)
         deadline = time.monotonic() + self._seconds
@@ -93,7 +93,7 @@ class Connection:
 
 
 class _Incoming(TTransportBase):  # type: ignore[misc]
-    """Bytes of one answer: no more of them, and no later, than is allowed."""
+    """The bytes of one answer, within the limits of size and time."""
 
     def __init__(self, source: socket.socket, deadline: float) -> None:
         self._source = source

@@ -16,7 +16,7 @@ COMMENT: Final = "comment"
 OWNER: Final = "hive.metastore.database.owner"
 OWNER_TYPE: Final = "hive.metastore.database.owner-type"
 
-_MOST_KEY, _MOST_VALUE = 180, 4000  # what the metastore's database can hold
+_MOST_KEY, _MOST_VALUE = 180, 4000  # characters, in the columns of the metastore's own database
 _ONE_SLASH: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/(?!/)")
 
 
@@ -34,14 +34,14 @@ def properties_of(record: Record) -> dict[str, str]:
 
 
 def location_of(record: Record) -> str:
-    """Where a namespace is, without a trailing slash: Hadoop writes ``file:/x`` where others write ``file:///x``."""
+    """The location of a namespace, without a trailing slash. Hadoop's form ``file:/x`` becomes ``file:///x``."""
     return _ONE_SLASH.sub(r"\1:///", record.get("locationUri") or "").rstrip("/")
 
 
 def database_of(name: str, properties: Mapping[str, str], owner: str | None) -> Record:
-    """The database of a namespace; ``owner`` is who owns it if the properties do not say.
+    """The database of a namespace; ``owner`` is its owner if the properties name none.
 
-    Raises ``InvalidArgument`` for what the metastore cannot hold.
+    Raises ``InvalidArgument`` for a property that is too long, or an owner type that the metastore does not have.
     """
     given = dict(properties)
     for key, value in given.items():

@@ -1,9 +1,8 @@
-"""Locks of the metastore: asked for, waited for, kept alive, given back.
+"""Locks of the metastore: request, wait, heartbeat and release.
 
-Iceberg's Java library and PyIceberg take the same ones, so that all exclude each other. The metastore forgets a lock
-whose holder does not speak up for ``hive.txn.timeout`` (five minutes unless it is set), so that a holder that died
-blocks nobody for long; a holder that was only slow must not rely on its lock alone, and does not: what is committed
-under it names the old pointer as well.
+Iceberg's Java library and PyIceberg take the same locks, so that all exclude each other. The metastore forgets a lock
+after ``hive.txn.timeout`` (five minutes by default) without a heartbeat, so that a dead holder does not block others
+for long. A holder that is only slow may lose its lock as well: its commit therefore also names the old pointer.
 """
 
 from __future__ import annotations
@@ -46,16 +45,16 @@ Locked = tuple[str, str | None]
 
 
 class Overtaken(Exception):
-    """What the lock was wanted for has become pointless while waiting."""
+    """The change that needs the lock became pointless during the wait for it."""
 
 
 @contextmanager
 def held(
     metastore: Metastore, names: Sequence[Locked], overtaken: Callable[[], bool] = lambda: False
 ) -> Iterator[HiveLock]:
-    """Hold an exclusive lock on all of the names. ``overtaken`` is asked while others are waited for.
+    """Hold an exclusive lock on all of the names. The wait for other holders calls ``overtaken`` repeatedly.
 
-    Raises ``Overtaken``, and ``StorageError`` when the lock cannot be had; it may be tried again.
+    Raises ``Overtaken``, and a retryable ``StorageError`` if the lock does not become free.
     """
     lock = HiveLock(metastore, names)
     with _turns(metastore, names) as waited:
@@ -82,7 +81,7 @@ class HiveLock:
         self._seen_alive = time.monotonic()
 
     def acquire(self, overtaken: Callable[[], bool]) -> None:
-        """Ask for it and wait."""
+        """Request the lock and wait for it."""
         deadline = time.monotonic() + self._settings.acquire
         backoff = Backoff(self._settings.check_least, self._settings.check_most, _GROWTH)
         state, retries = self._create(), count(1)
@@ -102,14 +101,14 @@ class HiveLock:
         threading.Thread(target=self._keep_alive, name="icefield-hive-heartbeat", daemon=True).start()
 
     def ensure_held(self) -> None:
-        """Raise ``StorageError`` if the metastore has forgotten the lock, as far as can be known."""
+        """Raise ``StorageError`` if the metastore is known to have forgotten the lock."""
         if not self._lost and time.monotonic() - self._seen_alive > 2 * self._settings.heartbeat:
             self._beat()  # this process was paused, and its heartbeat with it
         if self._lost:
             raise self._failure("the metastore gave it up before the change was made")
 
     def release(self) -> None:
-        """Give it back. What fails here is logged: the metastore forgets the lock in time."""
+        """Release the lock. A failure is only logged: the metastore forgets the lock in time."""
         self._done.set()
         if self._id is None:
             return
@@ -192,7 +191,7 @@ def _component(database: str, table: str | None) -> Record:
 
 
 class _Turn:
-    """A lock among the threads of this process: they need not all queue at the metastore."""
+    """A lock among the threads of this process, so that they do not all queue at the metastore."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -203,7 +202,7 @@ _GUARD = threading.Lock()
 
 
 def _forget_turns() -> None:
-    """After a fork: who held a turn in the parent never gives it back here."""
+    """Reset the turns after a fork: threads of the parent never release them in this process."""
     global _TURNS, _GUARD
     _TURNS, _GUARD = weakref.WeakValueDictionary(), threading.Lock()
 
@@ -213,10 +212,10 @@ reset_after_fork(_forget_turns)
 
 @contextmanager
 def _turns(metastore: Metastore, names: Sequence[Locked]) -> Iterator[bool]:
-    """Have a turn at each of the names; whether another thread had to be waited for."""
+    """Take a turn at each of the names. Yields whether it had to wait for another thread."""
     waited = False
     with ExitStack() as stack:
-        for database, table in sorted(names, key=str):  # in one order, so that nobody waits in a circle
+        for database, table in sorted(names, key=str):  # in one order, to avoid deadlocks
             with _GUARD:
                 turn = _TURNS.setdefault((metastore.settings.servers, database, table), _Turn())
             if not turn.lock.acquire(blocking=False):

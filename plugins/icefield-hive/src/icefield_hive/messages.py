@@ -1,6 +1,6 @@
-"""The part of the metastore's interface that is used: after ``hive_metastore.thrift`` of Apache Hive.
+"""The part of the metastore's interface that the catalog uses, after ``hive_metastore.thrift`` of Apache Hive.
 
-The calls are those that Hive 2.3, 3 and 4 share.
+Hive 2.3, 3 and 4 all have these calls.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from icefield_hive.structs import BOOL, I16, I32, I64, STRING, STRINGS, Kind, Li
 
 
 class LockState(IntEnum):
-    """What became of a request for a lock."""
+    """The state of a request for a lock."""
 
     ACQUIRED = 1
     WAITING = 2
@@ -92,19 +92,19 @@ SHOW_LOCKS = Struct("ShowLocksRequest", {"dbname": (1, STRING), "tablename": (2,
 SHOWN_LOCK = Struct("ShowLocksResponseElement", {"lockid": (1, I64), "agentInfo": (13, STRING)})
 SHOWN_LOCKS = Struct("ShowLocksResponse", {"locks": (1, ListOf(SHOWN_LOCK))})
 
-EXCEPTION = Struct("exception", {"message": (1, STRING)})  # what all of them begin with
+EXCEPTION = Struct("exception", {"message": (1, STRING)})  # the first field of all exceptions
 
 
 @dataclass(frozen=True)
 class Method:
-    """A call."""
+    """A method of the metastore's interface."""
 
     name: str
     arguments: Struct
     answer: Struct
-    """What comes back: ``success``, or one of the exceptions by its name."""
+    """The result: ``success``, or an exception under its name."""
     repeatable: bool = False
-    """Whether asking again after a lost reply does no harm."""
+    """Whether a retry after a lost reply does no harm."""
 
 
 def _method(

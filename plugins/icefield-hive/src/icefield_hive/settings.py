@@ -1,4 +1,4 @@
-"""The properties of the catalog: names, defaults, and what they are turned into."""
+"""The properties of the catalog: names, defaults, and the settings made from them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _DEFAULT_PORT: Final = 9083
 
 @dataclass(frozen=True)
 class LockSettings:
-    """How locks are asked for, in seconds; the properties are those of Iceberg's Java library."""
+    """The waiting times of lock requests, in seconds; the properties have the names of Iceberg's Java library."""
 
     acquire: float
     """How long to wait for others."""
     check_least: float
     check_most: float
     create: float
-    """How long to go on when asking for a lock fails."""
+    """How long to retry a failed request for a lock."""
     create_least: float
     create_most: float
     heartbeat: float
@@ -32,12 +32,12 @@ class LockSettings:
 
 @dataclass(frozen=True, repr=False)
 class Settings:
-    """What the properties say. Its ``repr`` shows nothing: some metastores take a secret for a group."""
+    """The settings of a catalog. ``repr`` shows no values: some metastores take a secret for a group."""
 
     servers: tuple[tuple[str, int], ...]
     user: str
     groups: tuple[str, ...] | None
-    """None: the metastore does not learn who calls."""
+    """None: the client does not send its user to the metastore."""
     connect_seconds: float
     seconds: float
     lock: LockSettings
@@ -97,7 +97,7 @@ def _server(catalog: str, uri: str) -> tuple[str, int]:
     except ValueError:
         parts, host, port = urlsplit(""), None, None
     if parts.scheme != "thrift" or not host or parts.path.strip("/") or parts.username is not None:
-        # What stands there may be a URI with a password, so no part of it is shown.
+        # The value may be a URI with a password, so the message shows no part of it.
         raise InvalidArgument(
             f"catalog '{catalog}': 'uri' does not name a metastore: write thrift://host:9083, several separated by "
             "commas"
@@ -106,7 +106,7 @@ def _server(catalog: str, uri: str) -> tuple[str, int]:
 
 
 def _caller(ugi: str | None) -> tuple[str, tuple[str, ...] | None]:
-    """The user that the metastore is given, and its groups: ``user:group:group``."""
+    """The user and groups to send to the metastore: ``user:group:group``."""
     if ugi:
         user, *groups = ugi.split(":")
         return user, tuple(groups)

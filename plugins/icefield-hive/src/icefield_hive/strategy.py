@@ -40,11 +40,11 @@ TABLES_AT_ONCE: Final = 200
 _ALL: Final = -1
 _FILTER: Final = f'hive_filter_field_params__{METADATA_LOCATION} like ".*{{}}.*"'
 _OTHER_CHARACTERS: Final = re.compile("[^A-Za-z0-9/=_-]+")
-"""Characters that a filter could take for signs of its own."""
-# How long to look, after a reply was lost, for what a slow metastore may still be doing.
+"""Characters that may have a meaning in a filter."""
+# How often to look, after a lost reply, for a change that a slow metastore may still make.
 _LOOKS: Final = 5
 _LOOK_AGAIN: Final = Backoff(0.1, 1.0, jitter=0)
-# The metastore would otherwise list the table's files and overwrite the statistics by what it finds.
+# Otherwise the metastore lists the table's files and overwrites the statistics with its own counts.
 KEEP_STATISTICS: Final = {"DO_NOT_UPDATE_STATS": "true"}
 
 
@@ -67,7 +67,7 @@ class HiveStrategy(MetastoreStrategy):
         return pointer_in(record_of(self._metastore, self.table), self.table, self._metastore.catalog)
 
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
-        self._described(proposal)  # refuses what the metastore cannot hold, before a file is written
+        self._described(proposal)  # raises before a file is written, if the metastore cannot hold the table
         return super().commit(base, proposal)
 
     def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
@@ -83,7 +83,7 @@ class HiveStrategy(MetastoreStrategy):
             return False
 
     def tables_in(self, folder: str) -> Iterator[tuple[str, str]]:
-        """Those of every database whose metadata file is in a folder with the same end: see ``folder_end``."""
+        """The tables of all databases that may have their metadata in a folder with the same end (``folder_end``)."""
         catalog = self._metastore.catalog
         databases = checked_names(f"the namespaces of catalog '{catalog}'", self._metastore.names(GET_ALL_DATABASES))
         for database in databases:
@@ -106,7 +106,7 @@ class HiveStrategy(MetastoreStrategy):
         except StorageError as error:
             if not isinstance(error.__cause__, Refused):
                 raise
-            return self._metastore.names(GET_ALL_TABLES, database)  # of a service that knows no such filter
+            return self._metastore.names(GET_ALL_TABLES, database)  # the service does not support the filter
 
     def drop(self) -> None:
         with held(self._metastore, [(self._database, self._name)]):
@@ -160,10 +160,10 @@ class HiveStrategy(MetastoreStrategy):
         self._metastore.call(ALTER_TABLE, self._database, self._name, record, {"properties": dict(context)})
 
     def _look(self, old: str | None, new: str, error: Refused | ConnectionLost) -> bool:
-        """Find out what became of a change that failed. The lock is still held, so nobody else changes the table.
+        """Find out the outcome of a change that failed. The lock is still held, so nobody else changes the table.
 
-        A refusal says that nothing is under way any more, though the metastore itself may have tried twice, the
-        first time with success. After a lost reply the change may still happen.
+        A refusal ends the change, though the metastore itself may have tried twice, the first time with success. After
+        a lost reply the change may still happen.
         """
         if isinstance(error, ConnectionLost) and not error.sent:
             raise StorageError(f"catalog '{self._metastore.catalog}': {error}", retryable=True) from error
@@ -181,13 +181,13 @@ class HiveStrategy(MetastoreStrategy):
             if current is None and old is not None and isinstance(error, Refused):
                 return False  # dropped
             if current != old:
-                break  # another's, who may have built on ours: the log of its metadata states
+                break  # another writer's version, perhaps based on this one: its metadata log tells
             if isinstance(error, Refused):
                 raise self._refusal(error) from error
         raise OutcomeUnknown(str(error)) from error
 
     def _refusal(self, refused: Refused) -> IcefieldError:
-        """Why the metastore did not do it, with the table as it was before."""
+        """The error for a refused change. The table is as it was before."""
         name, catalog = ".".join(self.table), self._metastore.catalog
         if refused.kind in ("InvalidObject", "NoSuchObject"):
             try:
@@ -212,7 +212,7 @@ def kept_name(name: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def record_of(metastore: Metastore, table: TableName) -> Record | None:
-    """A table of the metastore, of whatever kind; None when there is none."""
+    """The metastore's record of a table of any kind; None when there is none."""
     database, name = kept_name(table)
     try:
         answer: Record = metastore.ask(GET_TABLE, {"dbName": database, "tblName": name})

@@ -1,7 +1,7 @@
-"""Thrift structs as dictionaries: read and written by what a description says, and kept where it says nothing.
+"""Thrift structs as dictionaries: a description states names and types; fields without one are kept unchanged.
 
-A metastore that is newer than this plugin sends fields that are not described here. They are kept under their number,
-with their type, so that a table that is changed goes back with all that it came with.
+A newer metastore sends fields without a description here. They are kept under their number, with their type, so that
+a changed table goes back with all the fields that it came with.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import TTransportException
 
 MAX_DEPTH: Final = 64
-"""How deep structs, lists and maps may be inside one another."""
+"""The greatest depth of nested structs, lists and maps."""
 
 Record = dict[str | int, Any]
 """The fields of a struct that are set: described ones by name, others by number, as ``Undescribed``."""
 
 
 class Malformed(Exception):
-    """Bytes that are not what the protocol or the description says."""
+    """Bytes that contradict the protocol or the description."""
 
 
 class _Found(Record):
-    """A struct that was read. A field that is asked for and is not there is an error of the service."""
+    """A struct that was read. A missing field that the caller reads is an error of the service."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class _Found(Record):
 
 
 class TooManyItems(Malformed):
-    """A list of more items than are read."""
+    """A list with more items than the limit."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class MapOf:
-    """A map of strings to strings, the only one that is used."""
+    """A map of strings to strings. The interface has no other maps."""
 
     code: int = TType.MAP
 
@@ -87,7 +87,7 @@ STRINGS = MapOf()
 
 @dataclass(frozen=True)
 class Undescribed:
-    """A value of a field that no description names; the types of its parts are in it."""
+    """The value of a field without a description; it contains the types of its parts."""
 
     code: int
     value: Any

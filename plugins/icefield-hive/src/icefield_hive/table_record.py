@@ -66,7 +66,7 @@ def is_iceberg(record: Record) -> bool:
 
 
 def pointer_in(record: Record | None, table: TableName, catalog: str) -> str | None:
-    """The metadata location of a table. Raises ``NotSupportedByCatalog`` for one that is not Iceberg's."""
+    """The metadata location of a table. Raises ``NotSupportedByCatalog`` for a view or a table of Hive."""
     if record is None:
         return None
     if not is_iceberg(record):
@@ -80,7 +80,7 @@ def pointer_in(record: Record | None, table: TableName, catalog: str) -> str | N
 
 @dataclass(frozen=True)
 class Description:
-    """What the metastore is informed of one version of a table, but for where its metadata is."""
+    """The metastore's description of one version of a table, except for its metadata location."""
 
     metadata: TableMetadata
     settings: Settings
@@ -88,7 +88,7 @@ class Description:
 
     @classmethod
     def of(cls, metadata: TableMetadata, settings: Settings) -> Description:
-        """Raises ``UnsupportedFeature`` for what the metastore cannot hold."""
+        """Describe a version. Raises ``UnsupportedFeature`` if the metastore cannot hold its columns."""
         return cls(metadata, settings, columns_of(metadata.schema(), hive2_compatible=settings.hive2_compatible))
 
     @property
@@ -113,7 +113,7 @@ class Description:
         }
 
     def changed_record(self, record: Record, location: str, removed: Iterable[str]) -> Record:
-        """A table's record, brought to this version; what others put there is kept, but for ``removed`` properties."""
+        """A table's record, brought to this version. Entries of others stay, except for ``removed`` properties."""
         gone = {_TRANSLATED.get(key, key) for key in removed}
         before: dict[str, str] = record["parameters"]
         kept = {key: value for key, value in before.items() if key not in gone}
@@ -159,7 +159,7 @@ class Description:
         return found
 
     def _add_state(self, found: dict[str, str]) -> None:
-        """Statistics, and what describes the version as far as it fits."""
+        """Add statistics, and the descriptive parameters as far as they fit."""
         metadata, snapshot = self.metadata, self.metadata.current_snapshot()
         if snapshot is not None:
             summary = snapshot.summary
@@ -179,7 +179,7 @@ class Description:
 
     def _put(self, found: dict[str, str], key: str, value: str) -> None:
         """Set a parameter if the metastore's database can hold it; the metadata file has it in any case."""
-        # With a size of 0 only what describes the version is left out, and not the table's own properties.
+        # A size of 0 leaves out the descriptive parameters only, and keeps the table's own properties.
         limit = self.settings.property_size or 32_672
         if len(key) <= _MOST_KEY and len(value) <= limit:
             found[key] = value

@@ -1,4 +1,4 @@
-"""Maintenance of tables: compaction, expiry, orphan files, manifests and delete files rewritten, statistics."""
+"""Maintenance of tables: compaction, expiry, orphan files, rewrites of manifests and delete files, statistics."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Files that may be deleted: each once, with its location and kind, until something is found to refer to it.
+"""Candidates for deletion: each file once, with its location and kind, until a reference to it is found.
 
-What is kept of a file is eight bytes of hash, one of kind, and its location, compressed beyond a bound.
+A candidate takes eight bytes for its hash, one byte for its kind, and its location, compressed beyond a bound.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from icefield.scan.reachable import FileKind, Kinds
 from icefield.storage import Hashes, Mask, Places, PlaceSet
 
 _PLAIN_BYTES: Final = 32 << 20
-"""Locations that are kept as they are."""
+"""The bytes of locations that are kept uncompressed; further locations are compressed."""
 
 _CODEC: Final = next((name for name in ("zstd", "lz4") if pa.Codec.is_available(name)), None)
 
@@ -23,7 +23,7 @@ _SCHEMA: Final = pa.schema([("location", pa.string()), ("kind", pa.uint8())])
 
 
 class Candidates:
-    """First files are added, then those that are in use are protected; the others are left."""
+    """A set of candidates: ``add`` files first, then ``protect`` the files in use. The rest is ``left``."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
@@ -40,7 +40,7 @@ class Candidates:
         return self._count
 
     def add(self, locations: pa.StringArray, kinds: Kinds) -> None:
-        """Add files, those that were not added before. Not to be called after ``protect``."""
+        """Add files, each once. Must not be called after ``protect``."""
         hashes = self._places.hashes(locations)
         new = self._seen.add_new(hashes)
         if not len(new):
@@ -56,7 +56,7 @@ class Candidates:
             self.add(pa.array(locations, pa.string()), np.full(len(locations), kind, np.uint8))
 
     def protect(self, locations: pa.StringArray) -> None:
-        """Take out files that are in use."""
+        """Remove files that are in use from the candidates."""
         if self._sorted is None:
             self._sorted = self._seen.sorted()
             self._free = np.ones(len(self._sorted), np.bool_)

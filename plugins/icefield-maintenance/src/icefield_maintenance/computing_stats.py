@@ -44,7 +44,7 @@ def compute_table_stats(
 
 
 def _of_what_stays(load: Callable[[], TableAccess], snapshot_id: int | None, compute: Callable[[TableAccess], T]) -> T:
-    """What is computed; of the next current snapshot where others expire the one that was current meanwhile."""
+    """Compute statistics. If the current snapshot expires meanwhile, use the next current snapshot."""
     for _ in range(VERSIONS):
         try:
             return compute(load())
@@ -118,7 +118,7 @@ def _of_columns(
 
 
 def _registered(target: TableAccess, snapshot: Snapshot, location: str, write: Callable[[UpdateStatistics], T]) -> T:
-    """Write a file, which is registered then. Raises ``NoSuchSnapshot`` where the snapshot has expired meanwhile."""
+    """Write a file, and register it. Raises ``NoSuchSnapshot`` if the snapshot has expired meanwhile."""
     try:
         with target.begin() as tx:
             tx.context.written.add(location)

@@ -1,4 +1,4 @@
-"""What this plugin provides."""
+"""The hooks of this plugin."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The work of upkeep, done by this process."""
+"""Maintenance work, done by this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class LocalRunner(WorkRunner):
-    """Does work in this process: in the calling thread, or by some threads, which take items as they are drawn."""
+    """Does work in this process: in the calling thread, or in several threads, which take items one after another."""
 
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads

@@ -1,4 +1,4 @@
-"""The upkeep of one table, by name."""
+"""The maintenance of one table: an action for each method."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from icefield_maintenance.paths import RewriteTablePathResult, rewrite_table_pat
 
 
 class MaintenanceTable:
-    """Upkeep of a table: each call works on the version that is the newest when it begins, and is a commit of its own.
+    """Maintenance of a table: each call works on the newest version at its beginning, and makes its own commit.
 
-    So does a dry run, which leaves the table that it was called on at the version that it has. A table that was opened
-    without a catalog is looked at as it was opened.
+    A dry run works on the newest version, too, but does not refresh its table. For a table that was opened without a
+    catalog, calls use the version that was opened.
     """
 
     def __init__(self, table: Table) -> None:
@@ -51,9 +51,9 @@ class MaintenanceTable:
         self._runner: WorkRunner | None = None
 
     def on(self, runner: WorkRunner) -> Self:
-        """The same upkeep, whose reading and writing of many files a runner does: the tasks of a cluster, say.
+        """The same maintenance with a runner that reads and writes many files, for example in the tasks of a cluster.
 
-        Planning and commits stay here. What has no items to share out is done here, too.
+        Planning and commits stay in this process, and so does work that cannot be divided into items.
         """
         other = copy(self)
         other._runner = runner
@@ -74,22 +74,22 @@ class MaintenanceTable:
     ) -> ExpireSnapshotsResult:
         """Remove old snapshots, branches and tags, and delete the files that nothing refers to any more.
 
-        ``older_than``: snapshots from before this time expire, by default those beyond
+        ``older_than``: snapshots from before this time expire, by default snapshots older than
         ``history.expire.max-snapshot-age-ms``. It is in ms since 1970 UTC, a datetime or a string such as
-        ``"2026-01-31T12:00"``; without a zone it is of UTC, as everywhere.
-        ``retain_last``: so many of each branch are kept whatever their age; by default
-        ``history.expire.min-snapshots-to-keep``. What a branch states itself counts before both. ``snapshot_ids``
-        expire whatever their age; where only they are given, nothing else does. The heads of branches, and what tags
-        name, are kept; branches and tags themselves go beyond their ``max-ref-age-ms`` only, and ``main`` never.
-        Snapshots that no branch or tag leads to expire by age.
+        ``"2026-01-31T12:00"``; a time without a zone is in UTC, as everywhere.
+        ``retain_last``: each branch keeps this number of snapshots at any age; by default
+        ``history.expire.min-snapshots-to-keep``. The settings of a branch override both. ``snapshot_ids`` expire at any
+        age; if only they are given, no other snapshot expires. The heads of branches and the snapshots of tags are
+        kept. Branches and tags themselves expire only beyond their ``max-ref-age-ms``, and ``main`` never expires.
+        Snapshots outside of all branches and tags expire by age.
 
-        Files are deleted when the commit is known to have succeeded: data first, manifest lists last. A run that was
-        interrupted before its end is finished by the next. With ``dry_run`` nothing is changed, and the result names
-        the files; with ``clean_files=False`` none is deleted. Files outside of the table's own folders, and in the
-        folder of another table, stay and are counted (``kept_files``): ``add_files`` may have taken them from there.
+        Files are deleted when the commit is known to have succeeded: data first, manifest lists last. The next run
+        finishes an interrupted run. With ``dry_run`` nothing is changed, and the result names the files; with
+        ``clean_files=False`` no file is deleted. Files outside of the table's own folders, and in the folder of another
+        table, stay and are counted (``kept_files``): ``add_files`` may have taken them from there.
 
-        Spec: "Snapshot Retention Policy". Raises ``InvalidArgument`` for a table with ``gc.enabled=false``, for one
-        that the catalog has under a second name, and for an id that a branch or tag names, ``NoSuchSnapshot``,
+        Spec: "Snapshot Retention Policy". Raises ``InvalidArgument`` for a table with ``gc.enabled=false``, for a table
+        with a second name in the catalog, and for an id that a branch or tag names, ``NoSuchSnapshot``,
         ``UnsupportedFeature`` for an encrypted table, errors of commits, and ``FileMissing`` or
         ``InvalidMetadata`` where a kept snapshot cannot be read: then no file is deleted. A file that cannot be deleted
         is logged and counted.
@@ -111,25 +111,24 @@ class MaintenanceTable:
     ) -> RemoveOrphanFilesResult:
         """Find the files below the table that no version of it refers to, and with ``dry_run=False`` delete them.
 
-        ``older_than``: files that were written before it, as for ``expire_snapshots``; three days ago, unless given,
-        and no later than a day ago unless ``allow_recent``: younger files may be those of a writer that has not
-        committed yet. The age of a file is by its store's clock or this machine's, whichever makes it younger; a file
-        without a time is left. ``location`` is the folder to look into, the table's unless given. Left are also: the
-        versions of a table whose file system is its catalog, what begins with a dot or an underscore and is no
-        partition, and whatever is in the folder of another table.
+        ``older_than``: an orphan was written before this time, as for ``expire_snapshots``. The default is three days
+        ago. A time within the last day needs ``allow_recent``: younger files may belong to a writer that has not
+        committed yet. The store's clock or this machine's clock gives the age of a file, whichever makes it younger; a
+        file without a time stays. ``location`` is the folder to search, by default the table's. These files stay, too:
+        versions of a table with its file system as catalog, files and folders with a name that begins with a dot or an
+        underscore (except partitions), and all files in the folder of another table.
 
-        Locations that differ in how they name one store count as one, as far as the file systems and location maps
-        that are in use say so; ``equal_schemes`` (``{"viewfs": "hdfs"}``) and ``equal_authorities`` (``{"nn1,nn2":
-        "nameservice"}``) say more. ``prefix_mismatch`` says whether files of which it is still unknown whose they are
-        are refused, left (``"ignore"``) or taken for orphans (``"delete"``).
+        Different names of one store count as equal if the file systems and location maps in use say so;
+        ``equal_schemes`` (``{"viewfs": "hdfs"}``) and ``equal_authorities`` (``{"nn1,nn2": "nameservice"}``) add equal
+        names. ``prefix_mismatch`` is for files with the path of a table's file under another scheme or authority: they
+        are refused (``"error"``), left (``"ignore"``) or taken for orphans (``"delete"``).
 
-        A folder that other tables may use is refused: one with the metadata file of another table (or of one that was
-        dropped) in its own metadata folder or around it, and a ``location`` outside of the table's without a version of
-        this table, such as a folder of data that tables share. ``exclusive=True`` says that no other table needs
-        anything in it.
+        A folder that other tables may use is refused: a folder with the metadata file of another or a dropped table in
+        its own metadata folder or around it, and a ``location`` outside of the table's without a version of this table,
+        such as a shared folder of data. ``exclusive=True`` asserts that no other table needs a file in the folder.
 
-        Raises ``InvalidArgument``, also for a table with ``gc.enabled=false`` and for one that the catalog has under a
-        second name, ``NotSupportedByCatalog`` for a table without a catalog unless it is a dry run, ``FileMissing`` or
+        Raises ``InvalidArgument``, also for a table with ``gc.enabled=false`` and for a table with a second name in the
+        catalog, ``NotSupportedByCatalog`` for a table without a catalog unless it is a dry run, ``FileMissing`` or
         ``InvalidMetadata`` where a snapshot cannot be read: then nothing is deleted. A file that cannot be
         deleted is logged and counted.
         """
@@ -149,10 +148,10 @@ class MaintenanceTable:
     ) -> PartitionStatisticsFile | None:
         """Write the statistics of each partition of a snapshot, the current one by default, and register them.
 
-        ``file_format`` is that of the file; the table's ``write.format.default``, unless given. They are computed from
-        those of the nearest ancestor that has any and from the manifests written since; ``incremental=False`` reads
-        every manifest of the snapshot. The snapshot's own statistics, where they are there, are given as they are.
-        None for a table without a snapshot.
+        ``file_format`` is the format of the file, by default the table's ``write.format.default``. If the snapshot has
+        statistics, they are returned unchanged. Otherwise they are computed from the statistics of the nearest ancestor
+        with statistics, and from the manifests written since. ``incremental=False`` always reads every manifest of the
+        snapshot instead. Returns None for a table without a snapshot.
 
         Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a table that never had a partition field, and
         ``UnsupportedFeature`` for an encrypted table.
@@ -164,12 +163,12 @@ class MaintenanceTable:
     ) -> StatisticsFile | None:
         """Count the distinct values of columns in a snapshot, the current one by default, and register the result.
 
-        ``columns`` are names, or one, of fields of structs too; by default all columns of primitive types. The rows
-        are read once, without those that are deleted. A sketch of each column, with the number ``ndv`` next to it,
-        goes into a Puffin file; what the snapshot's file until now says of other columns is kept. Numbers beyond 4096
-        are estimates, with a relative standard error of 1.6 %. None for a table without a snapshot.
+        ``columns`` are one or several names of columns, including fields of structs; by default all top-level columns
+        of primitive types. The live rows are read once. A sketch of each column, with the number ``ndv`` next to it,
+        goes into a Puffin file; entries for other columns in the snapshot's earlier file are kept. Numbers beyond 4096
+        are estimates, with a relative standard error of 1.6 %. Returns None for a table without a snapshot.
 
-        Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there or is nested, and
+        Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a missing or a nested column, and
         ``UnsupportedFeature`` for an encrypted table.
         """
         return compute_table_stats(self._target, columns, snapshot_id)
@@ -206,18 +205,19 @@ class MaintenanceTable:
         ``strategy``: ``binpack`` keeps the order of the rows, ``sort`` sorts them by ``sort_order`` (in any form that
         ``create_table`` takes, as ``"day(ts) desc nulls last"`` or a list of such; the table's order by default),
         ``zorder`` clusters them by all ``zorder_columns``.
-        Files that may hold rows of ``where`` are looked at. Those below ``min_file_size_bytes`` (75 % of the target),
-        or above ``max_file_size_bytes`` (180 %), with ``delete_file_threshold`` delete files, or of whose rows
-        ``delete_ratio_threshold`` are deleted (by deletes of that file alone), are put into groups by partition, of at
-        most ``max_file_group_size_bytes`` (10 GiB; of what is sorted 2 GiB). Rewritten are groups of
-        ``min_input_files``, and those that make up a file or hold one that is much deleted; ``rewrite_all`` takes every
-        file, whatever its partition spec. The target is ``write.target-file-size-bytes`` by default.
+        Files that may hold rows of ``where`` are candidates. A file is chosen if it is below ``min_file_size_bytes``
+        (75 % of the target) or above ``max_file_size_bytes`` (180 %), if it has ``delete_file_threshold`` delete files,
+        or if deletes of this file alone delete ``delete_ratio_threshold`` of its rows. Chosen files form groups by
+        partition, of at most ``max_file_group_size_bytes`` (10 GiB; 2 GiB for sorted groups). A group is rewritten if
+        it has ``min_input_files``, if its files make up a file, or if it has a too large or much deleted file.
+        ``rewrite_all`` takes every file, of any partition spec. The target is ``write.target-file-size-bytes`` by
+        default.
 
-        Deleted rows are left out; others keep their ids. New files have the data sequence number of the snapshot that
-        was read, unless ``use_starting_sequence_number`` is False: equality deletes that others commit meanwhile apply
-        to them. A group whose files others changed meanwhile is planned anew, a few times, and counted as failed then.
-        All groups are one commit; with ``partial_progress`` they are up to ``max_commits``, and a group that fails does
-        not hinder others, unless more than ``max_failed_commits`` (``max_commits``) come to nothing. Groups are
+        Deleted rows are left out; other rows keep their ids. New files have the data sequence number of the snapshot
+        that was read, unless ``use_starting_sequence_number`` is False: concurrent equality deletes apply to them. If
+        others change files of a group meanwhile, the group is planned again, and counts as failed after a few times.
+        All groups are one commit. With ``partial_progress`` there are up to ``max_commits`` commits, and a failed group
+        does not hinder others, unless more than ``max_failed_commits`` (``max_commits``) commits fail. Groups are
         rewritten in ``rewrite_job_order``, ``max_concurrent_file_group_rewrites`` at once, in the same memory.
         ``remove_dangling_deletes`` afterwards drops deletes that apply to no file any more.
 
@@ -267,12 +267,12 @@ class MaintenanceTable:
     ) -> RewriteManifestsResult:
         """Cluster the entries of manifests by partition, in manifests of about ``commit.manifest.target-size-bytes``.
 
-        Rewritten are the manifests of data files and of delete files of the spec ``spec_id`` (of every spec by
-        default) that may hold rows of the filter ``where`` and that ``predicate`` accepts; those of a spec and content
-        that are clustered already, and not small, stay. ``cluster_by`` names the partition fields that come first in
-        the order. Entries keep their snapshots, sequence numbers and row ids. Manifests that others add meanwhile are
-        kept; where one that is rewritten has gone meanwhile, those of its spec are chosen anew. ``dry_run`` says what
-        would be done.
+        The rewrite takes manifests of data files and of delete files: of the spec ``spec_id`` (by default of every
+        spec), with files that may hold rows of the filter ``where``, and accepted by ``predicate``. The manifests of a
+        spec and content stay if they are clustered already, and not small. ``cluster_by`` names the partition fields
+        that come first in the order. Entries keep their snapshots, sequence numbers and row ids. Manifests that others
+        add meanwhile are kept. If others remove a chosen manifest meanwhile, the manifests of its spec and content are
+        chosen again. ``dry_run`` returns the plan.
 
         Raises ``InvalidArgument`` for a spec, field or column that the table does not have, ``UnsupportedFeature`` for
         a named spec with an unknown transform and for an encrypted table, ``CommitFailed`` where others commit faster.
@@ -302,14 +302,14 @@ class MaintenanceTable:
         branch: str = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> RewriteDeletesResult:
-        """Write the positions of small position delete files into fewer files, without those of files that are gone.
+        """Write the positions of small position delete files into fewer files, without positions of removed files.
 
-        Rewritten are the files of each partition that may hold rows of ``where``: where ``min_input_files`` are far
-        from ``target_file_size`` bytes (``write.delete.target-file-size-bytes`` by default), or several make up one,
-        and fewer files come of them, or more of those that are too large; all with ``rewrite_all``. In version 3 every
-        position delete file becomes deletion vectors, and the vectors of small Puffin files move into fewer. New files
-        have the sequence number of the newest deletes in them.
-        ``dry_run`` says which files would be rewritten.
+        The rewrite takes the files of each partition that may hold rows of ``where``, if ``min_input_files`` of them
+        are far from ``target_file_size`` bytes (by default ``write.delete.target-file-size-bytes``), or if several make
+        up a file of that size. It must give fewer files, or split files that are too large. ``rewrite_all`` takes all
+        files. In version 3 every position delete file becomes deletion vectors, and the vectors of small Puffin files
+        move into fewer files. A new file has the highest data sequence number of the deletes that apply to its data
+        files. ``dry_run`` returns the plan.
 
         Raises ``InvalidArgument``, ``InvalidFile`` for a damaged delete file, ``UnsupportedFeature`` for an encrypted
         table, ``CommitFailed`` where others commit faster.
@@ -335,10 +335,11 @@ class MaintenanceTable:
     ) -> RemoveDanglingDeletesResult:
         """Remove delete files that apply to no data file, without reading any.
 
-        Those are position delete files and deletion vectors of data files that are gone, equality deletes that are
-        not newer than any data file of their partition, position delete files older than all of theirs, and those of
-        data files that have a deletion vector. ``dry_run`` says what would be removed; with ``after``, the results of
-        other dry runs, what would be left to remove after these. What they would add is not known.
+        These are position delete files and deletion vectors of removed data files, equality deletes that are not newer
+        than any data file of their partition, position delete files older than all data files of their partition, and
+        position delete files of data files with a deletion vector. ``dry_run`` returns the plan. With ``after``, the
+        results of other dry runs, the plan leaves out the files that these would remove. It does not know the files
+        that these would add.
 
         Raises ``UnsupportedFeature`` for an encrypted table, ``CommitFailed`` where others commit faster.
         """
@@ -354,11 +355,11 @@ class MaintenanceTable:
         branch: str = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> ConvertEqualityDeletesResult:
-        """Put position deletes, or in version 3 deletion vectors, in the place of equality deletes.
+        """Replace equality deletes by position deletes, or in version 3 by deletion vectors.
 
-        The data files that equality deletes of partitions that may hold rows of ``where`` apply to are read once, to
-        find the rows; scans then need not look up keys. Data files and deletes that others commit meanwhile are looked
-        at before the commit is tried again. ``dry_run`` says what would be converted and how many files be read.
+        The conversion takes equality deletes of partitions that may hold rows of ``where``. It reads their data files
+        once to find the rows; scans then need not look up keys. A retry of the commit takes account of data files and
+        deletes that others committed meanwhile. ``dry_run`` returns the plan, with the number of files to read.
 
         Raises ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for an encrypted table and for one with a
         column ``_pos``, ``CommitFailed`` where others commit faster.
@@ -383,20 +384,20 @@ class MaintenanceTable:
         staging_location: str | None = None,
         create_file_list: bool = True,
     ) -> RewriteTablePathResult:
-        """Write the metadata of a copy of the table, whose files are to be below another folder.
+        """Write the metadata of a copy of the table below another folder.
 
         Metadata files, manifest lists, manifests, position delete files and the Puffin files of deletion vectors name
-        files: all are written below ``staging_location`` (a new folder among the table's metadata by default), with
-        ``target_prefix`` for ``source_prefix``. The table stays as it is. The result lists what must be copied where:
-        these, and all files of rows, equality deletes and statistics. Whoever has copied them registers the copy by
-        its metadata file, or opens it.
+        files. They are written below ``staging_location`` (by default a new folder among the table's metadata), with
+        ``target_prefix`` for ``source_prefix``. The table is not changed. The result lists the files to copy, with
+        their locations in the copy: the written files, and all files of rows, equality deletes and statistics. After
+        copying these files, register the copy by its metadata file, or open it.
 
-        ``end_version`` is the metadata file that the copy ends with, by its name or location; the current one, unless
-        given. With ``start_version``, a metadata file that was copied before, only files of rows that came later are
-        listed. With ``create_file_list`` the list is written, too, as ``file-list``: CSV without a header.
+        ``end_version`` is the last metadata file of the copy, by its name or location; by default the current one. With
+        ``start_version``, a metadata file that was copied before, the list has only later files of rows. With
+        ``create_file_list`` the list is also written, as ``file-list``: CSV without a header.
 
-        Raises ``InvalidArgument`` for prefixes that are the same, a file that is not below the source, and a version
-        that the metadata log does not have; ``UnsupportedFeature`` for an encrypted table. Nothing stays of a failure.
+        Raises ``InvalidArgument`` for equal prefixes, a file outside of the source, and a version that is not in the
+        metadata log; ``UnsupportedFeature`` for an encrypted table. A failure leaves no files.
         """
         target = self._target()
         rewrite = partial(

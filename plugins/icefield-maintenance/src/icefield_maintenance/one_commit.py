@@ -1,4 +1,4 @@
-"""Upkeep that is one commit, or a dry run of it."""
+"""Maintenance that is one commit, or a dry run of it."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ R = TypeVar(
 
 
 class Upkeep(Protocol[R]):
-    """An action that says what it did, or what it would do."""
+    """A maintenance action with a result, or with a plan in a dry run."""
 
     result: R
 
     def plan(self, head: Head) -> object:
-        """Choose what changes of a head, and state it in ``result``."""
+        """Plan the changes of a head, and state them in ``result``."""
 
     def commit(self) -> None:
         """Stage the action."""
 
 
 def done(target: TableAccess, begin: Callable[[Stage], Upkeep[R]], branch: str, *, dry_run: bool) -> R:
-    """What the action did on the branch, or with ``dry_run`` would do; ``begin`` makes it."""
+    """Commit the action on the branch, or only plan it with ``dry_run``, and return its result; ``begin`` makes it."""
     if dry_run:
 
         def planned(metadata: TableMetadata) -> R:
@@ -54,4 +54,4 @@ def done(target: TableAccess, begin: Callable[[Stage], Upkeep[R]], branch: str, 
 
 
 def _not_staged(action: Action) -> None:
-    """Where the actions of dry runs go, which are never committed."""
+    """Stage nothing: the action of a dry run is never committed."""

@@ -1,4 +1,4 @@
-"""Computing the statistics of each partition of a snapshot, in full or from those of an ancestor."""
+"""Computing the statistics of each partition of a snapshot, in full or from the statistics of an ancestor."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SumManifests(Work[Sequence[ManifestFile], PartitionSums]):
-    """Adds up lots of manifests: their live files, or what their snapshots changed (``changes``).
+    """Adds up lots of manifests: their live files, or the changes of their snapshots (``changes``).
 
-    ``types``: the partition types of the specs; ``times``: when each snapshot of the table was made (ms).
+    ``types``: the partition types of the specs; ``times``: the time of each snapshot of the table (ms).
     """
 
     io: FileIO
@@ -41,7 +41,7 @@ class SumManifests(Work[Sequence[ManifestFile], PartitionSums]):
     changes: bool
 
     def do(self, item: Sequence[ManifestFile], attempt: Attempt) -> PartitionSums:
-        """What the partitions of a lot hold, each once."""
+        """The sums of the partitions in a lot, each partition once."""
         total = SummingUp(self.times, self.united)
         typed = [(one, self.types[one.partition_spec_id]) for one in item]
         reader = ManifestReader(self.io)
@@ -56,7 +56,7 @@ class SumManifests(Work[Sequence[ManifestFile], PartitionSums]):
 def computed_in_full(
     metadata: TableMetadata, io: FileIO, snapshot: Snapshot, united: UnitedPartition, runner: WorkRunner | None
 ) -> PartitionSums:
-    """What each partition holds, by every manifest of a snapshot. ``runner`` reads them where they are large."""
+    """The sums of each partition, from every manifest of a snapshot. ``runner`` reads them where they are large."""
     manifests = read_manifest_list(io, snapshot, metadata).manifests
     return _sums(metadata, io, [*manifests], united, runner, changes=False)
 
@@ -69,10 +69,10 @@ def computed_from(
     known: PartitionStatisticsFile,
     runner: WorkRunner | None,
 ) -> PartitionSums | None:
-    """What each partition holds, by the statistics of an ancestor and by the manifests that were written since.
+    """The sums of each partition, from the statistics of an ancestor and from the manifests written since.
 
-    None where they do not add up, or cannot be read: the statistics are of no use then. What a snapshot removed
-    stands in no manifest of a later one, so that each snapshot's own manifests are read.
+    None if they do not add up, or cannot be read: the statistics are useless then. The manifests of a later snapshot
+    do not list earlier removals, so that the own manifests of each snapshot are read.
     """
     try:
         before = sums_of(read_stats(io, metadata, known), known.statistics_path)
@@ -99,7 +99,7 @@ def _sums(
     *,
     changes: bool,
 ) -> PartitionSums:
-    """The sums of manifests. ``runner`` reads them where they are large."""
+    """The sums of manifests. ``runner`` reads manifests where they are large."""
     plans = ManifestFilter(metadata, io, metadata.schema(), AlwaysTrue())
     types = {each: plans.spec_plan(each).partition_type for each in {one.partition_spec_id for one in manifests}}
     work = SumManifests(io, types, united, snapshot_times(metadata), changes)

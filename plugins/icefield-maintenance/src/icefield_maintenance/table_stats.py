@@ -1,7 +1,7 @@
-"""Computing how many distinct values the columns of a snapshot have, as theta sketches in a Puffin file.
+"""Counting the distinct values of the columns of a snapshot, as theta sketches in a Puffin file.
 
 Spec: "Table Statistics" and Puffin, "apache-datasketches-theta-v1". Each value goes into the sketch in its binary
-single-value form, as in Java's library, so that whoever reads the sketches can merge them with its own.
+single-value form, as in Java's library, so that other engines can merge the sketches with their own.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WITHOUT_VALUES = (UnknownType, VariantType, GeometryType, GeographyType)
 
 @dataclass(slots=True)
 class Column:
-    """A column that is looked at: its name in full, where it is, and the sketch of its values."""
+    """A column to count: its full name, its path, and the sketch of its values."""
 
     name: str
     field_id: int
@@ -59,10 +59,10 @@ class Column:
 
 
 def sketched_columns(schema: Schema, names: Sequence[str] | str | None) -> list[Column]:
-    """The columns of those names, or of one; by default every column that is no nested one.
+    """The columns of some names, or of one name; by default every top-level column of a primitive type.
 
-    Raises ``InvalidArgument`` for a column that is not there or whose values cannot be counted: nested ones, those
-    inside lists and maps, and those without a binary form.
+    Raises ``InvalidArgument`` for a missing column, and for a column with values that cannot be counted: a nested
+    column, a column inside a list or map, or a type without a binary form.
     """
     if names is None:
         found = [each for each in schema.fields if _has_values(each)]
@@ -82,7 +82,7 @@ def sketched_columns(schema: Schema, names: Sequence[str] | str | None) -> list[
 
 
 class SketchRows(Work[Sequence[FileScanTask], list[ThetaSketch]]):
-    """Takes the values of columns into sketches, a list of files after another."""
+    """Adds the values of columns to sketches, one list of files after another."""
 
     def __init__(self, context: ScanContext, columns: Sequence[Column]) -> None:
         self._context, self._columns = context, columns
@@ -94,7 +94,7 @@ class SketchRows(Work[Sequence[FileScanTask], list[ThetaSketch]]):
             for column in columns:
                 column.add(batch)
         for column in columns:
-            column.sketch.settle()  # small when it is sent
+            column.sketch.settle()  # makes the sketch small before it is sent
         return [column.sketch for column in columns]
 
 
@@ -106,7 +106,7 @@ def sketch(
     runner: WorkRunner | None = None,
     done: Done | None = None,
 ) -> None:
-    """Read the rows of a snapshot once, without those that are deleted, into the sketches of the columns."""
+    """Read the live rows of a snapshot once into the sketches of the columns."""
     texts = [one.name for one in columns if len(one.path) == 1 and isinstance(one.kind, StringType | BinaryType)]
     scan = TableScan(
         metadata=metadata,
@@ -129,9 +129,7 @@ def write_sketches(
     columns: Sequence[Column],
     known: StatisticsFile | None,
 ) -> StatisticsFile:
-    """Write the file. What ``known``, the snapshot's file until now, holds of other columns or of other types is taken
-    over.
-    """
+    """Write the file. Blobs of other columns or types in ``known``, the snapshot's earlier file, are kept."""
     sequence_number = snapshot.sequence_number or 0
     sink = io.open_output(location)
     with PuffinWriter(sink, {"created-by": writer_name()}) as writer:
@@ -157,7 +155,7 @@ def write_sketches(
 
 
 def new_location(metadata: TableMetadata, snapshot_id: int) -> str:
-    """Where a new file goes; named as Java's library names it."""
+    """The location of a new file, with a name as in Java's library."""
     return LocationProvider.from_metadata(metadata).metadata_location(f"{snapshot_id}-{uuid4()}.stats")
 
 

@@ -1,4 +1,4 @@
-"""A page about a table, or about the tables of a catalog: plots, and the upkeep that would help."""
+"""A page about a table, or about the tables of a catalog: plots, and advice on maintenance."""
 
 from icefield_report.reports import catalog_report, report, write_catalog_report, write_report
 

@@ -1,4 +1,4 @@
-"""Figures as SVG that is part of a page: text stays text, colours are those of the page's theme.
+"""Figures as SVG that is part of a page: text stays text, and colours follow the page's theme.
 
 Matplotlib is given colours that stand for roles; in the SVG they become variables of the page's style sheet, so that a
 plot follows the light or dark theme of its reader.
@@ -22,7 +22,7 @@ MUTED: Final = "#040506"
 GRID: Final = "#070809"
 SURFACE: Final = "#0a0b0c"
 SERIES: Final = ("#0d0e0f", "#101112", "#131415", "#161718", "#191a1b", "#1c1d1e")
-"""Colours of series, distinguished by people who see few colours as well."""
+"""Colours of series that colour-blind readers can distinguish."""
 
 _VARIABLES: Final = {
     INK: "var(--ink)",
@@ -33,7 +33,7 @@ _VARIABLES: Final = {
 }
 _STYLE: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",
-    "text.parse_math": False,  # a "$" of a partition value is a dollar
+    "text.parse_math": False,  # a "$" in a partition value starts no formula
     "text.usetex": False,
     "font.family": "DejaVu Sans",
     "font.size": 10.5,
@@ -61,6 +61,7 @@ _STYLE: Final[dict[Any, Any]] = {
 _SVG: Final = "http://www.w3.org/2000/svg"
 _XLINK: Final = "{http://www.w3.org/1999/xlink}href"
 _LOCK = threading.Lock()
+"""Matplotlib's settings hold for the whole process."""
 
 
 def _unlock() -> None:
@@ -69,7 +70,6 @@ def _unlock() -> None:
 
 
 reset_after_fork(_unlock)
-"""Matplotlib's settings are those of the process."""
 
 ET.register_namespace("", _SVG)
 ET.register_namespace("xlink", "http://www.w3.org/1999/xlink")
@@ -78,7 +78,7 @@ ET.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 def svg(name: str, title: str, description: str, width: float, height: float, draw: Callable[[Figure], None]) -> str:
     """Draw a figure of that many inches, and return it as an SVG element with a title and a description.
 
-    ``name`` is unlike that of any other figure of the page; it begins the ids of what is in it.
+    ``name`` is unique in the page: the ids of the figure's elements begin with it.
     """
     settings = {**_STYLE, "svg.hashsalt": name}
     with _LOCK, matplotlib.rc_context(settings):
@@ -111,7 +111,7 @@ def _part_of_page(written: bytes, name: str, title: str, description: str) -> st
 
 
 def _conformed(element: ET.Element, name: str, used: set[str]) -> None:
-    """Ids that are referred to belong to this figure, and others go; colours are those of the page."""
+    """Prefix the ids that the figure refers to, remove other ids, and use the page's colours and font."""
     own = element.attrib.pop("id", None)
     if own in used:
         element.set("id", f"{name}-{own}")

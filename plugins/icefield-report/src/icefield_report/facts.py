@@ -1,4 +1,4 @@
-"""What a report says of a table, gathered from its metadata tables in columns."""
+"""The facts about a table in a report, read from its metadata tables in columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icefield_report.upkeep import Upkeep, upkeep_of
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """The snapshots in the order in which they were made: times in ms, operations, and files in all after each."""
+    """The snapshots by time: times in ms, operations, and the total number of data files after each."""
 
     times: Ints
     operations: tuple[str, ...]
@@ -51,22 +51,22 @@ class Facts:
     manifests: Manifests
     commits: Commits
     column_bytes: tuple[tuple[str, str, int], ...]
-    """Name, type and size of each column, the largest first; without those whose size no file states."""
+    """Name, type and size of each column, the largest first; without columns that have no size in any file."""
     upkeep: Upkeep
 
     @property
     def bytes(self) -> int:
-        """Of data files."""
+        """The size of all data files."""
         return int(self.sizes.sum())
 
     @property
     def small_files(self) -> int:
-        """Data files below 75 % of the target: what compaction takes for small."""
+        """Data files below 75 % of the target: the limit below which compaction rewrites a file."""
         return int(np.count_nonzero(self.sizes < 0.75 * self.target))
 
 
 def facts_of(table: Table) -> Facts:
-    """Read what there is to say. Nothing is changed, and no data file is read."""
+    """Read the facts about a table. Nothing is changed, and no data file is read."""
     metadata = table.metadata
     wanted = ("content", "file_size_in_bytes", "record_count")
     files = table.inspect.scan("files", selected_fields=wanted).to_arrow()
@@ -96,7 +96,7 @@ def facts_of(table: Table) -> Facts:
 
 
 def _target(properties: Mapping[str, str]) -> int:
-    """The size that data files aim at: the default where the property is no size, which the upkeep says."""
+    """The target size of data files. An invalid property means the default; the maintenance checks report it."""
     try:
         return get_int(properties, WRITE_TARGET_FILE_SIZE)
     except InvalidArgument:
@@ -144,6 +144,6 @@ def _column_bytes(table: Table) -> tuple[tuple[str, str, int], ...]:
 
 
 def _part(maps: pa.MapArray, name: str) -> pa.Array:
-    """The keys or values of all maps; ``flatten`` heeds slices, which ``keys`` and ``items`` do not."""
+    """The keys or values of all maps. ``flatten`` respects slices; ``keys`` and ``items`` do not."""
     entries = maps.cast(pa.list_(pa.struct([("key", pa.int32()), ("value", pa.int64())]))).flatten()
     return pc.struct_field(entries, name)

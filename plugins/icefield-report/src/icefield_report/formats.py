@@ -19,20 +19,20 @@ def size(number: float) -> str:
 
 
 def count(number: int, one: str = "", many: str = "") -> str:
-    """A number with separators, and what it counts: ``1 file``, ``1,200 files``."""
+    """A number with separators and an optional noun: ``1 file``, ``1,200 files``."""
     what = one if number == 1 else many or f"{one}s"
     return f"{number:,} {what}" if one else f"{number:,}"
 
 
 def share(part: float, whole: float) -> str:
-    """A part in percent, which no line is broken in; of nothing there is none."""
+    """A part in percent, with a no-break space; 0 % if the whole is 0."""
     percent = 100 * part / whole if whole else 0.0
     number = "< 0.1" if 0 < percent < 0.1 else f"{percent:.1f}".removesuffix(".0")
     return f"{number} %".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def time(milliseconds: int) -> str:
-    """A time in UTC, to the minute; what no calendar holds is the number itself."""
+    """A time in UTC, to the minute, or the number itself if it is outside of the calendar."""
     try:
         found = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=milliseconds)
     except OverflowError:
@@ -41,7 +41,7 @@ def time(milliseconds: int) -> str:
 
 
 def printable(string: str) -> str:
-    """A string without control characters, half characters and changes of direction."""
+    """A string without control characters, surrogates and changes of direction."""
     if string.isprintable():
         return string
     kept = " \N{NO-BREAK SPACE}"
@@ -49,7 +49,7 @@ def printable(string: str) -> str:
 
 
 def short(string: str, most: int) -> str:
-    """A string of at most so many characters on one line, of which the middle is left out; no control characters."""
+    """A string on one line without control characters. An ellipsis replaces the middle beyond ``most`` characters."""
     plain = printable(string)
     if len(plain) <= most:
         return plain

@@ -1,4 +1,4 @@
-"""How well the manifests of a table are clustered: the range of partitions that each spans."""
+"""The clustering of a table's manifests: the range of partitions that each manifest spans."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from icefield.partitioning import PartitionSpec
 from icefield_report.partitions import Ints, Partitions
 
 _MOST: Final = 20_000_000
-"""Manifests times partitions that are compared; of more manifests only some are looked at."""
+"""The most pairs of a manifest and a partition to compare; beyond that, a sample of the manifests is compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """The manifests of the current snapshot: how many there are, and of those of data files the ranges.
+    """The manifests of the current snapshot: their numbers, and the ranges of partition values of data manifests.
 
     ``low`` and ``high`` are places in ``values``, the distinct values of the first field of the current spec in order,
     for the manifests of all specs; ``spans`` counts the partitions within the ranges of all fields.
@@ -86,10 +86,10 @@ def _having(partitions: Partitions, number: int) -> npt.NDArray[np.bool_]:
 def _of_spec(
     summaries: pa.ListArray, spec: PartitionSpec, partitions: Partitions, number: int, shown: tuple[str, ...]
 ) -> tuple[Ints, Ints, Ints] | None:
-    """Of the manifests of a spec the first and the last place of the field, and how many partitions each spans.
+    """The first and the last place of the field in each manifest of a spec, and the number of partitions it spans.
 
-    A manifest of a spec that does not have the field may hold files of every value. None for a spec of which nothing
-    is known.
+    A manifest of a spec without the field may hold files of every value. None for a spec without manifests or
+    partitions, or with summaries that do not match its fields.
     """
     if isinstance(summaries, pa.ChunkedArray):
         summaries = summaries.combine_chunks()

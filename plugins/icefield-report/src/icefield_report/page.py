@@ -1,4 +1,4 @@
-"""The page, by templates that escape whatever they are given."""
+"""The page, from templates that escape all values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icefield_report import formats
 
 
 def _printable(value: Any) -> Any:
-    """A value of a page without control characters, which are no part of HTML. What is marked up is our own."""
+    """A value of a page without control characters, which HTML forbids. Markup comes from this plugin and stays."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return formats.printable(value)

@@ -28,9 +28,9 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """One place a partition in each column. ``values`` has a column for each partition field of any spec.
+    """The partitions in columns, one row for each. ``values`` has a column for each partition field of any spec.
 
-    ``ids`` are the ids of these fields: a spec may use the name of an earlier one's field again.
+    ``ids`` are the ids of these fields, since two specs may use one name for different fields.
     """
 
     ids: tuple[int, ...]
@@ -99,7 +99,7 @@ def partitions_of(table: Table) -> Partitions:
     for spec in (metadata.spec(), *reversed(metadata.partition_specs)):
         kinds = spec.partition_type(metadata.schema(), metadata.schemas).fields
         for field, kind in zip(spec.fields, kinds, strict=True):
-            # Version 1 keeps a field that was removed as void, which shows no value of the specs before.
+            # Version 1 keeps a removed field as void, and void shows no values of earlier specs.
             if field.field_id not in fields or str(fields[field.field_id][0].transform) == "void":
                 fields[field.field_id] = (field, kind)
     numbers = {name: np.asarray(found[name]).astype(np.int64) for name in _COLUMNS}

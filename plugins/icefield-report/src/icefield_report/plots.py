@@ -1,4 +1,4 @@
-"""The plots of a report: each a figure with words for whoever does not see it, and its numbers as a table."""
+"""The plots of a report: each has a figure, a text alternative for screen readers, and its numbers as a table."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from icefield_report.partitions import Ints
 
 _WIDTH: Final = 4.6
 _SMALL: Final = 9.5
-"""Letters of this size, of legends and at bars, can be read on a telephone."""
+"""The font size of legends and bar labels, readable on a telephone."""
 _BARS: Final = 12
-"""So many of the largest partitions or columns are shown."""
+"""The most partitions or columns in a plot, the largest ones."""
 
 _OPERATIONS: Final = ("append", "overwrite", "delete", "replace")
 _FEWEST: Final = 8
-"""So many bins a histogram of sizes has at least."""
+"""The least number of bins in a histogram of sizes."""
 
 _BINS: Final = 32
 _FEW_VALUES: Final = 8
-"""Up to so many, the first and last value have room for their names."""
+"""The most values for which the names of the first and last value have room."""
 
 _AROUND_ONE: Final = 1000
-"""So many milliseconds are shown before and after the only time there is."""
+"""The milliseconds to show before and after a single time."""
 
 _LINES: Final = 120
-"""So many manifests are drawn at most."""
+"""The most manifests to draw."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot: ``summary`` says in a sentence what there is to see."""
+    """A plot: ``summary`` describes it in a sentence."""
 
     name: str
     title: str
@@ -266,7 +266,7 @@ def _clustering(facts: Facts, prefix: str) -> Plot | None:
         ends = sorted({0, (len(found.values) - 1) // 2, len(found.values) - 1})
         axes.set_xticks(ends, [short(found.values[place], 16) for place in ends])
         labels = axes.get_xticklabels()
-        if len(found.values) > _FEW_VALUES:  # those at the ends would stick out
+        if len(found.values) > _FEW_VALUES:  # centred labels at the ends would stick out
             labels[0].set_horizontalalignment("left")
             labels[-1].set_horizontalalignment("right")
 
@@ -372,19 +372,19 @@ def _whole(axis: object) -> None:
 
 
 def _thinned(times: Ints, totals: Ints) -> tuple[Ints, Ints]:
-    """At most 400 steps."""
+    """Sample at most 400 steps."""
     kept = np.unique(np.linspace(0, len(times) - 1, min(len(times), 400)).astype(int))
     return times[kept], totals[kept]
 
 
 def _span(first: int, last: int, begins: str = "", alone: str = "") -> str:
-    """Two times in words, or one where they look the same."""
+    """Two times in words, or a single time if both look the same."""
     start, end = time(first), time(last)
     return f"{alone}{start}" if start == end else f"{begins}{start} to {end}"
 
 
 def _time_marks(first: int, last: int) -> tuple[list[float], list[str]]:
-    """At most three times on an axis, as exactly as their distance needs, each once."""
+    """At most three distinct times on an axis, as exact as their distance needs."""
     span = last - first
     form = (
         "%H:%M:%S.%f"
@@ -401,7 +401,7 @@ def _time_marks(first: int, last: int) -> tuple[list[float], list[str]]:
 
 
 def _shown_time(milliseconds: float, form: str, digits: int) -> str:
-    """A time; ``digits`` are those of a second, where the form has any."""
+    """A time; ``digits`` is the number of decimals of a second, if the form has any."""
     try:
         shown = (dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=milliseconds)).strftime(form)
     except OverflowError:

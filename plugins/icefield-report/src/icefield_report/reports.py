@@ -17,7 +17,7 @@ from icefield_report.whole_files import write_whole
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The part of a page that is about one table; ``error`` says why there is nothing to show."""
+    """The section of a page about one table; ``error`` says why it is empty."""
 
     id: str
     name: str
@@ -27,7 +27,7 @@ class Section:
 
 
 def report(table: Table) -> str:
-    """A page about a table, in HTML: plots, and the upkeep that would help.
+    """A page about a table, in HTML: plots, and advice on maintenance.
 
     The page loads nothing from elsewhere and runs no script. Nothing is changed, and no data file is read.
     Raises ``InvalidMetadata`` for damaged manifests, and errors of the storage.
@@ -44,9 +44,9 @@ def write_report(table: Table, path: str | os.PathLike[str]) -> None:
 
 
 def catalog_report(catalog: Catalog) -> str:
-    """A page about every table of a catalog: a list of all, and a section for each.
+    """A page about all tables of a catalog: a list of the tables, and a section for each.
 
-    A table that cannot be read has an error in the place of its section. Raises errors of the catalog itself.
+    The section of an unreadable table shows the error. Raises errors of the catalog itself.
     """
     sections = tuple(_sections(catalog))
     return rendered("catalog.html", name=catalog.name, sections=sections, version=__version__)

@@ -1,4 +1,4 @@
-"""What would help a table: dry runs of its upkeep, with what each would bring."""
+"""Advice on the maintenance of a table: dry runs of each action, with their benefit."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from icefield_report.partitions import Partitions
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A call that would help. ``fewer`` files of the kind ``what`` would be opened by a scan of the whole table.
+    """A maintenance call that would help: a scan of the whole table would open ``fewer`` files of the kind ``what``.
 
-    ``saved`` bytes would no longer be stored, or no longer be read, and ``rewritten`` bytes be read for it.
+    ``saved`` bytes would no longer be stored, or no longer be read. The call would read ``rewritten`` bytes.
     """
 
     title: str
@@ -37,13 +37,13 @@ class Advice:
 
     @property
     def fewer(self) -> int:
-        """Files that a plan would not have any more."""
+        """The number of files by which a plan of a scan would shrink."""
         return self.before - self.after
 
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What would help, what is in order, and what could not be found out, with why."""
+    """The outcome of the maintenance checks: advice, checks in order, and failed checks with the reason."""
 
     advice: tuple[Advice, ...]
     in_order: tuple[str, ...]
@@ -51,7 +51,7 @@ class Upkeep:
 
 
 def upkeep_of(table: Table, partitions: Partitions) -> Upkeep:
-    """Run the upkeep dry, each call by its own defaults."""
+    """Run the maintenance dry, each call with its own defaults."""
     name = ".".join(table.name())
     checks: dict[str, Callable[[], Advice | None]] = {
         "Data files": lambda: _data_files(table, name, partitions),
@@ -79,7 +79,7 @@ def upkeep_of(table: Table, partitions: Partitions) -> Upkeep:
 
 
 def quoted(name: str) -> str:
-    """A name as a word of a shell."""
+    """A name, quoted for a shell."""
     return name if name.replace(".", "").replace("_", "").replace("-", "").isalnum() else f"'{_inside(name)}'"
 
 
@@ -115,7 +115,7 @@ def _places(planned: RewriteDataFilesResult) -> int:
 
 
 def _deleted_bytes(planned: RewriteDataFilesResult, partitions: Partitions) -> int:
-    """About how many bytes of the rewritten files are those of deleted rows, as if all rows were of one size."""
+    """An estimate of the bytes that deleted rows take in the rewritten files, as if all rows had one size."""
     rows, total = int(partitions.rows.sum()), int(partitions.bytes.sum())
     if not rows or not total:
         return 0

@@ -1,4 +1,4 @@
-"""Local files that are there whole or as they were before, whatever interrupts the writing."""
+"""Atomic writes of local files: an interrupted write leaves the old file unchanged."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from uuid import uuid4
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file under another name and then give it its own. Raises ``OSError``.
+    """Write a file under a temporary name and then rename it. Raises ``OSError``.
 
-    What is no regular file, as ``/dev/stdout`` is not, is written to as it is.
+    A path that exists and is no regular file, such as ``/dev/stdout``, is written to directly.
     """
     old = _mode(path)
     if old is not None and not stat.S_ISREG(old):

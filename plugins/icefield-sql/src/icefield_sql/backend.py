@@ -55,11 +55,11 @@ from icefield_sql.views import SqlViews
 if TYPE_CHECKING:
     from icefield import FileIO
 
-# The row that lets a namespace without properties exist; the same as in Java and PyIceberg.
+# The row of a namespace without properties, as in Java and PyIceberg.
 _MARKER = ("exists", "true")
 
 _TRIES = 20
-_ROWS_AT_ONCE = 100  # each name may be as long as names may be
+_ROWS_AT_ONCE = 100  # few, as each name may have the maximum length
 
 
 class SqlBackend(CatalogBackend):
@@ -89,7 +89,7 @@ class SqlBackend(CatalogBackend):
         string = _joined(namespace)
         with self._connection() as connection:
             self._require(connection, namespace)
-            # Views count: nobody would find them in a namespace that is gone.
+            # Views count: a dropped namespace would hide them.
             if connection.execute(select(literal(1)).where(self._below(string) | self._holds(string))).first():
                 raise NamespaceNotEmpty(f"namespace {string} is not empty", namespace=namespace)
             connection.execute(delete(NAMESPACES).where(self._is(string)))
@@ -112,7 +112,7 @@ class SqlBackend(CatalogBackend):
             beginning(NAMESPACES.c.property_value, MAX_NAMESPACE_VALUE_LENGTH),
         )
         own = select(*columns).where(self._is(string))
-        # A namespace without rows of its own is there by what is in it: then one row of nulls comes.
+        # A namespace without rows of its own exists if it holds a table or a namespace: the query yields a null row.
         implied = select(null(), null()).where(self._below(string) | self._holds(string))
         with self._connection() as connection:
             rows: Sequence[Any] = connection.execute(union_all(own, implied)).all()
@@ -128,7 +128,7 @@ class SqlBackend(CatalogBackend):
             try:
                 self._update(namespace, updates, removals)
                 return
-            except NameTaken:  # another update of the namespace put the same rows in, and is through now
+            except NameTaken:  # another update of the namespace inserted the same rows, and has ended
                 continue
         raise StorageError(
             f"namespace {'.'.join(namespace)} of catalog '{self.name}' is changed by others all the time",
@@ -175,7 +175,7 @@ class SqlBackend(CatalogBackend):
         return "/".join((warehouse.rstrip("/"), *table))
 
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
-        # Of a table that is there the pointer states the place, and whoever loads the table asks for that.
+        # The pointer states the location of an existing table, and the code that loads the table reads the pointer.
         return self._strategy(table, location)
 
     def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
@@ -272,11 +272,11 @@ class SqlBackend(CatalogBackend):
         )
 
     def _holds(self, namespace: str) -> ColumnElement[bool]:
-        """That a table or a view is in a namespace."""
+        """The condition that a namespace holds a table or a view."""
         return exists(TABLES.c.table_name).where(self._in(namespace))
 
     def _below(self, namespace: str) -> ColumnElement[bool]:
-        """That a namespace is below another, by a row of its own or by a table in it."""
+        """The condition that a namespace has a namespace below it, by a row or by a table."""
         own, of_tables = NAMESPACES.c.namespace, TABLES.c.table_namespace
         return exists(own).where(NAMESPACES.c.catalog_name == self.name, _starts_with(own, f"{namespace}.")) | exists(
             of_tables
@@ -304,13 +304,13 @@ class SqlBackend(CatalogBackend):
 
 
 def _streamed(connection: Connection, statement: Executable) -> Iterator[str]:
-    """The values of a statement's only column, a few at a time: there may be any number."""
+    """The values of a statement's only column, in parts, as there may be any number of rows."""
     result = connection.execute(statement, execution_options={"stream_results": True, "yield_per": _ROWS_AT_ONCE})
     return chain.from_iterable(result.scalars().partitions())
 
 
 def _starts_with(column: ColumnElement[str], start: str) -> ColumnElement[bool]:
-    # LIKE would not distinguish upper from lower case in SQLite, and a range goes by the database's collation.
+    # LIKE ignores case in SQLite, and a range depends on the database's collation.
     return func.substr(column, 1, len(start)) == start
 
 

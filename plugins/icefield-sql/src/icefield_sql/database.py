@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from icefield_sql.engines import engine_of
 from icefield_sql.tables import create_tables, has_type_column, is_table
 
-# Databases in the memory of this process: what is pickled finds its own again, and nobody else's.
+# Databases in the memory of this process. A pickled database finds its original by its key.
 _IN_MEMORY: Final[WeakValueDictionary[str, Database]] = WeakValueDictionary()
 
 
@@ -26,7 +26,7 @@ class NameTaken(Exception):
 
 
 class ConnectionLost(Exception):
-    """The connection broke while a statement was under way: its outcome is not known."""
+    """The connection broke during a statement, so that the outcome is unknown."""
 
 
 class Database:
@@ -44,19 +44,19 @@ class Database:
             _IN_MEMORY[self._key] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Connections stay behind: another process makes its own.
+        # Connections are not pickled: another process makes its own.
         if self._memory is not None:
             return _again, (self._key, self._home, self.catalog, self._properties)
         return type(self), (self.catalog, self._properties)
 
     @property
     def has_type_column(self) -> bool:
-        """Whether rows say that they are tables or views, as was so when the last transaction began."""
+        """Whether rows state their type, table or view, as of the start of the last transaction."""
         return self._typed
 
     @property
     def is_table(self) -> ColumnElement[bool]:
-        """The condition for rows of tables; to be asked for in a transaction."""
+        """The condition for rows of tables. Read it in a transaction."""
         return is_table(typed=self._typed)
 
     @contextmanager
@@ -74,7 +74,7 @@ class Database:
 
     @property
     def user(self) -> str | None:
-        """Who connects, and with what, in words without a secret; None for a database that asks nobody."""
+        """The user and the kind of credentials, without a secret; None for a database without users."""
         url = self.engine.url
         if url.get_backend_name() == "sqlite":
             return None
@@ -92,7 +92,7 @@ class Database:
         if not self._created:
             create_tables(self.engine)
             self._created = True
-        # Asked again until it is there: an engine that upgrades the catalog meanwhile may put views among the tables.
+        # Checked until the column exists: another engine may upgrade the catalog, and put views among the tables.
         if not self._typed:
             found = has_type_column(self.engine)
             if found is None:
@@ -125,7 +125,7 @@ class Database:
 
 
 def _again(key: str, home: int, catalog: str, properties: Mapping[str, str]) -> Database:
-    """A database in memory: the same one in its process, and in any other one that says what it is when it is used."""
+    """Unpickle a database in memory: in its own process the same object, elsewhere a database that fails when used."""
     found = _IN_MEMORY.get(key)
     if found is not None:
         return found

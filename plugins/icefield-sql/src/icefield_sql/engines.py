@@ -24,8 +24,7 @@ _IN_MEMORY: Final = "sqlite:///:memory:"
 class MemoryDatabase:
     """A database of SQLite in the memory of this process.
 
-    It lives as long as ``close`` is not called, whatever becomes of the connections to it: an interrupt in the middle
-    of a statement costs a connection.
+    It lives until ``close``, independently of its connections: an interrupt in the middle of a statement may close one.
     """
 
     def __init__(self) -> None:
@@ -33,13 +32,13 @@ class MemoryDatabase:
         self._anchor: sqlite3.Connection | None = self._open()
 
     def connect(self) -> sqlite3.Connection:
-        """Another connection to it. Raises ``InvalidArgument`` once it is closed."""
+        """Open another connection. Raises ``InvalidArgument`` after ``close``."""
         if self._anchor is None:
             raise InvalidArgument("the catalog was closed, and its database in memory ended with that")
         return self._open()
 
     def close(self) -> None:
-        """End it."""
+        """Delete the database."""
         anchor, self._anchor = self._anchor, None
         if anchor is not None:
             anchor.close()
@@ -49,7 +48,7 @@ class MemoryDatabase:
 
 
 def engine_of(catalog: str, properties: Mapping[str, str]) -> tuple[Engine, MemoryDatabase | None]:
-    """The engine for a catalog's properties, and the database where that is in memory.
+    """The engine for a catalog's properties, and the database if it is in memory.
 
     Raises ``InvalidArgument``, which shows no part of ``uri``: it may hold a password.
     """
@@ -57,11 +56,11 @@ def engine_of(catalog: str, properties: Mapping[str, str]) -> tuple[Engine, Memo
     options: dict[str, Any] = {"echo": properties.get("echo", "false").lower() == "true"}
     memory = MemoryDatabase() if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:") else None
     if memory is not None:
-        # One connection at a time: a database in memory answers a second writer with an error, not with waiting.
+        # One connection at a time: a database in memory raises for a second writer instead of waiting.
         options |= {"creator": memory.connect, "poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
         options["pool_timeout"] = _SQLITE_WAIT_SECONDS
     elif url.get_backend_name() == "sqlite":
-        # A connection of SQLite must not be carried over a fork, and opening one is cheap: keep none.
+        # A connection of SQLite must not survive a fork, and opening one is cheap: keep none.
         options |= {"poolclass": NullPool, "connect_args": {"timeout": _SQLITE_WAIT_SECONDS}}
     else:
         options["pool_pre_ping"] = is_true(properties, "pool_pre_ping", True)
@@ -91,7 +90,7 @@ def _url(catalog: str, uri: str | None) -> URL:
         return url
     authority, rest = match.groups() if (match := _AUTHORITY.fullmatch(uri)) else ("", "@")
     if authority.count("@") > 1 or "@" in rest:
-        # Else the end of a password would be taken for the host, and shown as one.
+        # Otherwise the end of a password would count as the host, and messages would show it.
         raise InvalidArgument(
             f"catalog '{catalog}': 'uri' has an '@' that is not escaped, so it is not certain where its password ends; "
             "in a user, a password, a database or an option write %40 for '@', %2F for '/', %3F for '?', %23 for '#'"

@@ -1,4 +1,4 @@
-"""What this plugin provides."""
+"""The hooks of this plugin."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _Staged = tuple[SqlStrategy, TableChange, Pointer]
 
 
 class _Lost(Exception):
-    """A pointer was not the one that the change started from."""
+    """A pointer differs from the base of its change."""
 
 
 def commit_together(
@@ -27,7 +27,7 @@ def commit_together(
     """Commit changes of several tables: see ``CatalogBackend.commit_tables``."""
     staged: list[_Staged] = []
     try:
-        # In one order whoever commits, so that two of them wait for each other instead of blocking each other.
+        # All writers lock the rows in one order, so that two of them wait instead of ending in a deadlock.
         for change in sorted(changes, key=lambda change: change.table):
             each = strategy(change.table, change.proposal.metadata.location)
             staged.append((each, change, each.stage(change.base, change.proposal)))
@@ -48,7 +48,7 @@ def commit_together(
 
 
 def swap_all(database: Database, staged: Sequence[_Staged]) -> None:
-    """Every swap in one transaction, which is rolled back by the first that finds another pointer."""
+    """Swap all pointers in one transaction. It is rolled back if a pointer differs from the base of its change."""
     with database.transaction() as connection:
         for each, change, pointer in staged:
             if not each.swap_in(connection, None if change.base is None else change.base.location, pointer.location):
@@ -56,7 +56,7 @@ def swap_all(database: Database, staged: Sequence[_Staged]) -> None:
 
 
 def _settle(staged: Sequence[_Staged], lost: Exception) -> None:
-    """Find out by looking: one pointer that is ours proves that all of them were swapped."""
+    """Read the pointers: a single new pointer proves that all of them were swapped."""
     try:
         if any(each.read_pointer() == pointer.location for each, _, pointer in staged):
             return
@@ -75,7 +75,7 @@ def _discard(staged: Sequence[_Staged]) -> None:
 
 
 def _taken(database: Database, changes: Sequence[TableChange]) -> TableExists:
-    """The error for a table that was to be created and whose name is taken."""
+    """The error for a new table with a name that is taken."""
     created = [change.table for change in changes if change.base is None]
     for table in created:
         if is_view(database, table):

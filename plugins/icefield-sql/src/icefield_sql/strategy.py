@@ -29,7 +29,7 @@ from icefield_sql.database import ConnectionLost, Database, NameTaken
 from icefield_sql.tables import TABLE, TABLES, beginning, is_table
 
 _MOST_OTHERS: Final = 1000
-"""Tables in one folder that are looked at."""
+"""The most tables in one folder that a look-up returns."""
 
 _NAMED: Final = and_(
     TABLES.c.catalog_name == bindparam("of_catalog"),
@@ -97,7 +97,7 @@ class SqlStrategy(MetastoreStrategy):
             return self.swap_in(connection, old, new)
 
     def swap_in(self, connection: Connection, old: str | None, new: str) -> bool:
-        """The swap as part of a transaction; ``NameTaken`` where there is a table or a view to be created."""
+        """Swap the pointer as part of a transaction. Raises ``NameTaken`` for a new table with a taken name."""
         if old is None:
             connection.execute(insert(TABLES).values(new_row(self._database, self.table, new)))
             return True
@@ -107,7 +107,7 @@ class SqlStrategy(MetastoreStrategy):
 
 
 def row_of(database: Database, table: TableName) -> ColumnElement[bool]:
-    """The condition that names a table's row, and that of no view. To be asked for in a transaction."""
+    """The condition for the row of a table, and never of a view. Call it in a transaction."""
     return named(database, table) & database.is_table
 
 
@@ -121,20 +121,20 @@ def named(database: Database, name: TableName) -> ColumnElement[bool]:
 
 
 def is_view(database: Database, name: TableName) -> bool:
-    """Whether a view has a name, which tables and views share."""
+    """Whether a name belongs to a view; tables and views share their names."""
     with looking(database) as connection:
         rows = select(TABLES.c.table_name).where(named(database, name), not_(database.is_table))
         return connection.execute(rows).first() is not None
 
 
 def no_table(database: Database, table: TableName) -> NoSuchTable:
-    """The error for a table that is not there; it says so when a view is."""
+    """The error for a missing table. It mentions a view of the same name."""
     view = "; a view has that name: see load_view and drop_view" if is_view(database, table) else ""
     return NoSuchTable(f"no table {'.'.join(table)} in catalog '{database.catalog}'{view}", table=table)
 
 
 def taken_by_view(database: Database, table: TableName) -> TableExists:
-    """The error for a new table whose name a view has."""
+    """The error for a new table with the name of a view."""
     return TableExists(
         f"a view with the name {'.'.join(table)} exists already in catalog '{database.catalog}'; tables and views "
         "share their names",
@@ -163,7 +163,7 @@ def pointer_of(database: Database, table: TableName) -> str | None:
     return checked_pointer(table, found)
 
 
-# The two statements of each commit are made once: SQLite answers one in less time than it takes to make it.
+# The two statements of each commit are built once: SQLite runs a statement faster than SQLAlchemy builds it.
 @cache
 def _pointer(*, typed: bool) -> Select[str]:
     return select(beginning(TABLES.c.metadata_location, MAX_LOCATION_LENGTH)).where(_NAMED, is_table(typed=typed))
@@ -185,7 +185,7 @@ def _parameters(database: Database, table: TableName) -> dict[str, str]:
 
 @contextmanager
 def looking(database: Database) -> Iterator[Connection]:
-    """A transaction that reads: a connection that breaks in it has changed nothing."""
+    """A transaction that only reads, so that a lost connection may be retried."""
     try:
         with database.transaction() as connection:
             yield connection

@@ -32,17 +32,17 @@ VIEW = "VIEW"
 
 
 def beginning(column: ColumnElement[str], most: int) -> ColumnElement[str]:
-    """A column's value up to one character more than it may have, so that a longer one is not brought here whole."""
+    """A column's value up to one character beyond its limit, so that a longer value is not fetched whole."""
     return func.substr(column, 1, most + 1)
 
 
 def create_tables(engine: Engine) -> None:
-    """Create the tables where they are missing."""
+    """Create missing tables."""
     for table in METADATA.sorted_tables:
         try:
             table.create(engine, checkfirst=True)
-        except (OperationalError, ProgrammingError, IntegrityError):  # the last is what PostgreSQL may say of it
-            # Somebody else may have created it between the look and the CREATE; if not, this raises again.
+        except (OperationalError, ProgrammingError, IntegrityError):  # PostgreSQL may raise the last one
+            # Another process may have created it between the check and the CREATE; if not, this raises again.
             table.create(engine, checkfirst=True)
 
 
@@ -59,5 +59,5 @@ def has_type_column(engine: Engine) -> bool | None:
 
 
 def is_table(*, typed: bool) -> ColumnElement[bool]:
-    """The condition for rows of tables; where rows have no types, all are."""
+    """The condition for rows of tables. Without types, all rows are tables."""
     return or_(TABLES.c.iceberg_type == TABLE, TABLES.c.iceberg_type.is_(None)) if typed else true()

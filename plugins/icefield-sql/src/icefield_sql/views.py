@@ -1,4 +1,4 @@
-"""Views as rows of ``iceberg_tables``, whose ``iceberg_type`` says so, as in the second schema of the JDBC catalog."""
+"""Views as rows of ``iceberg_tables`` with their own ``iceberg_type``, as in the JDBC catalog's second schema."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class SqlViews(MetastoreViews):
         return connection.execute(update(TABLES).where(self._row_of(source)).values(values)).rowcount == 1
 
     def require_types(self) -> None:
-        """Raise ``NotSupportedByCatalog`` for a database of the first schema. To be asked for in a transaction."""
+        """Raise ``NotSupportedByCatalog`` for a database of the first schema. Call it in a transaction."""
         if not self._database.has_type_column:
             raise NotSupportedByCatalog(
                 f"the database of catalog '{self._database.catalog}' has the first schema of the JDBC catalog, which "
@@ -86,7 +86,7 @@ class SqlViews(MetastoreViews):
         )
 
     def missing(self, view: TableName) -> NoSuchView:
-        """The error for a view that is not there."""
+        """The error for a missing view."""
         return NoSuchView(f"no view {'.'.join(view)} in catalog '{self._database.catalog}'", view=view)
 
     def _update(self, connection: Connection, view: TableName, old: str, new: str) -> bool:

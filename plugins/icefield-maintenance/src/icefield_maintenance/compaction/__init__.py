@@ -1,4 +1,4 @@
-"""Data files rewritten into better ones: packed, sorted or clustered; the rows of the table stay the same."""
+"""Compaction: rewriting data files, packed, sorted or clustered. The rows of the table stay the same."""
 
 from icefield_maintenance.compaction.policy import RewriteDataPolicy
 from icefield_maintenance.compaction.result import RewriteDataFilesResult, RewrittenGroup

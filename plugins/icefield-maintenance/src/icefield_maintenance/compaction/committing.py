@@ -1,4 +1,4 @@
-"""The commit of rewritten groups: those that nobody interfered with go in, the others are left out."""
+"""The commit of rewritten groups. It leaves out groups that conflict with concurrent commits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from icefield_maintenance.compaction.running import WrittenGroup
 class RewriteGroups(SnapshotProducer):
     """Exchanges the files of groups that were read at ``since``.
 
-    A group is left out, and is one of ``lost``, where a file of it has gone meanwhile or has got new deletes that the
-    new files would not honour. New files keep the sequence number of ``since``, so that equality deletes committed
-    meanwhile apply to them; those of another partition spec cannot, since the deletes of a partition are of a spec.
+    A group is left out, and is in ``lost``, if a concurrent commit removed one of its files, or added deletes that the
+    new files would not honour. New files keep the sequence number of ``since``, so that concurrent equality deletes
+    apply to them. New files of another partition spec get a new number: deletes of a partition apply in one spec.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class RewriteGroups(SnapshotProducer):
         return self._snapshot_id if self.won else None
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
-        """The files of the groups that are as they were read."""
+        """The changes for the groups that have not changed since they were read."""
         self.won, changes = self._standing(head, context, list(self._groups))
         kept = {id(group) for group in self.won}
         self.lost = [group for group in self._groups if id(group) not in kept]
@@ -60,7 +60,7 @@ class RewriteGroups(SnapshotProducer):
     def _standing(
         self, head: Head, context: ActionContext, groups: list[WrittenGroup]
     ) -> tuple[list[WrittenGroup], FileChanges]:
-        """The groups that may be exchanged, found by halves, since few are lost as a rule."""
+        """The groups that may be exchanged, found by bisection, since mostly few are lost."""
         try:
             return groups, self._exchange(head, context, groups)
         except ValidationFailed:
@@ -93,7 +93,7 @@ class RewriteGroups(SnapshotProducer):
         return FileChanges([file for group in groups for file in group.files], removed, numbers)
 
     def _check_row_ids(self, head: Head, groups: Sequence[WrittenGroup]) -> None:
-        """Rows that had no ids when they were read may have got some since, which the new files do not have."""
+        """Raise if rows without ids may have got some since they were read: the new files do not have these ids."""
         if head.metadata.format_version < 3 or head.snapshot == self._since:
             return
         for each in groups:
@@ -103,4 +103,4 @@ class RewriteGroups(SnapshotProducer):
 
 
 def _not_staged(action: Action) -> None:
-    """Where the exchanges of single groups go, which are committed together."""
+    """Stage nothing: the exchanges of the groups are committed together."""

@@ -1,4 +1,4 @@
-"""Which files are rewritten together: files judged in columns, objects made of those alone that are rewritten."""
+"""Planning groups of files to rewrite. Files are judged in columns; only chosen files become objects."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _LOOKBACK: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Files of one manifest that may be rewritten; ``rows`` are their places among the ``deletes``."""
+    """Files of one manifest that may be rewritten; ``rows`` are their positions in ``deletes``."""
 
     entries: ManifestEntries
     deletes: AssignedDeletes | None
     rows: Ints
     heavy: Mask
-    """Which have so many deletes that they are rewritten even alone."""
+    """The mask of files with so many deletes that they are rewritten even alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class FileGroup:
 
     @property
     def paths(self) -> list[str]:
-        """Their locations."""
+        """The locations of the files."""
         return [task.file.file_path for task in self.tasks]
 
     @property
     def has_unnumbered_rows(self) -> bool:
-        """Whether a file has no row ids yet: the next commit, by whomever, would give them to its rows."""
+        """Whether a file has no row ids yet: the next commit of any writer would assign ids to its rows."""
         return any(task.file.first_row_id is None for task in self.tasks)
 
 
@@ -77,7 +77,7 @@ class RewritePlan:
         return self._scan.metadata
 
     def groups(self) -> list[FileGroup]:
-        """The groups in the order of the policy; without one by partition, in the order in which these come."""
+        """The groups in the order of the policy, by default by partition."""
         parts = list(self._candidates())
         if not parts:
             return []
@@ -102,7 +102,7 @@ class RewritePlan:
         if planner is None:
             return
         if self._policy.row_filter is not None:
-            # The plan of a filter has only those deletes that may match it: it says which files, another which deletes.
+            # The plan of a filter lacks deletes that cannot match: it states the files, and another plan the deletes.
             matching = self._scan.filter(self._policy.filter).planner()
             assert matching is not None
             paths = [_paths(planned) for planned in matching.files()]
@@ -117,7 +117,7 @@ class RewritePlan:
                 yield Candidates(planned.entries.take(rows), planned.deletes, rows, heavy[rows])
 
     def _judged(self, planned: PlannedFiles) -> tuple[Mask, Mask]:
-        """Which files are worth rewriting, and which of them even alone."""
+        """The masks of files that are worth rewriting, and of files that are worth it even alone."""
         policy, entries = self._policy, planned.entries
         sizes = np.asarray(entries.column(f.FILE_SIZE))
         heavy = np.full(len(entries), policy.rewrite_all)
@@ -135,7 +135,7 @@ class RewritePlan:
         return count > 1 and (count >= self._policy.min_input_files or total > self._sizes.target)
 
     def _partitions(self, parts: Sequence[Candidates]) -> Ints:
-        """A number for the partition of each file; files of other specs than that of the new ones have one together."""
+        """A number for the partition of each file. All files of other specs than the new files' spec have the same."""
         numbers = np.full(sum(len(part.entries) for part in parts), -1, np.int64)
         current = np.concatenate([np.full(len(p.entries), p.entries.spec_id == self._spec.spec_id) for p in parts])
         if current.any():
@@ -184,7 +184,10 @@ def _paths(planned: PlannedFiles) -> pa.Array:
 
 
 def pack(sizes: Sequence[int], most: int, lookback: int) -> list[list[int]]:
-    """Places of sizes, put together to at most ``most`` (one greater alone), the first that fits of ``lookback``."""
+    """Pack sizes into bins of at most ``most``, first fit among ``lookback`` open bins, and return their positions.
+
+    A larger size has a bin to itself.
+    """
     done: list[list[int]] = []
     open_bins: list[tuple[int, list[int]]] = []
     for place, size in enumerate(sizes):

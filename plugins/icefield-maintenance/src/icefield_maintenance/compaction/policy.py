@@ -1,4 +1,4 @@
-"""Which data files are rewritten, and how large the new ones are."""
+"""The options of compaction: the choice of data files, and the sizes of new files."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ JOB_ORDERS: Final = ("none", "bytes-asc", "bytes-desc", "files-asc", "files-desc
 
 _SMALL: Final = 0.75
 _LARGE: Final = 1.8
-"""Files of less, or more, than so much of the target size are worth rewriting; as in Iceberg's Java library."""
+"""Files below or above these shares of the target size are worth rewriting; as in Iceberg's Java library."""
 
 STREAMED_GROUP_BYTES: Final = 10 << 30
-"""What is packed streams through bounded memory: the bound limits the work that a lost race costs."""
+"""The most bytes of a packed group. It streams through bounded memory; the limit bounds the work of a lost race."""
 
 TASK_GROUP_BYTES: Final = 1 << 30
-"""What one task of a cluster packs, so that others have their share."""
+"""The most bytes of a packed group in a task of a cluster, so that all executors get a share."""
 
 SORTED_GROUP_BYTES: Final = 2 << 30
-"""What is sorted goes through temporary files, where it takes several times its size as data files."""
+"""The most bytes of a sorted group. Its temporary files take several times the size of its data files."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewriteDataPolicy:
-    """The choices of a rewrite; those that are None are settled by the table. Raises ``InvalidArgument``."""
+    """The options of a rewrite; None means the table's own value, or a default. Raises ``InvalidArgument``."""
 
     strategy: Strategy = "binpack"
     sort_order: Any = None
@@ -86,7 +86,7 @@ class RewriteDataPolicy:
 
     @property
     def filter(self) -> BooleanExpression:
-        """Files that may hold rows of it are candidates."""
+        """The row filter. Files that may hold matching rows are candidates."""
         return AlwaysTrue() if self.row_filter is None else self.row_filter
 
     def sizes(self, metadata: TableMetadata, *, is_shared: bool = False) -> Sizes:
@@ -107,7 +107,7 @@ class RewriteDataPolicy:
         return Sizes(target, least, most, self.max_group_bytes or max(group, most))
 
     def spec(self, metadata: TableMetadata) -> PartitionSpec:
-        """The partition spec of the new files. Raises ``InvalidArgument`` for one that the table does not have."""
+        """The partition spec of the new files. Raises ``InvalidArgument`` for an unknown spec id."""
         if self.output_spec_id is None:
             return metadata.spec()
         found = next((spec for spec in metadata.partition_specs if spec.spec_id == self.output_spec_id), None)
@@ -119,7 +119,7 @@ class RewriteDataPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes in bytes: what new files aim at, what is no reason to rewrite a file, and how much is a group."""
+    """Sizes in bytes: the target of new files, the range within which a file may stay, and the limit of a group."""
 
     target: int
     least: int
@@ -127,9 +127,9 @@ class Sizes:
     group: int
 
     def output(self, total: int) -> int:
-        """The size that files aim at which ``total`` bytes are written into, so that no small rest is left."""
+        """The target size for files of ``total`` bytes in all, chosen to leave no small last file."""
         count, rest = divmod(total, self.target)
         if rest > self.least or not count:
             return self.target
-        # What is left over is spread over the files, of which each may be so much larger.
+        # The rest is spread over the files: each grows by its share, within the largest size.
         return min(-(-total * 21 // (count * 20)), (self.target + self.most) // 2)

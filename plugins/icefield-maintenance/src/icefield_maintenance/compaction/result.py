@@ -1,4 +1,4 @@
-"""What a rewrite of data files did."""
+"""The result of a rewrite of data files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenGroup:
-    """Data files that were rewritten together; sizes are in bytes. A dry run states nothing of what would be added.
+    """Data files that were rewritten together; sizes are in bytes. A dry run states no added files.
 
     ``partition`` is the path of their partition, empty where there is none or where they are of several.
     """
@@ -21,11 +21,11 @@ class RewrittenGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteDataFilesResult:
-    """What was rewritten, or with ``dry_run`` would be; sizes are in bytes.
+    """The result of a rewrite of data files, or its plan with ``dry_run``; sizes are in bytes.
 
-    ``groups`` holds what was committed. ``failed_data_files`` stay as they are: others changed them faster than they
-    could be rewritten, or, with ``partial_progress``, their rewriting or commit failed. ``removed_delete_files`` are
-    those that ``remove_dangling_deletes`` dropped. ``snapshot_ids`` are the commits, in their order.
+    ``groups`` holds the committed groups. ``failed_data_files`` stay in the table: others changed them faster than
+    they could be rewritten, or, with ``partial_progress``, their rewriting or commit failed. ``removed_delete_files``
+    counts the files that ``remove_dangling_deletes`` dropped. ``snapshot_ids`` are the commits, in their order.
     """
 
     groups: tuple[RewrittenGroup, ...] = ()

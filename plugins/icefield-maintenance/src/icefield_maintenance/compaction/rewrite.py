@@ -26,7 +26,7 @@ from icefield_maintenance.local_runner import LocalRunner
 _log = logging.getLogger(__name__)
 
 _ROUNDS: Final = 4
-"""How often files are planned anew that others changed while they were rewritten."""
+"""The most rounds. Each further round plans the files again that others changed during the rewrite."""
 
 
 def rewrite_data_files(
@@ -38,7 +38,7 @@ def rewrite_data_files(
     dry_run: bool = False,
     only: pa.Array | None = None,
 ) -> RewriteDataFilesResult:
-    """Rewrite what the policy chooses, and say what was done. Errors as of ``MaintenanceTable.rewrite_data_files``.
+    """Rewrite the data files that the policy chooses. Raises as ``MaintenanceTable.rewrite_data_files``.
 
     ``only`` names the files that are considered; None: all.
     """
@@ -85,7 +85,7 @@ class _Rewrite:
         return RewritePlan(self._scan(metadata), self.policy, spec, sizes, only).groups()
 
     def run(self, only: pa.Array | None) -> None:
-        """Rewrite, and what was lost to others again. Raises ``CommitFailed`` where too many commits failed."""
+        """Rewrite, and repeat groups that were lost to others. Raises ``CommitFailed`` if too many commits failed."""
         self._run_rounds(only)
         most = self.policy.max_commits if self.policy.max_failed_commits is None else self.policy.max_failed_commits
         if self.policy.partial_progress and self.failed_commits > most:
@@ -109,7 +109,7 @@ class _Rewrite:
                     lost += self._rewritten(metadata, since, part)
                 if not lost:
                     return
-                # What is left of the files that others changed; those that have gone need nothing any more.
+                # The next round takes the files of lost groups. Files that others removed need no rewrite.
                 only = pa.array([path for group in lost for path in group.paths], pa.string())
             except FileMissing:
                 if not self._has_expired(since):
@@ -120,7 +120,7 @@ class _Rewrite:
         self._note_failed_commit(CommitFailed(f"others changed the files {_ROUNDS} times"))
 
     def _has_expired(self, since: Snapshot | None) -> bool:
-        """Whether what is missing is gone with its snapshot; changes begin at the newest version then."""
+        """Whether ``since`` has expired, which explains a missing file: the next round starts at the newest version."""
         if since is None or self.target.newest is None:
             return False
         newest, _ = self.target.newest()
@@ -128,7 +128,7 @@ class _Rewrite:
 
     def _commits(self, metadata: TableMetadata, groups: Sequence[FileGroup]) -> list[Sequence[FileGroup]]:
         """The groups of each commit."""
-        # The first commit gives rows their ids that had none, also those that a later commit was to replace.
+        # The first commit assigns ids to all rows without one. Later commits, of rows read without ids, would be lost.
         unnumbered = metadata.format_version >= 3 and any(group.has_unnumbered_rows for group in groups)
         if not self.policy.partial_progress or unnumbered:
             return [groups]
@@ -136,7 +136,7 @@ class _Rewrite:
         return [groups[start : start + size] for start in range(0, len(groups), size)]
 
     def _rewritten(self, metadata: TableMetadata, since: Snapshot, groups: Sequence[FileGroup]) -> list[FileGroup]:
-        """Write groups and commit them; gives those that were lost to others."""
+        """Write groups and commit them. Return the groups that were lost to others."""
         failed: list[FileGroup] = []
         try:
             action, lost = self._committed(metadata, since, groups, failed)
@@ -191,7 +191,7 @@ class _Rewrite:
     def _written(
         self, work: RewriteGroup, groups: Sequence[FileGroup], note: Note, failed: list[FileGroup]
     ) -> list[WrittenGroup]:
-        """Write groups, several at once. One that fails is among the ``failed``, or ends all of them."""
+        """Write several groups at a time. With partial progress, failed groups go to ``failed``; else errors raise."""
         runner = self.target.runner or LocalRunner(self.policy.max_concurrent_groups)
         keep_going = self.policy.partial_progress
         written: list[WrittenGroup] = []

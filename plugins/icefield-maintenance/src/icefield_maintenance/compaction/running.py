@@ -34,7 +34,7 @@ class WrittenGroup:
 
     @property
     def result(self) -> RewrittenGroup:
-        """What is said of it."""
+        """The group's entry in the result."""
         return RewrittenGroup(
             partition=self.group.partition,
             rewritten_data_files=len(self.group.tasks),
@@ -47,7 +47,7 @@ class WrittenGroup:
 class RewriteGroup(Work[FileGroup, tuple[DataFile, ...]]):
     """Reads a group of one version of a table, without deleted rows, and writes it in the order of a strategy.
 
-    Rows keep their ids and when they last changed.
+    Rows keep their ids, and the sequence numbers of their last change.
     """
 
     def __init__(self, scan: TableScan, spec: PartitionSpec, sizes: Sizes, ordering: Ordering) -> None:
@@ -57,7 +57,7 @@ class RewriteGroup(Work[FileGroup, tuple[DataFile, ...]]):
         )
 
     def do(self, item: FileGroup, attempt: Attempt) -> tuple[DataFile, ...]:
-        """The new files of a group. On an error no file of it is left."""
+        """Write the new files of a group. An error leaves no file of the group."""
         writing = replace(self._writing, target_file_bytes=self._sizes.output(item.nbytes), workers=attempt.threads)
         reading = self._reading
         if any(task.file.first_row_id is not None for task in item.tasks):

@@ -1,4 +1,4 @@
-"""What rewrites of delete files have in common: they are evaluated anew on each base, and change no row."""
+"""The base of all rewrites of delete files: each attempt evaluates its base anew, and changes no row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 class DeleteUpkeep(SnapshotProducer):
     """Exchanges or drops delete files.
 
-    Each attempt looks at the head that it builds on: which delete files there are, and to which data files they apply.
-    So whatever was committed meanwhile counts, files with an older sequence number included; what was read and written
-    for an attempt serves the next one where the same deletes apply to the same files.
+    Each attempt evaluates the head that it builds on: its delete files, and the data files to which they apply. So
+    concurrent commits count, including files with an older sequence number. An attempt reuses the reads and files of
+    an earlier attempt if the same deletes apply to the same data files.
     """
 
     def operation(self, changes: FileChanges) -> Operation:

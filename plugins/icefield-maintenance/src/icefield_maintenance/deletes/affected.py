@@ -1,4 +1,4 @@
-"""The data files whose deletes are rewritten, partition by partition."""
+"""The data files affected by a rewrite of deletes, partition by partition."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from icefield.scan.partition_keys import partition_keys
 from icefield_maintenance.deletes.survey import DeleteSurvey, Ints
 
 _AT_ONCE: Final = 4096
-"""Data files of which objects are made together."""
+"""The number of data files in a batch of ``Affected`` objects."""
 
 MOST_IN_A_PIECE: Final = 16_384
-"""Data files of one partition that are written together; of more, each lot has delete files of its own."""
+"""The most data files of a partition in one piece. Each further piece has its own delete files."""
 
 Wanted = Callable[[DataFile], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """A data file and the delete files of it that are looked at.
+    """A data file and its wanted delete files.
 
-    ``partition`` distinguishes its partition, ``number`` is the highest data sequence number of those delete files.
+    ``partition`` identifies its partition. ``number`` is the highest data sequence number of all deletes that apply.
     """
 
     task: FileScanTask
@@ -39,13 +39,13 @@ class Affected:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What makes the outcome for the file another one."""
+        """Everything that affects the file's result: its path, its sequence number and its delete files."""
         deletes = tuple((one.file_path, one.content_offset) for one in self.task.delete_files)
         return self.task.file.file_path, self.task.data_sequence_number, deletes
 
 
 def pieces(survey: DeleteSurvey, parts: Sequence[ManifestEntries], wanted: Wanted) -> Iterator[list[Affected]]:
-    """Data files in pieces of one partition each, with those of their delete files that are wanted."""
+    """Data files in pieces of one partition each, with their wanted delete files."""
     for _, members in groupby(_affected(survey, parts, wanted), attrgetter("partition")):
         piece: list[Affected] = []
         for each in members:

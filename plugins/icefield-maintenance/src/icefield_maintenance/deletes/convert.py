@@ -35,10 +35,10 @@ from icefield_maintenance.deletes.survey import DeleteSurvey
 
 
 class ConvertEqualityDeletes(DeleteUpkeep):
-    """Puts position deletes, or deletion vectors, in the place of equality deletes.
+    """Replaces equality deletes by position deletes, or by deletion vectors.
 
-    Each data file that they apply to is read once: the rows that no delete of any kind leaves over are its deleted
-    ones. What is written has the data sequence number of the newest deletes that it stands for.
+    Each affected data file is read once, with all its deletes: the missing rows are its deleted rows. A new delete
+    file has the data sequence number of the newest deletes that it replaces.
     """
 
     def __init__(
@@ -112,14 +112,14 @@ def _is_any(delete: DataFile) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MissingRows(Read):
-    """The rows of data files that a scan does not give. ``whole``: all of them, and not only what equality deletes."""
+    """The rows of data files that a scan leaves out: all if ``whole``, else only rows of equality deletes."""
 
     scan: ScanContext
     whole: bool
 
     @classmethod
     def of(cls, head: Head) -> MissingRows:
-        """For the files of a head. Raises ``UnsupportedFeature`` for a table with a column ``_pos``."""
+        """Make it for the files of a head. Raises ``UnsupportedFeature`` for a table with a column ``_pos``."""
         schema = head.metadata.schema()
         if schema.has_field(POS.name):
             raise UnsupportedFeature(
@@ -129,7 +129,7 @@ class MissingRows(Read):
         return cls(replace(HeadDeletes(head).scan, projection=Schema(POS)), head.metadata.format_version >= 3)
 
     def reader(self) -> Callable[[Affected], Positions | None]:
-        """Reads each delete file once, and each data file."""
+        """A function that finds the rows. It reads each delete file once, and each data file."""
         return _Reading(self).positions
 
 
@@ -142,9 +142,9 @@ class _Reading:
         self._whole = asked.whole
 
     def positions(self, affected: Affected) -> Positions | None:
-        """The rows that equality deletes delete and no other does, or in version 3 all that are deleted.
+        """The rows that only equality deletes delete, or in version 3 all deleted rows.
 
-        None where the equality deletes delete no more than the others do.
+        None if the equality deletes delete no row beyond the other deletes.
         """
         task = affected.task
         rows = self._rows(task)
@@ -163,7 +163,7 @@ class _Reading:
         return np.flatnonzero(mask)
 
     def _rows(self, task: FileScanTask) -> int:
-        """How many rows a file has, counted where its manifest does not say."""
+        """The number of rows of a file, counted if its manifest does not state it."""
         if task.file.record_count >= 0:
             return task.file.record_count
         return sum(map(len, self._left(FileScanTask(task.file))))

@@ -22,7 +22,7 @@ from icefield_maintenance.deletes.survey import DeleteSurvey
 
 
 class RemoveDanglingDeletes(DeleteUpkeep):
-    """Removes the delete files that apply to no live data file, but for those of ``gone``: keys as of a survey."""
+    """Removes the delete files that apply to no live data file, except files with a key in ``gone`` (of a survey)."""
 
     def __init__(
         self,

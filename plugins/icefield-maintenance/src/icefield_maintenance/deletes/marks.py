@@ -1,6 +1,6 @@
-"""Writing what rewritten deletes become: position delete files in version 2, deletion vectors in version 3.
+"""Writing the results of rewritten deletes: position delete files in version 2, deletion vectors in version 3.
 
-What was written for a data file, or a partition, serves every attempt of a commit in which the same deletes apply.
+All attempts of a commit share the files written for a data file, or for a partition, while the same deletes apply.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from icefield_maintenance.deletes.vector_copies import VectorCopies
 from icefield_maintenance.local_runner import LocalRunner
 
 _HELD_POSITIONS: Final = 8 << 20
-"""Positions that are written together, of several partitions."""
+"""The most positions, of several partitions, that are written together."""
 
 Numbers = dict[tuple[str, int | None], int]
 Parcel = list[Affected]
-"""Data files whose positions are written together, all of one partition."""
+"""Data files of one partition. Their positions are written together."""
 
 Found = Callable[[Parcel], Iterator[tuple[Affected, Positions | None]]]
 
 _FEWEST_IN_A_LOT: Final = 16
 _MOST_IN_A_LOT: Final = 1 << 16
-"""Data files whose positions are found and written as one item of work."""
+"""The number of data files in one item of work."""
 
 
 def most_lots(positions: Ints, data_files: Ints) -> Ints:
-    """How many files, unless these reach their size, so many positions of a partition are written into at most."""
+    """The most files for the positions of a partition, provided that no file reaches the target size."""
     pieces = -(-data_files // MOST_IN_A_PIECE)
     lots: Ints = np.minimum(positions // (_HELD_POSITIONS + 1) + pieces, data_files)
     return lots
@@ -69,7 +69,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a parcel became: files, the positions in them, and the data files that have any."""
+    """The result of a parcel: delete files, the number of their positions, and the data files with deleted rows."""
 
     files: tuple[DataFile, ...]
     rows: int
@@ -81,17 +81,17 @@ class Read(ABC):
 
     @abstractmethod
     def reader(self) -> Callable[[Affected], Positions | None]:
-        """What finds them, by several threads; None for none. It keeps what it read of delete files."""
+        """A thread-safe function that returns the positions, or None. It caches the delete files that it reads."""
 
 
 class MarkParcels(Work[list[Parcel], list[Made]]):
-    """Finds the positions of parcels, and writes them: a parcel becomes delete files of its own."""
+    """Finds and writes the positions of parcels. Each parcel has its own delete files."""
 
     def __init__(self, writing: DeleteContext, read: Read) -> None:
         self._writing, self._read = writing, read
 
     def do(self, item: list[Parcel], attempt: Attempt) -> list[Made]:
-        """What each parcel became. On an error no file of them is left but those that are noted."""
+        """The result of each parcel. After an error, only noted files may be left."""
         read = partial(_found, read=self._read.reader(), workers=self._writing.io.workers(attempt.threads))
         write = self._position_files if self._writing.format_version < 3 else self._vectors
         return write(item, attempt, read)
@@ -161,7 +161,7 @@ class MarkWriter:
     """Writes delete files for the attempts of one action."""
 
     def __init__(self, runner: WorkRunner | None = None, target_bytes: int | None = None) -> None:
-        """``target_bytes``: the size of new files; None: what the table says."""
+        """``target_bytes``: the size of new files; None: the table's property."""
         self._runner = LocalRunner() if runner is None else runner
         self._target_bytes = target_bytes
         self._made: dict[Any, Made] = {}
@@ -177,8 +177,9 @@ class MarkWriter:
         *,
         affected: int,
     ) -> Marks:
-        """The delete files for pieces of affected data files, so many in all, and ``vectors`` (each with its data
-        sequence number) copied into new Puffin files. What was written for other attempts is retired.
+        """Write delete files for pieces of ``affected`` data files in all, and copy ``vectors`` into new Puffin files.
+
+        Each vector comes with its data sequence number. Files of earlier attempts that are not reused are retired.
         """
         writing = DeleteContext.from_metadata(head.metadata, context.io, operation_id=str(uuid4()))
         if self._target_bytes is not None:
@@ -257,7 +258,7 @@ class MarkWriter:
 
 @dataclass(slots=True)
 class _Waiting:
-    """Parcels, each of another partition, whose positions were found, to be written together; with their places."""
+    """Found positions that wait to be written together: parcels by partition, each with its place in the results."""
 
     writing: DeleteContext
     attempt: Attempt
@@ -266,7 +267,7 @@ class _Waiting:
     calls: int = 0
 
     def flush(self, made: list[Made]) -> None:
-        """Write them, by several threads."""
+        """Write the waiting positions, by several threads."""
         rows = [row for _, some in self.parcels.values() for row in some]
         by_partition: dict[Any, list[DataFile]] = {}
         for file in self.write(rows) if rows else []:
@@ -278,7 +279,7 @@ class _Waiting:
         self.size = 0
 
     def write(self, rows: Sequence[DeletedRows]) -> list[DataFile]:
-        """Delete files of rows; each call has other names for them."""
+        """Write delete files of rows, under names that are unique to this call."""
         self.calls += 1
         writing = replace(self.writing, operation_id=f"{self.writing.operation_id}-{self.calls}")
         attempt = self.attempt
@@ -292,7 +293,7 @@ def puffins(writing: DeleteContext, attempt: Attempt) -> VectorFiles:
 
 
 def _parcels_of(pieces: Iterator[list[Affected]], version: int) -> Iterator[Parcel]:
-    """A vector concerns one data file, a position delete file all of a piece."""
+    """Split pieces into parcels: a vector is for one data file, a position delete file for a whole piece."""
     if version < 3:
         yield from pieces
     else:

@@ -1,4 +1,4 @@
-"""Which position deletes are rewritten: those of which fewer files come."""
+"""The choice of position deletes to rewrite, such that fewer files result."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from icefield_maintenance.deletes.survey import DeleteSurvey, Ints
 
 _SMALL: Final = 0.75
 _LARGE: Final = 1.8
-"""Files of less, or more, than so much of the target size are worth rewriting; as in Iceberg's Java library."""
+"""Files below or above these shares of the target size are worth rewriting; as in Iceberg's Java library."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewritePolicy:
-    """Which position deletes to rewrite.
+    """The choice of position deletes to rewrite, in partitions that may hold rows of ``row_filter``.
 
-    Those of partitions that may hold rows of ``row_filter``: where ``min_input_files`` of a partition are far from the
-    target size, or several of them make up a file of it, if fewer files come of them, or more of those that are too
-    large; all of them with ``rewrite_all``. ``target_bytes`` defaults to ``write.delete.target-file-size-bytes``.
-    Raises ``InvalidArgument`` for a size or number below one.
+    A partition is chosen if ``min_input_files`` of its delete files are far from the target size, or if these files
+    make up a file of that size. The rewrite must give fewer files, or split files that are too large. ``rewrite_all``
+    chooses all position deletes. ``target_bytes`` defaults to ``write.delete.target-file-size-bytes``. Raises
+    ``InvalidArgument`` for a size or number below one.
     """
 
     row_filter: BooleanExpression | None = None
@@ -58,7 +58,7 @@ class RewritePolicy:
         return self._worth_it(survey, among, target, by_file)
 
     def _vectors(self, survey: DeleteSurvey, among: Mask, target: int) -> Mask:
-        """The vectors of all small Puffin files, where there are several and fewer come of them."""
+        """The vectors of all small Puffin files, if there are enough of these and the rewrite gives fewer."""
         codes = np.asarray(survey.column(f.FILE_PATH).dictionary_encode().indices)
         sizes = survey.integers(f.FILE_SIZE)
         candidate = np.zeros(int(codes.max()) + 1, bool)
@@ -82,7 +82,7 @@ class RewritePolicy:
         odd &= worth[groups]
         after = _files_after(survey, odd, groups, target, by_file)
         divided = np.bincount(groups[large], minlength=most) > 0
-        # What memory or the size of files divides would be divided again, at each run.
+        # Positions beyond the memory or file size limit would be split again at each run.
         mask: Mask = odd & ((after < counts) | (divided & (after > counts)))[groups]
         return mask
 
@@ -93,7 +93,7 @@ def _files_after(survey: DeleteSurvey, odd: Mask, groups: Ints, target: int, by_
     rows = np.maximum(survey.integers(f.RECORD_COUNT), 1)
     positions = np.bincount(groups[odd], rows[odd], most).astype(np.int64)
     of_partitions = np.arange(most) < survey.partitions
-    # There are no more data files than positions, which mostly says enough.
+    # Positions bound the number of data files, and this bound mostly suffices.
     data_files = np.where(of_partitions, positions, 1)
     uncertain = of_partitions & (by_file | (positions > MOST_IN_A_PIECE))
     counted = odd & uncertain[groups]

@@ -1,4 +1,4 @@
-"""What rewrites of delete files did."""
+"""The results of rewrites of delete files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteDeletesResult:
-    """What was rewritten, or with ``dry_run`` would be.
+    """The result of a rewrite of position deletes, or its plan with ``dry_run``.
 
-    Files that are dropped because they delete no row of the table count as rewritten. Sizes are in bytes; a deletion
-    vector counts with its own, not with that of its Puffin file. A dry run states nothing of what would be added.
-    ``snapshot_id`` is None where nothing was committed. ``_taken``: which delete files would go, by their keys.
+    Dropped files that delete no row of the table count as rewritten. Sizes are in bytes; a deletion vector counts with
+    its own size, not with the size of its Puffin file. A dry run states no added files. ``snapshot_id`` is None if
+    nothing was committed. ``_taken`` holds the keys of the delete files that a dry run would remove.
     """
 
     rewritten_position_delete_files: int = 0
@@ -32,7 +32,7 @@ class RewriteDeletesResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveDanglingDeletesResult:
-    """Which delete files were removed, or with ``dry_run`` would be; see ``RewriteDeletesResult`` for the sizes."""
+    """The removed delete files, or the plan with ``dry_run``; see ``RewriteDeletesResult`` for the sizes."""
 
     removed_position_delete_files: int = 0
     removed_deletion_vectors: int = 0
@@ -44,10 +44,10 @@ class RemoveDanglingDeletesResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertEqualityDeletesResult:
-    """What was converted, or with ``dry_run`` would be.
+    """The result of a conversion of equality deletes, or its plan with ``dry_run``.
 
-    ``read_data_files`` were looked at, of ``read_bytes`` together, though only the columns of the keys are read;
-    ``deleted_rows`` of them had no position delete before. Sizes of deletes are as in ``RewriteDeletesResult``.
+    ``read_bytes`` is the whole size of the ``read_data_files``, though the conversion reads only their key columns.
+    ``deleted_rows`` counts the new positions. Sizes of deletes are as in ``RewriteDeletesResult``.
     """
 
     converted_equality_delete_files: int = 0
@@ -64,5 +64,5 @@ class ConvertEqualityDeletesResult:
 
 
 def taken_by(results: Iterable[RewriteDeletesResult | ConvertEqualityDeletesResult]) -> list[pa.Array]:
-    """Which delete files would go by dry runs, as ``DeleteSurvey.keys`` has them."""
+    """The keys (``DeleteSurvey.keys``) of the delete files that dry runs would remove."""
     return [each._taken for each in results if each._taken is not None]

@@ -31,20 +31,20 @@ from icefield_maintenance.deletes.survey import DeleteSurvey
 
 @dataclass(frozen=True, slots=True)
 class RecordedPositions(Read):
-    """The positions that delete files hold."""
+    """The positions in the delete files of a data file."""
 
     scan: ScanContext
 
     def reader(self) -> Callable[[Affected], Positions | None]:
-        """Reads each delete file once."""
+        """A function that returns the positions. It reads each delete file once."""
         return partial(_positions, DeleteStore(self.scan))
 
 
 class RewritePositionDeletes(DeleteUpkeep):
     """Writes the positions of position delete files, and of vectors, into fewer files.
 
-    Positions of data files that are gone are left out. A new file has the data sequence number of the newest deletes
-    in it: it applies to the same rows, and whoever checks for new deletes finds it where these were new.
+    Positions of removed data files are left out. A new file has the highest data sequence number of the deletes that
+    apply to its data files: it applies to the same rows, and conflict checks of other writers still find its deletes.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class RewritePositionDeletes(DeleteUpkeep):
 
 
 def size_of(files: list[DataFile]) -> int:
-    """Bytes of delete files; a deletion vector counts with its own."""
+    """The bytes of delete files; a deletion vector counts with its own size."""
     return sum(
         (file.content_size_in_bytes or 0) if file.is_deletion_vector else file.file_size_in_bytes for file in files
     )

@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class DeleteSurvey:
-    """The live delete files of a head, numbered over its manifests, and which of them apply to which data files.
+    """The live delete files of a head, numbered over its manifests, and their assignment to data files.
 
     Raises ``InvalidMetadata`` for damaged manifests, and for two deletion vectors of one data file.
     """
@@ -58,38 +58,38 @@ class DeleteSurvey:
 
     @lazy
     def is_vector(self) -> Mask:
-        """Which are deletion vectors."""
+        """The mask of deletion vectors."""
         is_puffin = np.asarray(pc.equal(pc.utf8_lower(self.column(f.FILE_FORMAT)), "puffin"))
         mask: Mask = is_puffin & (self.integers(f.CONTENT) == DataFileContent.POSITION_DELETES)
         return mask
 
     @lazy
     def is_equality(self) -> Mask:
-        """Which delete by values."""
+        """The mask of equality delete files."""
         mask: Mask = self.integers(f.CONTENT) == DataFileContent.EQUALITY_DELETES
         return mask
 
     @property
     def is_position(self) -> Mask:
-        """Which are position delete files."""
+        """The mask of position delete files, without deletion vectors."""
         mask: Mask = ~self.is_vector & ~self.is_equality
         return mask
 
     @lazy
     def sizes(self) -> Ints:
-        """Bytes of each; those of a deletion vector are its own."""
+        """The bytes of each delete file. A deletion vector has its own size, not the size of its Puffin file."""
         sizes: Ints = np.where(self.is_vector, self.integers(f.CONTENT_SIZE), self.integers(f.FILE_SIZE))
         return sizes
 
     @property
     def names(self) -> Ints:
-        """The bytes of the name of the data file that each refers to, 0 where it says none."""
+        """The length in bytes of each referenced data file's location, 0 if there is none."""
         lengths = pc.binary_length(self.column(f.REFERENCED_DATA_FILE))
         return np.asarray(pc.fill_null(lengths, 0)).astype(np.int64)
 
     @lazy
     def keys(self) -> pa.Array:
-        """What tells each from all others: its file, and of a deletion vector where in the file it is."""
+        """A unique key of each delete file: its location, and for a deletion vector also its offset."""
         paths = self.column(f.FILE_PATH).cast(pa.string())
         offsets = pc.fill_null(self.column(f.CONTENT_OFFSET), 0).cast(pa.string())
         return pc.if_else(pa.array(self.is_vector), pc.binary_join_element_wise(paths, offsets, "#"), paths)
@@ -100,12 +100,12 @@ class DeleteSurvey:
         return self.integers(f.SEQUENCE_NUMBER)
 
     def matching(self, row_filter: BooleanExpression) -> Mask:
-        """Which are of a partition that may hold rows of a filter."""
+        """The mask of delete files in partitions that may hold rows of a filter."""
         judge = RowFilter(self.head, row_filter)
         return np.concatenate([judge.may_match(part) for part in self._parts])
 
     def groups(self, *, by_file: bool) -> Ints:
-        """A number for the partition of each, or ``by_file`` for the one data file that it names, where it does."""
+        """The group number of each delete file: its partition, or with ``by_file`` its only data file, if any."""
         numbers, groups = self._partitions
         if by_file:
             named = self._named()
@@ -121,7 +121,7 @@ class DeleteSurvey:
 
     @lazy
     def _partitions(self) -> tuple[dict[Hashable, int], Ints]:
-        """The number of each partition, and that of each delete file's."""
+        """The number of each partition, and the partition number of each delete file."""
         numbers: dict[Hashable, int] = {}
         found = []
         for part in self._parts:
@@ -131,7 +131,7 @@ class DeleteSurvey:
         return numbers, np.concatenate(found)
 
     def data_files(self, chosen: Mask) -> Ints:
-        """How many data files of each partition one of the chosen delete files applies to."""
+        """The number of data files in each partition to which a chosen delete file applies."""
         numbers, _ = self._partitions
         counts = np.zeros(len(numbers), np.int64)
         for part in self.affected(chosen)[0]:
@@ -144,7 +144,7 @@ class DeleteSurvey:
         return counts
 
     def _named(self) -> pa.Array:
-        """The one data file that each names, null where it names none or several."""
+        """The location of each delete file's only data file, null if it names none or several."""
         found = []
         for part in self._parts:
             low, high = (part.statistic(kind, DELETE_FILE_PATH.field_id) for kind in (f.LOWER_BOUNDS, f.UPPER_BOUNDS))
@@ -156,19 +156,19 @@ class DeleteSurvey:
         return pa.concat_arrays(found)
 
     def naming(self, paths: Collection[str]) -> Mask:
-        """Which name one of some data files, and no other."""
+        """The mask of delete files with a single data file that is among ``paths``."""
         wanted = pa.array([path.encode() for path in paths], pa.binary())
         return np.asarray(pc.is_in(self._named(), value_set=wanted, skip_nulls=True))
 
     def used(self) -> Mask:
-        """Which apply to a data file that is live."""
+        """The mask of delete files that apply to a live data file."""
         used = np.zeros(len(self), bool)
         for _, assigned in self._assigned():
             used |= assigned.used()
         return used
 
     def affected(self, chosen: Mask) -> tuple[list[ManifestEntries], Mask]:
-        """The data files to which one of the chosen delete files applies, and which delete files apply to any."""
+        """The data files to which a chosen delete file applies, and the mask of delete files that apply to any file."""
         used, parts = np.zeros(len(self), bool), []
         for entries, assigned in self._assigned():
             used |= assigned.used()

@@ -47,6 +47,6 @@ def _blob(source: InputFile, vector: DataFile) -> tuple[bytes, int]:
     if offset is None or length is None or offset < 0 or length < 0:
         raise InvalidMetadata(f"{location}: its manifest does not state where a deletion vector is", location=location)
     blob = read_range(source, offset, length, location)
-    # What is damaged is not passed on.
+    # Decoding the blob checks it: a damaged vector is not copied.
     positions = decode_vector(blob, location, cardinality=vector.record_count if vector.record_count >= 0 else None)
     return blob, len(positions)

@@ -1,8 +1,8 @@
-"""The doctor: what plugins, catalogs and storage really do, found out by trying, with what to do about it.
+"""The doctor: it tests plugins, catalogs and storage by using them, and gives advice.
 
-``examine`` looks at everything that a catalog rests on; ``examine_storage`` at one file system, so that the author of a
-plugin can point it at a real store. Nothing that is made stays. ``examine_table`` looks at a table's files, and changes
-none; ``repair_table`` puts right what can be.
+``examine`` tests a catalog and everything that it depends on. ``examine_storage`` tests one file system, so that the
+author of a plugin can point it at a real store. Both remove everything that they create. ``examine_table`` checks the
+files of a table, and changes none; ``repair_table`` repairs them where possible.
 """
 
 from icefield_maintenance.doctor.catalogs import examine, examine_catalog

@@ -38,9 +38,9 @@ def examine(
 ) -> Iterator[Finding]:
     """Examine the plugins and a catalog, named and configured as for ``load_catalog``; yield findings as they come.
 
-    ``location``: where to write, instead of the warehouse. ``namespace``: one that is there, for the table of the
-    examination of a metastore; otherwise one is made and dropped. Without ``writes``, nothing is changed anywhere.
-    Raises nothing: whatever is wrong is a finding.
+    ``location``: where to write, instead of the warehouse. ``namespace``: an existing namespace for the test table of
+    a metastore; by default a namespace is created and dropped. Without ``writes``, nothing is changed anywhere.
+    Raises nothing: each problem is a finding.
     """
     yield from examine_plugins(plugins or Plugins.installed())
     opened: list[Catalog] = []
@@ -66,7 +66,7 @@ def examine_catalog(
         yield skipped("storage", "the catalog has no property 'warehouse'; name a location to examine")
         return
     found: list[FileSystem] = []
-    # A folder of its own for each: two examinations at a time are not in each other's way.
+    # Each examination has its own folder, so that concurrent examinations do not interfere.
     folder = f"{place.rstrip('/')}/{FOLDER}/{uuid4().hex[:12]}"
     finding = tried("file system", lambda: _file_system(found, catalog.io, folder), catalog.properties)
     yield finding
@@ -160,7 +160,7 @@ def _alternatives(plugins: Plugins, kept: frozenset[FileSystemAbility]) -> str:
 
 
 def _commits(backend: CatalogBackend, strategy: str | None, location: str, namespace: str | None) -> Iterator[Finding]:
-    """A table of the catalog's own kind: at a hidden place where the name is the path, else in a namespace."""
+    """Examine commits to a test table, at a hidden location if its path is its name, else in a namespace."""
     if strategy is not None:
         open_by_name = lambda: backend.io.commit_strategy(strategy, ("icefield_doctor", "probe"), location)  # noqa: E731
         yield from _table(backend, open_by_name, location)
@@ -192,7 +192,7 @@ def _table(backend: CatalogBackend, open_strategy: Callable[[], CommitStrategy],
 
 
 def _strategy_name(plugins: Plugins, backend: CatalogBackend) -> str | None:
-    """The name of the strategy when it is one for file systems, which needs no catalog; None for a metastore's own."""
+    """The name of a strategy for file systems, which needs no catalog; None for a metastore's own strategy."""
     try:
         kind = type(backend.strategy(("icefield_doctor", "probe")))
     except IcefieldError:

@@ -1,4 +1,4 @@
-"""Whether commits exclude each other: a table of the examination's own, committed to by several at once."""
+"""Whether commits exclude each other: several concurrent commits to a test table."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _UNSAFE = "do not let several write through this catalog: commits would lose upd
 
 
 class CommitExamination:
-    """A table that is created, committed to, fought for and dropped.
+    """A test table that is created, changed by concurrent commits, and dropped.
 
-    ``open_strategy`` gives the table's strategy as another process would have it. ``location`` is where the table is:
-    below it nothing may be but what this examination makes.
+    ``open_strategy`` makes a new strategy for the table, as another process would. ``location`` is the location of the
+    table: all files below it must belong to this examination.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class CommitExamination:
         self._tried = False
 
     def run(self) -> list[Finding]:
-        """The findings; nothing of the table is left, whatever happens."""
+        """Run all checks. The table and its files are removed, also after an error."""
         findings: list[Finding] = []
         try:
             findings.append(self._try("create a table", self._create))
@@ -111,7 +111,7 @@ class CommitExamination:
 
     def _clean_up(self) -> list[Finding]:
         if self._tried:
-            with suppress(Exception):  # what it leaves is looked for below
+            with suppress(Exception):  # the code below looks for remaining files
                 self._open().purge()
         for location in self._files():
             delete_quietly(self._system, location)
@@ -130,7 +130,7 @@ class CommitExamination:
         ]
 
     def _files(self) -> list[str]:
-        """What is below the table's location: listed, or what commits reported where nothing can be listed."""
+        """The files below the table's location: listed, or reported by commits if the file system cannot list."""
         try:
             if FileSystemAbility.LIST in self._system.abilities:
                 return [info.location for info in self._system.list_files(self._location)]

@@ -1,4 +1,4 @@
-"""What an examination finds: a check, how it ended, what was seen, and what to do."""
+"""The findings of an examination: the check, its result, the observation and the advice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icefield.toolkit import without_credentials
 
 
 class Result(Enum):
-    """How a check ended."""
+    """The result of a check."""
 
     OK = "ok"
     WARNING = "warning"
@@ -22,10 +22,10 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check: its name, how it ended, what was seen and, unless all is well, what to do.
+    """The outcome of one check: its name, its result, the observation and, unless all is well, the advice.
 
-    Of a table also: the file that it is about, the section of the specification, and the repair that is known, or why
-    there is none.
+    For a table also the location of the file, the section of the specification, and the known repair, or the reason
+    why there is none.
     """
 
     check: str
@@ -39,7 +39,7 @@ class Finding:
 
 
 class Broken(Exception):
-    """Raised by a check whose subject does not do what it must: what was seen, and what to do."""
+    """Raised by a check if its subject breaks a rule: the observation and the advice."""
 
     def __init__(self, found: str, advice: str) -> None:
         super().__init__(found)
@@ -47,11 +47,11 @@ class Broken(Exception):
 
 
 class Warned(Broken):
-    """The same for what does no harm yet, but may."""
+    """Raised by a check for a problem that does no harm yet."""
 
 
 def tried(check: str, action: Callable[[], str | None], properties: Mapping[str, str], doing: str = "") -> Finding:
-    """Run a check and return how it ended. The check returns what it saw, or raises; nothing gets past this.
+    """Run a check and return its finding. The check returns an observation or raises; all exceptions become findings.
 
     ``doing`` names the operation and its location for an error that does not: ``"delete s3://bucket/x"``.
     """
@@ -70,12 +70,12 @@ def tried(check: str, action: Callable[[], str | None], properties: Mapping[str,
 
 
 def skipped(check: str, why: str) -> Finding:
-    """A check that was not made."""
+    """The finding for a check that did not run."""
     return Finding(check, Result.SKIPPED, why)
 
 
 def _of_error(error: IcefieldError, doing: str) -> tuple[str, str]:
-    """What an error says, and what it states the reader to do; errors of Icefield say so behind a semicolon."""
+    """The observation and the advice in an error. Errors of Icefield state the advice after a semicolon."""
     found, _, advice = str(error).partition("; ")
     if isinstance(error, AccessDenied):
         right = (
@@ -95,5 +95,5 @@ _LOOK = "correct the properties of the catalog that this names"
 
 
 def failures(findings: Iterator[Finding] | list[Finding]) -> list[Finding]:
-    """Those that failed."""
+    """The failed findings."""
     return [finding for finding in findings if finding.result is Result.FAILED]

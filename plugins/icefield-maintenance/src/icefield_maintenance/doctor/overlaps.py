@@ -1,4 +1,4 @@
-"""Which tables of a catalog are in each other's folders, so that maintenance of one may take the files of another."""
+"""Tables of a catalog with overlapping folders: maintenance of one table may delete files of another."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _APART = "give one of them folders of its own for new files, and remove orphan f
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder that a table states: in one form, what it is for the table, and as the table writes it."""
+    """A folder of a table: its location in a normal form, its role, and the location as the table states it."""
 
     place: str
     role: str
@@ -37,11 +37,11 @@ class _Folder:
 
 
 def examine_locations(catalog: Catalog) -> Iterator[Finding]:
-    """A warning for each two tables of a catalog that overlap; one finding that all is well where none do.
+    """Yield a warning for each two tables of a catalog that overlap, or a single finding that all is well.
 
-    Two tables overlap where one is registered twice, where they are at one location, where folders of data or of
-    metadata are shared, or where one is inside a folder of data or metadata of another. A table below another one's
-    location, beside its folders, is none of these: each is cleaned by itself.
+    Two tables overlap if they are one table under two names, if they have the same location, if they share a data or
+    metadata folder, or if one is inside a data or metadata folder of the other. A table below another table's
+    location, but outside of its folders, does not overlap: maintenance cleans each of them separately.
     """
     folders: list[_Folder] = []
     tables, unread = 0, 0
@@ -91,9 +91,9 @@ def _folders(catalog: Catalog, name: TableName, places: Places) -> Iterator[_Fol
 
 
 def _overlaps(folders: list[_Folder]) -> Iterator[tuple[str, _Folder, _Folder]]:
-    """Each two tables that overlap, once, by the gravest that there is between them.
+    """Each two tables that overlap, once, with the gravest kind of overlap between them.
 
-    Folders are sorted by their places, so that those inside of one follow it: nothing is compared that is apart.
+    Folders are sorted by location, so that the folders inside a folder follow it: disjoint folders are not compared.
     """
     said: set[frozenset[str]] = set()
     ordered = sorted(folders, key=lambda each: (each.place, each.table, each.role))
@@ -125,7 +125,7 @@ _RANKS = (
 
 
 def _kind(one: _Folder, other: _Folder) -> str | None:
-    """What two folders say of their tables; the second is the first, or in it."""
+    """The kind of overlap between two folders; the second equals the first, or is inside of it."""
     if one.uuid and one.uuid == other.uuid and one.metadata == other.metadata:
         return _TWICE
     if one.place == other.place and one.role == other.role == "location":

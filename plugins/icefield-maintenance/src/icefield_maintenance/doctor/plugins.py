@@ -1,4 +1,4 @@
-"""Which plugins there are, which are broken, and which are in each other's way."""
+"""The installed plugins: broken plugins, and plugins that conflict with each other."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _BOUND = re.compile(r"\s*(>=|<=|==|!=|<|>)\s*([\d.]+)\s*")
 
 
 def examine_plugins(plugins: Plugins) -> list[Finding]:
-    """One finding a plugin; one for each name that two provide; one for each thing that does not load.
+    """One finding for each plugin, for each name that two plugins provide, and for each part that does not load.
 
-    What is provided is imported, SDKs included.
+    The examination imports all parts of the plugins, including SDKs.
     """
     return [*_each(plugins), *_things(plugins)]
 
@@ -50,7 +50,7 @@ def _things(plugins: Plugins) -> Iterator[Finding]:
         for name in plugins.names(kind):
             try:
                 load(name)
-            except IcefieldError as error:  # two plugins provide it, or one that cannot be imported
+            except IcefieldError as error:  # two plugins provide it, or its import fails
                 found, _, advice = str(error).partition("; ")
                 advice = advice or "reinstall the plugin, or report it to its author"
                 yield Finding(f"{KINDS[kind].noun} {name}", Result.FAILED, found, advice)
@@ -71,7 +71,7 @@ def _unmet(info: PluginInfo) -> str | None:
 
 
 def _holds(installed: str, bound: str) -> bool:
-    """Whether a version is within a bound; whatever is not plain numbers is pip's to judge."""
+    """Whether a version is within a bound. Bounds of another form than plain numbers are left to pip."""
     found = _BOUND.fullmatch(bound)
     if found is None:
         return True

@@ -1,4 +1,4 @@
-"""Several at once for one name: who was not refused."""
+"""Races for one name: several threads start at once, and one should win."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icefield.errors import FileExists
 
 
 def race(rivals: int, attempt: Callable[[int], bool]) -> list[int]:
-    """The rivals that won, all starting at a time; ``attempt`` says whether it did. Raises what one raised."""
+    """Start all rivals at once and return the winners; ``attempt`` returns whether it won. Re-raises an error."""
     barrier = Barrier(rivals)
 
     def run(rival: int) -> bool:

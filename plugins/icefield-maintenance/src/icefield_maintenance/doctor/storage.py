@@ -1,4 +1,4 @@
-"""What a file system really does: each operation, and each ability that it declares, tried with files of its own."""
+"""The examination of a file system: it tries each operation, and each declared ability, with its own files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icefield_maintenance.doctor.findings import Broken, Finding, Warned, skippe
 from icefield_maintenance.doctor.races import not_refused, race
 
 Alternatives = Callable[[frozenset[FileSystemAbility]], str]
-"""Says which ways to commit are left where only these abilities are kept."""
+"""Returns advice: the ways to commit that remain if only these abilities work."""
 
 RIVALS = 8
 ROUNDS = 3
@@ -37,11 +37,10 @@ def examine_storage(
     writes: bool = True,
     rivals: int = RIVALS,
 ) -> list[Finding]:
-    """Try a file system at a folder, and leave nothing there.
+    """Examine a file system at a folder, and leave no file there.
 
-    Files are written below ``folder``, which should be one of the examination's own, under names that nobody else uses,
-    and deleted whatever happens. Without ``writes`` only what changes nothing is tried. Raises nothing: whatever goes
-    wrong is a finding.
+    The examination writes files below ``folder``, which it should not share, under unique names, and always deletes
+    them. Without ``writes``, it tries only operations that change nothing. Raises nothing: each problem is a finding.
     """
     examination = StorageExamination(system, folder, alternatives or _metastore_only, rivals)
     if not writes:
@@ -56,7 +55,7 @@ def examine_storage(
 
 
 class StorageExamination:
-    """Tries each operation for real, under names that nobody else uses."""
+    """Tries each operation for real, under unique names."""
 
     def __init__(self, system: FileSystem, folder: str, alternatives: Alternatives, rivals: int) -> None:
         self._system, self._folder, self._alternatives, self._rivals = system, folder.rstrip("/"), alternatives, rivals
@@ -65,10 +64,10 @@ class StorageExamination:
         self._written: str | None = None
         self._skew: tuple[int, int] | None = None
         self.broken: set[FileSystemAbility] = set()
-        """The abilities that are declared and were seen not to be kept."""
+        """The declared abilities that failed their check."""
 
     def reading(self) -> Iterator[Finding]:
-        """What changes nothing: reach the store with the credentials, list."""
+        """The checks that change nothing: reach the store with the credentials, list."""
         yield self._try("credentials", self._reach, "read", self._folder)
         if FileSystemAbility.LIST not in self._system.abilities:
             yield skipped("list", "the file system does not offer it; orphan files cannot be found here")
@@ -76,7 +75,7 @@ class StorageExamination:
             yield self._try("list", self._list_anything, "list", self._folder)
 
     def writing(self) -> Iterator[Finding]:
-        """What needs files of its own."""
+        """The checks that write files."""
         wrote = self._try("write", self._write, "write", self._folder)
         yield wrote
         if self._written is None:
@@ -98,7 +97,7 @@ class StorageExamination:
                 yield skipped(name, f"not offered here: {self._alternatives(self._kept())}")
 
     def clean_up(self) -> list[Finding]:
-        """Delete every file that was made, and look that it is gone."""
+        """Delete every file of the examination, and check that it is gone."""
         if not self._used:
             return []
         if self._written is None:  # perhaps half of something
@@ -106,7 +105,7 @@ class StorageExamination:
         else:
             deleted = self._try("delete", self._delete, "delete", self._folder)
         left = self._left()
-        for location in left:  # one that may not be deleted must not keep the others
+        for location in left:  # one by one: a file that cannot be deleted must not keep the others
             with suppress(Exception):
                 self._system.delete_many([location])
         left = self._left()
@@ -145,10 +144,10 @@ class StorageExamination:
     def _kept(self) -> frozenset[FileSystemAbility]:
         return frozenset(self._system.abilities) - self.broken
 
-    # -- the checks: each returns what it saw, or raises
+    # -- the checks: each returns an observation, or raises
 
     def _reach(self) -> str | None:
-        with suppress(FileMissing):  # an answer, and that is what counts
+        with suppress(FileMissing):  # the store answers, which is enough
             self._system.stat(f"{self._folder}/{self._id}-nothing")
         return self._system.credentials(self._folder) or "the store answers"
 
@@ -271,11 +270,11 @@ class StorageExamination:
 
     def _delete(self) -> None:
         self._system.delete_many(self._used)
-        self._system.delete_many(self._used[:1])  # one that is not there is no error
+        self._system.delete_many(self._used[:1])  # deleting a missing file is no error
         if left := self._left():
             raise Broken(f"a file that was deleted is still there: {left[0]}", _PLUGIN)
 
-    # -- what the checks are made of
+    # -- helpers of the checks
 
     def _left(self) -> list[str]:
         return [location for location in self._used if self._is_there(location)]

@@ -1,4 +1,4 @@
-"""Expiry: which snapshots go, and which files only they refer to."""
+"""Expiry: the snapshots to remove, and the files that only these snapshots refer to."""
 
 from icefield_maintenance.expiry.expire import expire
 from icefield_maintenance.expiry.result import ExpireSnapshotsResult

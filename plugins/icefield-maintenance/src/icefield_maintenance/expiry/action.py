@@ -23,10 +23,10 @@ from icefield_maintenance.expiry.retention import Expired, Retention, expired
 
 
 class ExpireSnapshots(Action):
-    """Removes what has expired, decided anew on each base: a branch or tag that was made meanwhile keeps what it names.
+    """Removes expired snapshots and refs, decided anew on each base: a concurrent branch or tag keeps its snapshots.
 
-    Every branch and tag must be where it was when it was decided: a service that merges commits by their requirements
-    would drop whatever had been moved to an expired snapshot meanwhile, ``main`` among them.
+    The commit requires every branch and tag to be unmoved since the decision. Otherwise a service that merges commits
+    by their requirements would drop refs that moved to an expired snapshot meanwhile, including ``main``.
     """
 
     shapes = False
@@ -35,12 +35,12 @@ class ExpireSnapshots(Action):
         super().__init__(stage)
         self._asked = asked
         self.base: TableMetadata | None = None
-        """The metadata that the latest attempt was made on."""
+        """The base of the latest attempt."""
         self.expired = Expired()
-        """What expired of it."""
+        """The expired snapshots and refs of that base."""
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """What expires of the base. Raises as ``expired`` does."""
+        """Expire snapshots and refs of the base. Raises as ``expired`` does."""
         first = self.base is None
         self.base = base
         self.expired, changes = changes_of(base, self._asked, context.io if first else None)
@@ -48,10 +48,10 @@ class ExpireSnapshots(Action):
 
 
 def changes_of(base: TableMetadata, asked: Retention, io: FileIO | None) -> tuple[Expired, Changes]:
-    """What expires of a base, and the change that follows. Raises as ``expired`` does.
+    """The snapshots and refs of a base that expire, and their removal as a change. Raises as ``expired`` does.
 
-    With an ``io``, ``NoSuchSnapshot`` for an id that neither the base has nor one of the versions just before it: these
-    may have been expired by a run that was interrupted.
+    With an ``io``, raises ``NoSuchSnapshot`` for an id that is unknown to the base and to the versions just before it:
+    an interrupted run may have expired the snapshots of these versions.
     """
     found = expired(base, asked)
     unknown = asked.snapshot_ids - base.snapshots.positions.keys()

@@ -27,9 +27,9 @@ _STAGES: Final[Sequence[Sequence[FileKind]]] = (
     (FileKind.MANIFEST,),
     (FileKind.MANIFEST_LIST,),
 )
-"""Each is deleted whole before the next begins: while the list is there, what it leads to can be found again.
+"""The stages of deletion, each complete before the next: a manifest list leads the next run to all remaining files.
 
-The last list goes after all others, however many a store is asked for at once: by it the next run finds them.
+The last list is deleted after all other lists, even if a store deletes many files at once: the next run needs it.
 """
 
 
@@ -62,7 +62,7 @@ def expire(target: TableAccess, asked: Retention, *, dry_run: bool, clean_files:
 
 
 def _foreseen(target: TableAccess, asked: Retention, clean_files: bool) -> ExpireSnapshotsResult:
-    """What would be done to the version at hand."""
+    """The plan for the current version."""
     io = target.io
     expired, changes = changes_of(target.metadata, asked, io)
     before = with_what_is_stored(io, target.metadata, target.metadata_location)
@@ -85,7 +85,7 @@ def _found(
 
 
 def _delete(io: FileIO, table: tuple[str, ...], found: Unreachable) -> int:
-    """Delete the files, stage by stage; the number of those that are left. A failure ends it after its stage."""
+    """Delete the files, stage by stage, and return the number of remaining files. A failure ends it after its stage."""
     counts = found.counts()
     total = int(counts.sum())
     done = 0
@@ -107,7 +107,7 @@ def _delete(io: FileIO, table: tuple[str, ...], found: Unreachable) -> int:
 
 
 def _delete_last_one_last(io: FileIO, locations: Sequence[str], notify: Callable[[int], None]) -> int:
-    """Delete files, the last when all others are gone; the number of those that are left."""
+    """Delete files, the last one after all others, and return the number of remaining files."""
     *others, last = locations
 
     def of_others(number: int) -> None:

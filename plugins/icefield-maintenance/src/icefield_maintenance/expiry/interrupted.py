@@ -1,7 +1,7 @@
-"""What an earlier expiry left behind: it committed, and ended before all files were deleted.
+"""The leftovers of an interrupted expiry: it committed, and ended before it deleted all files.
 
-The versions before the current one say which snapshots there were. Manifest lists go last, and the one of the latest
-snapshot last of all: while it is there, files of that expiry may be, too.
+The versions before the current one state the former snapshots. Manifest lists are deleted last, and the list of the
+latest snapshot last of all: while this list exists, other files of that expiry may exist, too.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from icefield.storage import FileIO
 from icefield_maintenance.expiry.unreachable import Gone
 
 _VERSIONS: Final = 16
-"""How many versions are looked at. What is older is left for a search for orphan files."""
+"""The number of versions to look at. Older leftovers are found as orphan files."""
 
 _log = logging.getLogger(__name__)
 
 
 def left_behind(io: FileIO, current: TableMetadata, known: Iterable[int]) -> Gone:
-    """What expired before ``current`` and was not deleted to the end, as far as the latest versions show.
+    """The leftovers of expiries before ``current``, as far as the latest versions show them.
 
-    ``known`` are the snapshots that are dealt with already. What expired first comes first, so that its lists go before
-    the list by which later runs find all of it.
+    ``known`` are snapshots that are already handled. The earliest expiry comes first, so that its lists are deleted
+    before the list by which later runs find all leftovers.
     """
     expiries: list[Gone] = []
     seen = set(known) | current.snapshots.positions.keys()
@@ -44,9 +44,9 @@ def left_behind(io: FileIO, current: TableMetadata, known: Iterable[int]) -> Gon
         if not gone.snapshots:
             continue
         if not _is_there(io, gone):
-            break  # that expiry came to its end, and so did those before it
+            break  # that expiry is complete, and so are all earlier ones
         seen |= {snapshot.snapshot_id for snapshot in gone.snapshots}
-        expiries.append(replace(gone, metadata_files=[]))  # which the commits since then deleted
+        expiries.append(replace(gone, metadata_files=[]))  # later commits deleted them
     found = Gone()
     for gone in reversed(expiries):
         found.add(gone)

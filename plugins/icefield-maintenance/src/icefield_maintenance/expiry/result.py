@@ -1,4 +1,4 @@
-"""What an expiry did, or would do."""
+"""The result of an expiry, or of its dry run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SCHEMA: Final = pa.schema([pa.field("kind", pa.string(), False), pa.field("loca
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireSnapshotsResult:
-    """What expired, and how many files of each kind only that referred to.
+    """The expired snapshots and refs, and the number of files of each kind that only these referred to.
 
-    They were deleted, but for ``undeleted`` of them; of a dry run nothing was changed, and ``locations`` names them.
+    These files were deleted, except for ``undeleted`` files. A dry run changes nothing, and ``locations`` names them.
     """
 
     snapshot_ids: tuple[int, ...] = ()
@@ -45,16 +45,16 @@ class ExpireSnapshotsResult:
     """Table metadata files that left the metadata log by this commit."""
 
     undeleted: int = 0
-    """Files that the store did not delete, or that were left to be found again by way of them. The log says why."""
+    """Files that the store did not delete, and files that lead the next run to these. The log says why."""
 
     kept_files: int = 0
-    """Files that nothing refers to any more and that stay, as they are outside of the table's own folders.
+    """Unreachable files that stay, as they are outside of the table's own folders.
 
-    Another table may have written them. The catalog's property ``location.owned-only=false`` has them deleted, too.
+    Another table may have written them. The catalog's property ``location.owned-only=false`` deletes them, too.
     """
 
     kept_folders: tuple[str, ...] = ()
-    """Where these are: up to a hundred folders."""
+    """The folders of these files, up to a hundred."""
 
     _found: Unreachable | None = field(default=None, repr=False, compare=False)
 
@@ -92,7 +92,7 @@ def result_of(
     dry_run: bool = False,
     undeleted: int = 0,
 ) -> ExpireSnapshotsResult:
-    """The result for what expired of a version, and the files that were found."""
+    """The result for the expired part of a version, and the unreachable files."""
     counts = np.zeros(len(FileKind), np.int64) if found is None else found.counts()
     return ExpireSnapshotsResult(
         snapshot_ids=tuple(each for each in before.snapshots.positions if each in expired.snapshot_ids),

@@ -1,4 +1,4 @@
-"""Which snapshots, branches and tags of a table expire.
+"""The choice of snapshots, branches and tags of a table to expire.
 
 See "Snapshot Retention Policy" of the table specification. Java keeps an unreferenced snapshot that is young, too, and
 so does this: it may have been staged by a writer that is about to publish it.
@@ -29,9 +29,9 @@ from icefield.metadata import (
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What the caller asks for, times in ms since 1970 UTC. ``now_ms`` is what ages are counted from.
+    """The caller's options of an expiry, with times in ms since 1970 UTC. Ages count from ``now_ms``.
 
-    ``older_than_ms`` and ``retain_last`` take the place of the table's properties, not of what a branch states itself.
+    ``older_than_ms`` and ``retain_last`` override the table's properties, but not the settings of a branch.
     """
 
     now_ms: int
@@ -43,7 +43,7 @@ class Retention:
     def asked(
         cls, now_ms: int, older_than: Timestamp | None, retain_last: int | None, snapshot_ids: Iterable[int]
     ) -> Retention:
-        """What a user wrote. Raises ``InvalidArgument``."""
+        """Make it from a user's arguments. Raises ``InvalidArgument``."""
         if retain_last is not None and (not _is_int(retain_last) or not 0 < retain_last <= LONG_MAX):
             raise InvalidArgument(f"retain_last is a number of snapshots, 1 or more, not {retain_last!r}")
         before = None if older_than is None else as_milliseconds(older_than)
@@ -51,13 +51,13 @@ class Retention:
 
     @property
     def by_age(self) -> bool:
-        """Whether ages and numbers count. Where nothing but ids is given, nothing but these snapshots expires."""
+        """Whether snapshots expire by age and number. If only ids are given, only these snapshots expire."""
         return not self.snapshot_ids or self.older_than_ms is not None or self.retain_last is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What expires."""
+    """The snapshots, branches and tags that expire."""
 
     snapshot_ids: frozenset[int] = frozenset()
     refs: tuple[str, ...] = ()
@@ -67,10 +67,10 @@ class Expired:
 
 
 def expired(metadata: TableMetadata, asked: Retention) -> Expired:
-    """What expires of a version of a table.
+    """The snapshots, branches and tags that expire in a version of a table.
 
-    Raises ``InvalidArgument`` for an id that a branch or tag names, and for a table with ``gc.enabled=false``. An id
-    that is not there is passed over.
+    Raises ``InvalidArgument`` for an id that a branch or tag names, and for a table with ``gc.enabled=false``. Unknown
+    ids are ignored.
     """
     if not get_bool(metadata.properties, GC_ENABLED):
         raise InvalidArgument(
@@ -104,7 +104,7 @@ def _refs_beyond_age(metadata: TableMetadata, asked: Retention) -> list[str]:
 
 
 def _retained(metadata: TableMetadata, refs: dict[str, SnapshotRef], asked: Retention) -> set[int]:
-    """The snapshots that branches and tags keep, and the young ones that none of them ever held."""
+    """The snapshots that branches and tags keep, and young snapshots outside of all branches."""
     older_than = asked.older_than_ms
     if older_than is None:
         older_than = asked.now_ms - get_int(metadata.properties, MAX_SNAPSHOT_AGE_MS)
@@ -112,7 +112,7 @@ def _retained(metadata: TableMetadata, refs: dict[str, SnapshotRef], asked: Rete
     retained: set[int] = set()
     held: set[int] = set()
     followed: dict[tuple[int, int], int] = {}
-    """For a snapshot and an age: how many from there on were kept by their number, when a branch was followed."""
+    """By snapshot and age limit: how many snapshots from there on an earlier branch kept by their number."""
     for ref in refs.values():
         if ref.is_tag:
             retained.add(ref.snapshot_id)
@@ -125,11 +125,11 @@ def _retained(metadata: TableMetadata, refs: dict[str, SnapshotRef], asked: Rete
             if keeps:
                 left = max(count - number, 0)
                 if followed.get((ancestor, limit), -1) >= left:
-                    break  # so much of the line is kept already
+                    break  # an earlier branch kept as much from here on
                 followed[ancestor, limit] = left
                 retained.add(ancestor)
             elif ancestor in held:
-                break  # what is before it is known
+                break  # its ancestors are held already
             held.add(ancestor)
     for record in metadata.snapshots.records:
         if record.snapshot_id not in held and record.timestamp_ms >= older_than:

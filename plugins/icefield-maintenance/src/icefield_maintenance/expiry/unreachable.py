@@ -1,12 +1,12 @@
-"""Which files only expired snapshots refer to, found in one pass over each manifest.
+"""The files that only expired snapshots refer to, found in one pass over each manifest.
 
-A manifest that is in no kept snapshot is read for the files that are live in it. Each of them may be live in a kept
-snapshot all the same, under another manifest: manifests are merged and rewritten, and a staged snapshot is published
-with new ones. So the manifests of kept snapshots are read as well, the latest first, until no file is in question. That
-a kept manifest is in an expired snapshot, too, does not show that it shares no file with the others there: whoever adds
-a file twice by mistake and rolls back has the same file in both.
+A manifest of expired snapshots only is read for its live files. Each of these files may still be live in a kept
+snapshot through another manifest: manifests are merged and rewritten, and a staged snapshot is published with new ones.
+So the manifests of kept snapshots are read as well, the latest first, until no candidate is left. A kept manifest is
+read even if it is also in an expired snapshot, since both may list a file twice: a writer that adds a file twice by
+mistake and rolls back leaves the file in a kept and in an expired manifest.
 
-Where no manifest goes, as after appends that kept theirs, none is read.
+If no manifest expires, as after appends that keep theirs, no manifest is read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_FOLDERS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What a version referred to that a later one does not."""
+    """The references of a version that a later version does not have."""
 
     snapshots: list[Snapshot] = field(default_factory=list)
     statistics: list[str] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Gone:
 
     @classmethod
     def between(cls, before: TableMetadata, after: TableMetadata, wanted: Iterable[int] | None = None) -> Gone:
-        """By two versions; ``wanted`` are the snapshots in question, all of ``before`` by default."""
+        """Compare two versions; ``wanted`` limits the snapshots, all of ``before`` by default."""
         ids = set(before.snapshots.positions if wanted is None else wanted) - after.snapshots.positions.keys()
         logged = {entry.metadata_file for entry in after.metadata_log}
         deletes = get_bool(after.properties, METADATA_DELETE_AFTER_COMMIT)
@@ -52,7 +52,7 @@ class Gone:
         )
 
     def add(self, other: Gone) -> None:
-        """Take over what another names, each snapshot once."""
+        """Add the references of another, each snapshot once."""
         known = {snapshot.snapshot_id for snapshot in self.snapshots}
         self.snapshots.extend(each for each in other.snapshots if each.snapshot_id not in known)
         self.statistics.extend(other.statistics)
@@ -65,7 +65,7 @@ class Gone:
 
 @dataclass(slots=True)
 class KeptFiles:
-    """Files that are not the table's own and stay: how many, and the folders of some."""
+    """Files that stay, as they are not the table's own: their number, and some of their folders."""
 
     files: int = 0
     folders: set[str] = field(default_factory=set)
@@ -79,14 +79,14 @@ class KeptFiles:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Files that nothing refers to any more: what manifests named, and what names it, which goes after it."""
+    """Unreachable files: ``content``, which manifests listed, and ``naming``, metadata that is deleted after it."""
 
     content: Candidates
     naming: Candidates
     kept: KeptFiles = field(default_factory=KeptFiles)
 
     def keep_others(self, owned: TableFiles) -> None:
-        """Take out the files that are not the table's own, and count them."""
+        """Remove the files that are not the table's own from the candidates, and count them."""
         for candidates in (self.content, self.naming):
             for locations, _ in candidates.left():
                 others = locations.filter(pa.array(~owned.mask(locations)))
@@ -110,11 +110,11 @@ class Unreachable:
 def unreachable(
     io: FileIO, kept: TableMetadata, gone: Gone, metadata_location: str | None, runner: WorkRunner | None = None
 ) -> Unreachable:
-    """The files that only what is gone refers to. ``metadata_location`` is that of ``kept``; ``runner`` reads manifests
-    where they are large.
+    """The files that only ``gone`` refers to.
 
-    What cannot be read of an expired snapshot is logged, and its files are left. Raises ``FileMissing`` and
-    ``InvalidMetadata`` for what cannot be read of a kept one: nobody knows then what it refers to.
+    ``metadata_location`` is the metadata file of ``kept``. ``runner`` reads manifests where they are large.
+    Unreadable metadata of an expired snapshot is logged, and its files are left. Raises ``FileMissing`` and
+    ``InvalidMetadata`` for unreadable metadata of a kept snapshot, since its references are then unknown.
     """
     places = Places(io, kept.location)
     found = Unreachable(Candidates(places), Candidates(places))
@@ -156,7 +156,7 @@ def _metadata_files(
 def _protect_live_files(
     io: FileIO, content: Candidates, manifests: Sequence[ManifestFile], runner: WorkRunner | None
 ) -> None:
-    # What was merged and rewritten last holds most of what is in question.
+    # The latest manifests, from merges and rewrites, list most of the candidates.
     order = sorted(manifests, key=lambda manifest: manifest.sequence_number, reverse=True)
     for locations in live_paths(io, [one for one in order if _may_hold_files(one)], runner):
         content.protect(locations)

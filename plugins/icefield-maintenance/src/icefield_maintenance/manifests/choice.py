@@ -1,4 +1,4 @@
-"""Which manifests of a snapshot are to be rewritten."""
+"""The choice of manifests of a snapshot to rewrite."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ALL: Final = AlwaysTrue()
 
 @dataclass(frozen=True, slots=True)
 class ManifestChoice:
-    """Which manifests to rewrite: those of a spec, that may hold files with rows of a filter, that a predicate accepts.
+    """The choice of manifests by spec, by a filter that their files may match, and by a predicate.
 
-    ``cluster_by`` names the partition fields that their entries are sorted by first; the others of the spec follow.
+    ``cluster_by`` names the partition fields that sort their entries first; the other fields of the spec follow.
     """
 
     spec_id: int | None = None
@@ -33,10 +33,10 @@ class ManifestChoice:
     cluster_by: tuple[str, ...] = ()
 
     def check(self, metadata: TableMetadata) -> None:
-        """Raise for what the table does not have.
+        """Check the choice against the table.
 
-        ``InvalidArgument`` for a spec or a partition field that is not there or comes twice, ``UnsupportedFeature``
-        for a spec that was named and has a transform that this version cannot write.
+        Raises ``InvalidArgument`` for a missing spec, and for a missing or repeated partition field. Raises
+        ``UnsupportedFeature`` for a named spec with a transform that this version cannot write.
         """
         specs = [one for one in metadata.partition_specs if self.spec_id in (None, one.spec_id)]
         if not specs:
@@ -58,7 +58,7 @@ class ManifestChoice:
             )
 
     def groups(self, head: Head) -> Mapping[GroupKey, tuple[ManifestFile, ...]]:
-        """The manifests of a head that are to be rewritten, in the order of its list."""
+        """The manifests of a head to rewrite, by spec and content, in the order of the list."""
         found: dict[GroupKey, list[ManifestFile]] = {}
         for manifest in self._matching(head):
             spec_id = manifest.partition_spec_id

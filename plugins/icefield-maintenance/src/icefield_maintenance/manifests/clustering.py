@@ -1,7 +1,7 @@
-"""The entries of manifests in a new order, and cut into manifests of about equal size.
+"""Sorting the entries of manifests, and cutting them into manifests of about equal size.
 
-Entries are numbered over their manifests, live ones only. The order needs no more of them than their partitions; the
-rest is read when the new manifests are written, as many of these at a time as fit into a bound of memory.
+Live entries are numbered over their manifests. Sorting needs only their partitions. Their other columns are read when
+the new manifests are written, for as many new manifests at a time as fit into bounded memory.
 """
 
 from __future__ import annotations
@@ -24,20 +24,19 @@ from icefield.transaction.branch_head import Head
 Ints = npt.NDArray[np.int64]
 
 HELD_BYTES: Final = 384 << 20
-"""Of decoded entries that are held at once."""
+"""The most bytes of decoded entries in memory."""
 
 _EXPANSION: Final = 16
-"""How many bytes a byte of a manifest becomes when it is decoded, with what is held while its entries are put in order;
-a guess before anything is read."""
+"""The estimated memory for a byte of a manifest: its decoded entries, and the buffers to sort them."""
 
 _KEYS: Final = frozenset({f.STATUS, f.PARTITION})
 
 _FULL_ENOUGH: Final = 0.6
-"""Manifests of so much of the target size are not worth rewriting for their size."""
+"""Manifests of at least this share of the target size are not rewritten for their size."""
 
 
 class EntryReader(Protocol):
-    """Reads manifests of one table: a ``Head``, or what serves on executors."""
+    """Reads manifests of one table: a ``Head``, or its counterpart on executors."""
 
     def read(self, manifests: Sequence[ManifestFile], columns: Iterable[int]) -> Iterator[ManifestEntries]:
         """The entries of several manifests, in their order."""
@@ -45,8 +44,10 @@ class EntryReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """What becomes of some manifests: ``order`` are the numbers of their live entries, ``bounds`` where each new
-    manifest begins in it and the last one ends, ``starts`` the number of the first entry of each old manifest.
+    """The plan to rewrite some manifests.
+
+    ``order`` holds the numbers of their live entries. ``bounds`` states where each new manifest begins in it, and where
+    the last one ends. ``starts`` is the number of the first entry of each old manifest.
     """
 
     manifests: tuple[ManifestFile, ...]
@@ -65,7 +66,7 @@ class Clustering:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the manifests are as good as they can be: each holds a range of the order, and none is small."""
+        """Whether the manifests need no rewrite: each holds a range of the order, and few are small."""
         counts = np.diff(self.starts)
         if not counts.all() or not len(counts):
             return False
@@ -75,7 +76,7 @@ class Clustering:
         return ranges == len(counts) and _FULL_ENOUGH * self.added <= len(counts) <= most
 
     def part(self, first: int, last: int) -> Clustering:
-        """What becomes of the entries of some of the new manifests, from one to before another; nothing is held."""
+        """The plan for the new manifests from ``first`` to before ``last``, without held entries."""
         order = self.order[self.bounds[first] : self.bounds[last]]
         owners = self._owners(order)
         wanted = np.unique(owners)
@@ -101,7 +102,7 @@ class Clustering:
                 yield together if whole else together.take(places)
 
     def _passes(self) -> Iterator[tuple[int, int]]:
-        """Ranges of new manifests that are made of what is read at once."""
+        """Ranges of new manifests; the entries of each range are read together."""
         at_once = max(1, self.added) if self.held else max(1, HELD_BYTES // (_EXPANSION * self._bytes_each()))
         for first in range(0, self.added, at_once):
             yield first, min(first + at_once, self.added)
@@ -110,7 +111,7 @@ class Clustering:
         return max(1, self.live_bytes // max(1, self.added))
 
     def _read(self, head: EntryReader, numbers: Ints) -> ManifestEntries:
-        """The entries of these numbers, which ascend. What is held is given up with it."""
+        """The entries with these ascending numbers. Held entries are released."""
         owners = self._owners(numbers)
         wanted = np.unique(owners).tolist()
         if self.held:
@@ -127,7 +128,7 @@ class Clustering:
         return ManifestEntries.concat([part.select(ALL_COLUMNS) for part in parts])
 
     def _owners(self, numbers: Ints) -> Ints:
-        """The place of the manifest that holds each entry."""
+        """The position of each entry's manifest."""
         owners: Ints = np.searchsorted(self.starts, numbers, side="right") - 1
         return owners
 
@@ -137,8 +138,8 @@ def cluster(
 ) -> Clustering:
     """Order the live entries of manifests of one spec and content, and cut the order into manifests of one size.
 
-    Equal partitions keep the order of their entries. ``hold``: read all of the entries right away where they fit into
-    memory, since they are about to be written.
+    Entries of equal partitions keep their order. ``hold``: read all columns at once if they fit into memory, since the
+    entries are about to be written.
     """
     spec = head.spec(manifests[0].partition_spec_id)
     hold = hold and _EXPANSION * sum(max(0, one.manifest_length) for one in manifests) <= HELD_BYTES

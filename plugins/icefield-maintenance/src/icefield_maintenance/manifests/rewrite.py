@@ -21,7 +21,7 @@ from icefield_maintenance.manifests.work import WriteExisting, parts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteManifestsResult:
-    """What was rewritten, or with ``dry_run`` would be.
+    """The result of a rewrite of manifests, or its plan with ``dry_run``.
 
     ``entries`` counts the live entries that were carried over. Sizes are in bytes; ``added_bytes`` of a dry run is an
     estimate. ``snapshot_id`` is None where nothing was committed.
@@ -38,11 +38,11 @@ class RewriteManifestsResult:
 
 
 class RewriteManifests(SnapshotProducer):
-    """Put manifests in the place of others that hold the same live entries.
+    """Replace manifests with new manifests that hold the same live entries.
 
-    The entries are EXISTING from then on, with the snapshots, the sequence numbers and the row ids that they had.
-    Manifests that others add meanwhile are kept. Where one of those that are rewritten has gone meanwhile, the
-    manifests of its spec and content are chosen anew.
+    The entries become EXISTING, and keep their snapshots, sequence numbers and row ids. Manifests that others add
+    meanwhile are kept. If others remove a chosen manifest meanwhile, the manifests of its spec and content are chosen
+    again.
     """
 
     merges = False
@@ -75,7 +75,7 @@ class RewriteManifests(SnapshotProducer):
         return Operation.REPLACE
 
     def plan(self, head: Head, *, hold: bool = False) -> None:
-        """Choose the manifests of a head, those of an earlier attempt where they are all there still."""
+        """Choose the manifests of a head. The choice of an earlier attempt stays while the head has all of them."""
         listed = {_identity(manifest) for manifest in head.manifests}
         gone = {
             key
@@ -144,4 +144,4 @@ def _identity(manifest: ManifestFile) -> tuple[str, int]:
 
 
 def _unnoted(*locations: str) -> None:
-    """Where locations go before there is anything to note."""
+    """Ignore locations, before an attempt begins."""

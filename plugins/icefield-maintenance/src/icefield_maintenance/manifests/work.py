@@ -1,4 +1,4 @@
-"""New manifests written as work: each item reads what it needs of the old ones."""
+"""Writing new manifests as items of work: each item reads the old manifests that it needs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from icefield_maintenance.manifests.clustering import Clustering
 
 @dataclass(frozen=True, slots=True)
 class WriteExisting(Work[Clustering, tuple[ManifestFile, ...]]):
-    """Writes the manifests of a part of a clustering, of entries that are EXISTING from then on."""
+    """Writes the manifests of a part of a clustering. Their entries become EXISTING."""
 
     form: ManifestForm
     partition_type: StructType
 
     def do(self, item: Clustering, attempt: Attempt) -> tuple[ManifestFile, ...]:
-        """The new manifests. On an error no file is left but those that are noted."""
+        """Write the new manifests. After an error, only noted files may be left."""
         reader = _Reader(self, attempt.threads)
         made = []
         for number, entries in enumerate(item.entries(reader)):
@@ -57,7 +57,7 @@ class _Reader:
 
 
 def parts(plan: Clustering, slots: int) -> Iterator[Clustering]:
-    """A plan in parts of some new manifests each, for so many that work at once."""
+    """Split a plan into parts of several new manifests each, for ``slots`` concurrent workers."""
     size = max(1, plan.added // (2 * slots))
     for first in range(0, plan.added, size):
         yield plan.part(first, min(first + size, plan.added))

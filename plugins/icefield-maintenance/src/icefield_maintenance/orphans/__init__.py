@@ -1,4 +1,4 @@
-"""Orphan files: what lies below a table and belongs to no version of it."""
+"""Orphan files: files below a table that belong to no version of it."""
 
 from icefield_maintenance.orphans.result import RemoveOrphanFilesResult
 

@@ -22,7 +22,7 @@ PrefixMismatch = Literal["error", "ignore", "delete"]
 
 @dataclass(slots=True)
 class Belonging:
-    """The files of a table: by where they lead, and by their paths without scheme and authority."""
+    """The files of a table, by their resolved locations, and by their paths without scheme and authority."""
 
     io: FileIO
     places: Places
@@ -34,11 +34,11 @@ class Belonging:
     _lists: set[str] = field(default_factory=set)
 
     def add(self, metadata: TableMetadata, metadata_location: str | None) -> None:
-        """Add all that a version refers to, whatever was added before. Raises where a manifest cannot be read.
+        """Add all files that a version refers to, beside the files of earlier calls.
 
-        After a failure another version can be added.
+        Raises if a manifest cannot be read. After a failure another version can be added.
 
-        Entries that are marked as deleted count: a snapshot that an expired one led to may still need their files.
+        Entries with the status DELETED count: a snapshot that an expired one led to may still need their files.
         """
         metadata = with_what_is_stored(self.io, metadata, metadata_location)
         named = [entry.metadata_file for entry in metadata.metadata_log]
@@ -46,7 +46,7 @@ class Belonging:
         named += [entry.statistics_path for entry in metadata.statistics]
         named += [entry.statistics_path for entry in metadata.partition_statistics]
         new = [each for each in metadata.snapshots if (each.manifest_list or str(each.snapshot_id)) not in self._lists]
-        # Known only once their files are: whoever adds a newer version after a failure must find them there again.
+        # Noted only after their files: after a failure, a call for a newer version must read these manifests again.
         seen = self._manifests.copy()
         manifests = manifests_of(self.io, metadata, new, self.places, seen, lenient=False)
         named += [manifest.manifest_path for manifest in manifests]
@@ -58,7 +58,7 @@ class Belonging:
         self._manifests = seen
 
     def orphans(self, batch: pa.RecordBatch, mismatch: PrefixMismatch) -> pa.RecordBatch:
-        """The files of a listing that belong to no version. Raises ``InvalidArgument`` for one that may."""
+        """The files of a listing that belong to no version. Raises ``InvalidArgument`` for a doubtful file."""
         places = self._canonical(batch.column(0))
         free = ~self._held.has(path_hashes(places))
         if mismatch != "delete" and free.any():

@@ -1,4 +1,4 @@
-"""What time it is for the files of a table: the earlier of this machine's clock and the store's."""
+"""The current time for the files of a table: the earlier time of this machine's clock and the store's clock."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from icefield.toolkit import delete_quietly
 
 DAY_MS: Final = 86_400_000
 DEFAULT_AGE_MS: Final = 3 * DAY_MS
-"""How old an orphan is at least, unless the caller says when it may have been written."""
+"""The least age of an orphan, unless the caller gives a time."""
 
 
 def local_now_ms() -> int:
-    """What this machine's clock says, in ms since 1970 UTC."""
+    """The time of this machine's clock, in ms since 1970 UTC."""
     return time.time_ns() // 1_000_000
 
 
 def store_now_ms(io: FileIO, folder: str) -> int:
-    """What the store's clock says, by a file that is written and deleted again. Raises ``StorageError`` and its like.
+    """The time of the store's clock, from a temporary file. Raises ``StorageError`` and its like.
 
-    A file's age is by the clock that gave it its time. Where this machine's is ahead, a file that a writer has just
-    finished would seem old.
+    The store's clock sets the times of files. If this machine's clock is ahead, a file that a writer has just finished
+    would seem old.
     """
     location = f"{folder}/.icefield-clock-{uuid4()}"
     with io.open_output(location):  # which every store can do, unlike an atomic create
@@ -44,7 +44,7 @@ def store_now_ms(io: FileIO, folder: str) -> int:
 
 
 def limit_ms(older_than: Timestamp | None, now_ms: int, *, allow_recent: bool) -> int:
-    """Before when a file must have been written to be an orphan, in ms since 1970 UTC. Raises ``InvalidArgument``."""
+    """The time before which an orphan must have been written, in ms since 1970 UTC. Raises ``InvalidArgument``."""
     limit = now_ms - DEFAULT_AGE_MS if older_than is None else as_milliseconds(older_than)
     if limit > now_ms - DAY_MS and not allow_recent:
         raise InvalidArgument(

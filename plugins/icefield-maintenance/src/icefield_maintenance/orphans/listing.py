@@ -1,4 +1,4 @@
-"""The files below a location that may be orphans: old enough, and nobody else's by their names."""
+"""The files below a location that may be orphans: old enough, and not in use by others according to their names."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from icefield_maintenance.orphans.result import SCHEMA
 
 _AT_ONCE: Final = 8192
 _HIDDEN_FOLDER: Final = r"(^|/)[._][^/=]*/"
-"""What engines and file systems keep for themselves; a partition folder such as ``_kind=a`` is not hidden."""
+"""Internal folders of engines and file systems; a partition folder such as ``_kind=a`` is not hidden."""
 _HIDDEN_NAME: Final = r"(^|/)[._][^/=]*$"
 _NEVER_PUBLISHED: Final = r"\.icefield-tmp$|(^|/)\.icefield-clock-[^/]*$"
-"""What a writer, or a search for orphans, that was killed has left: hidden, and of use to nobody."""
+"""Hidden files of a killed writer, or of a killed search for orphans. No table ever uses them."""
 _OF_A_KILLED_JOB: Final = r"^([^._/][^/]*/)*" + JOB_FOLDER.pattern + r"/_(temporary/.*|SUCCESS)$"
-"""The same of a job of an engine's own writer."""
+"""Files of a killed job of an engine's own writer."""
 _OF_A_TABLE: Final = r"\.metadata\.json(\.gz)?$"
 _VERSIONS: Final = r"(^|/)(v[0-9]+(\.gz)?\.metadata\.json(\.gz)?|" + VERSION_HINT.replace(".", r"\.") + ")$"
-"""Versions of a table whose file system is its catalog, whichever folder is looked into."""
+"""Versions of a table with its file system as catalog, in any folder."""
 
 
 @dataclass(slots=True)
 class Listing:
-    """What a listing of ``root`` has shown so far. ``others`` are folders below that hold tables of their own.
+    """The results of a listing of ``root`` so far. ``others`` are folders below ``root`` with tables of their own.
 
-    ``belongs``: whether a metadata file is a version of the table. ``unknown`` are those that are not, in a metadata
-    folder directly in ``root`` where that is the table's own (``is_own``): newer versions, those of commits that lost,
-    or those of another table. ``own_versions`` counts the table's, where it is not its metadata folder.
-    ``is_of_another``: whether a metadata file is another table's; asked in folders that are not called ``metadata``.
-    ``notes`` are files that name tables with files in their folders.
+    ``belongs``: whether a metadata file is a version of the table. ``unknown`` are other metadata files in a metadata
+    folder directly in ``root``, if the folder is the table's own (``is_own``): newer versions, versions of lost
+    commits, or versions of another table. ``own_versions`` counts the table's versions in a metadata folder directly in
+    ``root``. ``is_of_another``: whether a metadata file belongs to another table; it is called for files in folders
+    with another name than ``metadata``. ``notes`` are files that name tables with files in their folders.
     """
 
     root: str
@@ -53,7 +53,7 @@ class Listing:
     others: set[str] = field(default_factory=set)
 
     def candidates(self, found: Iterable[FileInfo]) -> Iterator[pa.RecordBatch]:
-        """The files that may be orphans, in batches; one without a time, or of the future, is none."""
+        """The files that may be orphans, in batches. A file without a time, or with a future time, is no orphan."""
         start = len(self.root.rstrip("/").encode()) + 1
         infos = iter(found)
         while some := [*islice(infos, _AT_ONCE)]:
@@ -80,7 +80,7 @@ class Listing:
         return tuple(f"{self.root.rstrip('/')}/{folder}" for folder in sorted(self.others))
 
     def _note_tables(self, locations: pa.StringArray, below: pa.StringArray) -> None:
-        """Remember the folders below that have metadata files: their tables are not this one's to clean."""
+        """Remember the folders below with metadata files of other tables: their files are not cleaned."""
         self.notes += locations.filter(pc.ends_with(locations, f"/{NOTE}")).to_pylist()
         found = pc.match_substring_regex(below, _OF_A_TABLE)
         for location, path in zip(locations.filter(found).to_pylist(), below.filter(found).to_pylist(), strict=True):
@@ -99,7 +99,7 @@ class Listing:
 
 
 def _table_folder(path: str) -> tuple[str, bool]:
-    """The folder of the table of a metadata file, and whether that is around a folder called ``metadata``."""
+    """The table folder of a metadata file, and whether the file is in a folder called ``metadata`` in it."""
     folder = path[: path.rfind("/") + 1]
     around = folder.removesuffix(f"{METADATA_FOLDER}/")
     is_named = around != folder and (not around or around.endswith("/"))
@@ -107,7 +107,7 @@ def _table_folder(path: str) -> tuple[str, bool]:
 
 
 def _kept(below: pa.StringArray) -> Mask:
-    """What is no orphan whatever refers to it, by its name."""
+    """The mask of files that are never orphans because of their names."""
     kept: Mask = np.asarray(pc.match_substring_regex(below, f"{_HIDDEN_FOLDER}|{_VERSIONS}"))
     hidden = np.asarray(pc.match_substring_regex(below, _HIDDEN_NAME))
     if hidden.any():

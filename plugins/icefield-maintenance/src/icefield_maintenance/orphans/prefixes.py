@@ -1,4 +1,4 @@
-"""Locations that differ in scheme or authority only: which count as one, and of which that is unknown."""
+"""Equal schemes and authorities: locations that differ only in these count as one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PREFIX: Final = r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*)://(?P<authority>[^/]*)"
 
 
 class Prefixes:
-    """What the caller says of names: each maps one, or several with commas between, to the one that they equal.
+    """Equal names by the caller: each entry maps one name, or several separated by commas, to an equal name.
 
-    What the installed file systems and location maps say is in ``places``.
+    ``Places`` handles the equal names of the installed file systems and location maps.
     """
 
     def __init__(self, equal_schemes: Mapping[str, str] | None, equal_authorities: Mapping[str, str] | None) -> None:
@@ -23,7 +23,7 @@ class Prefixes:
         self._authorities = _single("equal_authorities", equal_authorities)
 
     def equal(self, locations: pa.StringArray) -> pa.StringArray:
-        """The locations under the names that theirs equal."""
+        """The locations, with equal names replaced."""
         if not len(locations) or not (self._schemes or self._authorities):
             return locations
         parts = pc.extract_regex(locations, _PREFIX)

@@ -38,7 +38,7 @@ def remove_orphans(
         raise InvalidArgument(f"prefix_mismatch is 'error', 'ignore' or 'delete', not {mismatch!r}")
     _refuse_shared(target.metadata)
     if target.newest is None and not dry_run:
-        target.begin()  # which says that the table can only be read
+        target.begin()  # raises, as the table is read-only
     name = target.name
     io, root = target.io, location or target.metadata.location
     limit = clock.limit_ms(older_than, clock.local_now_ms(), allow_recent=allow_recent)
@@ -59,7 +59,7 @@ def remove_orphans(
         left = held.orphans(batch, mismatch)
         batches += [left] if left.num_rows else []
         io.plugins.emit(UpkeepProgress(name, "remove-orphan-files", "list", listing.listed, None))
-    # Only now: what was committed while files were listed belongs to the table.
+    # The newest version is loaded after the listing: files committed during the listing belong to the table.
     if target.newest is not None:
         metadata, metadata_location = target.newest()
         target.reading(metadata, metadata_location, hold)
@@ -68,8 +68,8 @@ def remove_orphans(
         _refuse_shared_folder(target, places, listing, versions)
     kept = [held.orphans(batch, mismatch) for batch in batches]
     orphans = listing.without_others(pa.Table.from_batches(kept, schema=SCHEMA))
-    if listing.listed and not dry_run:  # its file would make a folder that is not there
-        # The files' times are the store's. Where its clock is behind, so much younger the files are.
+    if listing.listed and not dry_run:  # otherwise the clock's file would create a missing folder
+        # The store's clock sets the times of files. If it is behind, the files are younger by the difference.
         behind = clock.local_now_ms() - clock.store_now_ms(io, root.rstrip("/"))
         orphans = orphans.filter(pc.less(orphans.column("modified_ms"), limit - max(behind, 0)))
     undeleted = 0 if dry_run else _delete(io, name, orphans)
@@ -79,7 +79,7 @@ def remove_orphans(
 
 
 def _refuse_shared_folder(target: TableAccess, places: Places, listing: Listing, versions: Versions) -> None:
-    """Raise ``InvalidArgument`` for a folder that other tables use, or may use, as its files and place show."""
+    """Raise ``InvalidArgument`` for a folder that other tables use, or may use, by its files and its location."""
     io, metadata, root = target.io, target.metadata, listing.root.rstrip("/")
     strangers = [each for each in listing.unknown if versions.is_of_another_table(each)]
     if not strangers:
@@ -116,7 +116,7 @@ def _refuse_shared_folder(target: TableAccess, places: Places, listing: Listing,
 
 
 def _is_own(places: Places, root: str, metadata: TableMetadata) -> bool:
-    """Whether the metadata folder that a folder may have is where the table writes, and not that of another table."""
+    """Whether a metadata folder in ``root`` would be the table's own, and not the folder of another table."""
     own = LocationProvider.from_metadata(metadata).metadata_folder
     return places.place(f"{root.rstrip('/')}/{METADATA_FOLDER}/-") == places.place(f"{own}/-")
 

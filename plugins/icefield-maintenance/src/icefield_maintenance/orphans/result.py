@@ -1,4 +1,4 @@
-"""What a search for orphan files found."""
+"""The result of a search for orphan files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveOrphanFilesResult:
-    """The orphan files that were found; they were deleted, but for ``undeleted`` of them and in a dry run.
+    """The orphan files of a search. They were deleted, except for ``undeleted`` files, and except in a dry run.
 
     ``orphans`` has a row a file: ``location``, ``size`` in bytes, ``modified_ms`` since 1970 UTC by the store's clock.
     """
@@ -42,5 +42,5 @@ class RemoveOrphanFilesResult:
 
     @property
     def bytes(self) -> int:
-        """What they take."""
+        """The size of all orphan files."""
         return int(pc.sum(self.orphans.column("size")).as_py() or 0)

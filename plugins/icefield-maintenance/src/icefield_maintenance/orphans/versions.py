@@ -1,4 +1,4 @@
-"""Which metadata files are versions of a table, though it names only the last of them."""
+"""The metadata files that are versions of a table, beside the last version."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from icefield.toolkit.table_folders import is_damaged, is_of_another
 
 
 class Versions:
-    """The metadata files that a version names, and those that these name, as far back as they can be read.
+    """The metadata files in the log of a version, and in the logs of earlier versions, as far as they can be read.
 
-    The id in a metadata file does not tell: whoever copies a table copies its id. ``place_of`` gives one string for
-    all locations of a file.
+    The uuid does not identify the versions of a table, since a copy of a table has the same uuid. ``place_of`` gives
+    one string for all locations of a file.
     """
 
     def __init__(
@@ -37,15 +37,15 @@ class Versions:
         return place in self._places
 
     def add(self, metadata: TableMetadata, metadata_location: str) -> None:
-        """Add a newer version, and those that it names."""
+        """Add a newer version, and the metadata files in its log."""
         self._places.add(self._place_of(metadata_location))
         self._take(metadata)
 
     def is_of_another_table(self, location: str) -> bool:
-        """Whether a metadata file that is no version is that of another table, or of a second name of the table.
+        """Whether a metadata file is no version, but belongs to another table, or to a second name of the table.
 
-        A file that a commit wrote and lost, or that is damaged, is not. Where the table is found by its path every
-        version in its folder is its own; a version in another's folder is what that folder's table is found by.
+        A file of a lost commit, or a damaged file, does not. If a table is found by its path, each version in its
+        folder is its own. A version in another folder belongs to the table that is found by that folder.
         """
         if self.has(location):
             return False
@@ -60,7 +60,7 @@ class Versions:
         try:
             metadata = decode_metadata(inflated(self._io.read_metadata(oldest), oldest), oldest)
         except (IcefieldError, OSError):
-            return  # what it named is nobody's, as far as can be known
+            return  # its log cannot be read: no table is known to own the files in it
         self._take(metadata)
 
     def _take(self, metadata: TableMetadata) -> None:

@@ -1,4 +1,4 @@
-"""Delete files that name data files, written anew for the copy."""
+"""Rewriting delete files that name data files, for the copy of a table."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ARROW: Final = schema_to_arrow(_COLUMNS)
 
 
 def write_moved(io: FileIO, file: DataFile, location: str, prefixes: Prefixes, properties: dict[str, str]) -> int:
-    """Write a position delete file, or a Puffin file of deletion vectors, to a location: its size in bytes.
+    """Write a position delete file, or a Puffin file of deletion vectors, to a location. Return its size in bytes.
 
-    Rows that a position delete file keeps of what it deletes are left out, as nobody reads them.
+    Copies of deleted rows in a position delete file are left out, as nobody reads them.
     """
     if file.is_deletion_vector:
         return _vectors(io, file, location, prefixes)
@@ -40,7 +40,7 @@ def write_moved(io: FileIO, file: DataFile, location: str, prefixes: Prefixes, p
 
 
 def _vectors(io: FileIO, file: DataFile, location: str, prefixes: Prefixes) -> int:
-    """The blobs as they are, at the places that manifests know; the footer names the data files of the copy."""
+    """Copy the blobs unchanged, to the offsets in the manifests; the footer names the data files of the copy."""
     with PuffinReader(io.open_input(file.file_path), file.file_path) as reader:
         sink = io.open_output(location)
         with PuffinWriter(sink, reader.properties) as writer:

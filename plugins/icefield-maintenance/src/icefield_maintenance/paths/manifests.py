@@ -1,4 +1,4 @@
-"""Manifests with the locations of a copy, and what they say must be copied."""
+"""Manifests with the locations of a copy, and the files in them that must be copied."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BOUNDS: Final = ((f.LOWER_BOUNDS, _LEAST), (f.UPPER_BOUNDS, _GREATEST))
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Bytes that the delete files of a manifest gained: of its live files, and of those that each snapshot added."""
+    """The growth of a manifest's delete files in bytes: of its live files, and of the files added by each snapshot."""
 
     live: int
     added: Mapping[int, int]
@@ -48,15 +48,15 @@ class Manifests:
     prefixes: Prefixes
 
     def read(self, manifest: ManifestFile) -> ManifestEntries:
-        """All that a manifest says."""
+        """All entries of a manifest, with all columns."""
         schemas = list(self.metadata.schemas)
         kind = self.metadata.spec_by_id(manifest.partition_spec_id).partition_type(self.metadata.schema(), schemas)
         return ManifestReader(self.io, remember=False).read(manifest, kind, ManifestRequest(ALL_COLUMNS))
 
     def write(self, entries: ManifestEntries, location: str, sizes: Mapping[str, int]) -> ManifestFile:
-        """The manifest of the copy, written to a location; it knows itself by that of the copy.
+        """Write a manifest of the copy to a location. The returned entry has its location in the copy.
 
-        ``sizes``: those of the delete files that were written anew, by what they are called in the table.
+        ``sizes``: the sizes of rewritten delete files, by their locations in the table.
         """
         manifest, metadata = entries.manifest, self.metadata
         writer = ManifestWriter(
@@ -77,12 +77,12 @@ class Manifests:
         return replace(manifest, manifest_path=moved, manifest_length=written.manifest_length)
 
     def growth(self, entries: ManifestEntries, sizes: Mapping[str, int]) -> Growth:
-        """By how many bytes its delete files that were written anew are larger than the table's."""
+        """The growth of a manifest's rewritten delete files over the files of the table."""
         if entries.manifest.content is not ManifestContent.DELETES:
             return Growth(0, {})
         new = pc.index_in(entries.column(f.FILE_PATH), value_set=pa.array(list(sizes), pa.string()))
         grown = pc.subtract(pa.array(list(sizes.values()), pa.int64()).take(new), entries.column(f.FILE_SIZE))
-        # Of a deletion vector its own bytes count, which are the same.
+        # A deletion vector counts with its own bytes, which stay the same.
         is_vector = np.asarray(pc.equal(pc.utf8_lower(entries.column(f.FILE_FORMAT)), "puffin"))
         bytes_ = np.where(is_vector, 0, np.asarray(pc.fill_null(grown, 0)))
         status, owners = entries.status(), np.asarray(pc.fill_null(entries.column(f.SNAPSHOT_ID), -1))
@@ -110,7 +110,7 @@ class Manifests:
         return ManifestEntries(entries.manifest, len(entries), columns, read=entries.read)
 
     def _bounds(self, bounds: pa.MapArray, open_end: bytes) -> pa.MapArray:
-        """Bounds in which those of paths are of the copy's; one that was cut too short says nothing."""
+        """Bounds with the paths of the copy. A path that was truncated within the prefix becomes an open bound."""
         keys, items = bounds.keys, bounds.items
         own = pc.equal(keys, DELETE_FILE_PATH.field_id)
         paths = items.filter(own)
@@ -127,13 +127,13 @@ class Manifests:
 
 
 def live_deletes(entries: ManifestEntries) -> ManifestEntries:
-    """The delete files of a manifest that name data files, and are there."""
+    """The live delete files of a manifest that name data files."""
     named = pc.not_equal(entries.column(f.CONTENT), int(DataFileContent.EQUALITY_DELETES))
     return entries.filter((entries.status() != EntryStatus.DELETED) & np.asarray(named))
 
 
 def copied(entries: ManifestEntries, snapshots: frozenset[int] | None) -> pa.Array:
-    """The files of a manifest that are copied as they are. ``snapshots``: those that added them; all, unless given."""
+    """The files of a manifest to copy unchanged. ``snapshots`` limits them to files that these snapshots added."""
     mask = entries.status() != EntryStatus.DELETED
     if snapshots is not None:
         mask &= np.isin(np.asarray(entries.column(f.SNAPSHOT_ID)), list(snapshots))

@@ -1,4 +1,4 @@
-"""Locations below one folder as locations below another."""
+"""Moving locations from below one folder to below another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icefield.toolkit import without_userinfo
 class Prefixes:
     """Two folders, without a slash at the end.
 
-    Raises ``InvalidArgument`` for a folder without a name, and for two that are the same.
+    Raises ``InvalidArgument`` for an empty folder, and for equal folders.
     """
 
     source: str
@@ -36,17 +36,17 @@ class Prefixes:
         return location == self.source or location.startswith(f"{self.source}/")
 
     def moved(self, location: str, what: str) -> str:
-        """A location below the target. Raises ``InvalidArgument`` for one that is not below the source."""
+        """The location below the target. Raises ``InvalidArgument`` for a location outside of the source."""
         if not self.has(location):
             raise self._elsewhere(location, what)
         return self.target + location[len(self.source) :]
 
     def below(self, location: str, what: str) -> str:
-        """What of a location comes after the source, a slash first."""
+        """The part of a location after the source, with a leading slash."""
         return self.moved(location, what)[len(self.target) :]
 
     def moved_all(self, locations: pa.Array, what: str) -> pa.Array:
-        """A column of locations, nulls among them, as ``moved`` does."""
+        """As ``moved``, for a column of locations with nulls."""
         found = pc.starts_with(locations, f"{self.source}/")
         if not pc.all(found, min_count=0).as_py():
             raise self._elsewhere(locations.filter(pc.invert(found))[0].as_py(), what)

@@ -1,4 +1,4 @@
-"""What a rewrite of a table's locations made."""
+"""The result of a rewrite of a table's locations."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SCHEMA: Final = pa.schema([pa.field("source", pa.string(), False), pa.field("tar
 class RewriteTablePathResult:
     """The files that make up the copy of a table, once each ``source`` of ``files`` is copied to its ``target``.
 
-    ``file_list_location`` is where the list is as CSV, without a header; None where none was asked for.
+    ``file_list_location`` is the location of the list as CSV without a header; None if no list was requested.
     """
 
     latest_version: str
-    """The name of the metadata file that the copy begins with, in its folder of metadata."""
+    """The file name of the newest metadata file of the copy."""
 
     staging_location: str
     files: pa.Table = field(repr=False)

@@ -1,4 +1,4 @@
-"""The metadata of a table written anew for a copy of it elsewhere."""
+"""Rewriting the metadata of a table for a copy at another location."""
 
 from __future__ import annotations
 
@@ -92,16 +92,16 @@ class _Copy:
 
     written: list[str] = field(default_factory=list)
     staged: list[tuple[str, str]] = field(default_factory=list)
-    """What was written, and where it belongs in the copy."""
+    """The location of each written file, and its location in the copy."""
 
     plain: list[pa.Array] = field(default_factory=list)
-    """What is copied as it is."""
+    """The locations of files to copy unchanged."""
 
     def made(self, versions: list[str], *, create_file_list: bool) -> RewriteTablePathResult:
         snapshots = [each for each in self.metadata.snapshots if each.snapshot_id not in (self.earlier or ())]
         new = None if self.earlier is None else frozenset(each.snapshot_id for each in snapshots)
         lists = {each.snapshot_id: self._listed(each) for each in reversed(snapshots)}
-        # Of a manifest that several lists name the newest knows most: versions add fields.
+        # If several lists name a manifest, the newest list has the most fields: format versions add fields.
         manifests = {one.manifest_path: one for listed in reversed(lists.values()) for one in listed}
         reader = Manifests(self.io, self.metadata, self.prefixes)
         sizes = self._deletes(reader, manifests.values())
@@ -146,7 +146,7 @@ class _Copy:
         return [counted(self.io, each) for each in found]
 
     def _deletes(self, reader: Manifests, manifests: Iterable[ManifestFile]) -> dict[str, int]:
-        """Write the delete files that name data files: their sizes, by what they are called in the table."""
+        """Write the delete files that name data files. Return their sizes, by their locations in the table."""
         files: dict[str, DataFile] = {}
         for manifest in manifests:
             if manifest.content is ManifestContent.DELETES:
@@ -163,7 +163,7 @@ class _Copy:
     def _list(self, snapshot: Snapshot, manifests: list[ManifestFile]) -> None:
         if snapshot.manifest_list is None:
             return  # its metadata names the manifests
-        # A snapshot from before an upgrade has the list that it had.
+        # A snapshot from before an upgrade keeps its older form of list.
         version = 3 if snapshot.first_row_id is not None else min(self.metadata.format_version, 2)
         write_manifest_list(
             self.io,
@@ -183,7 +183,7 @@ class _Copy:
             self.plain.append(pa.array(kept, pa.string()))
 
     def _stage(self, location: str, what: str) -> str:
-        """Where a file of the copy is written."""
+        """The staging location of a file of the copy. Adds the file to ``written`` and ``staged``."""
         staged = self.staging + self.prefixes.below(location, what)
         self.written.append(staged)
         self.staged.append((staged, self.prefixes.moved(location, what)))
@@ -209,5 +209,5 @@ class _Copy:
 
 
 def _as(manifest: ManifestFile, moved: ManifestFile) -> ManifestFile:
-    """A manifest as its list has it, which may say more than another one, at the place of the copy."""
+    """A list's own entry of a manifest, which may have more fields than another list's, at the copy's location."""
     return replace(manifest, manifest_path=moved.manifest_path, manifest_length=moved.manifest_length)

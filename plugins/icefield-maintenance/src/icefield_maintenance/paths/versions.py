@@ -1,4 +1,4 @@
-"""Metadata files as JSON in which locations are exchanged, and all else stays as it is, known or not."""
+"""Metadata files as JSON with exchanged locations. All other fields stay unchanged, known or not."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _LISTS: Final = (
 TOTAL_SIZE: Final = "total-files-size"
 ADDED_SIZE: Final = "added-files-size"
 _DIGITS: Final = 19
-"""So many digits has the greatest number of 64 bits."""
+"""The number of digits of the greatest 64-bit integer."""
 
 _GZIP: Final = (".gz.metadata.json", ".metadata.json.gz")
 
 
 def versions_of(metadata: TableMetadata, location: str, start: str | None) -> list[str]:
-    """The metadata files of a version and of those before it, down to the one after ``start``; the newest first.
+    """The metadata files of a version and of earlier versions, down to the version after ``start``; the newest first.
 
-    Raises ``InvalidArgument`` for a start that is not among them.
+    Raises ``InvalidArgument`` if ``start`` is not among the earlier versions.
     """
     found = [location]
     for each in reversed(metadata.metadata_log):
@@ -56,10 +56,10 @@ def name_of(location: str) -> str:
 
 
 def moved_version(io: FileIO, location: str, prefixes: Prefixes, summaries: Mapping[int, Mapping[str, int]]) -> bytes:
-    """A metadata file with the locations of the copy. Raises ``InvalidArgument`` for one that is elsewhere.
+    """A metadata file with the locations of the copy. Raises ``InvalidArgument`` for a location outside of the source.
 
-    ``summaries``: by snapshot, how many bytes are to be added to numbers of its summary, since delete files were
-    written anew. Of other snapshots the copy has the files, in sizes that are not known here: the total is left out.
+    ``summaries``: by snapshot, the bytes to add to numbers of its summary because of rewritten delete files. The delete
+    files of other snapshots have unknown sizes in the copy, so that the total size of these snapshots is left out.
     """
     try:
         document = json.loads(inflated(io.read_metadata(location), location))

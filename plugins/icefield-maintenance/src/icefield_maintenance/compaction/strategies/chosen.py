@@ -13,7 +13,7 @@ from icefield_maintenance.compaction.strategies.zorder import ZOrder
 
 
 def chosen_strategy(policy: RewriteDataPolicy, metadata: TableMetadata) -> Ordering:
-    """The order of the rows. Raises ``InvalidArgument`` for columns that do not serve it."""
+    """The order of the rows. Raises ``InvalidArgument`` for columns that the strategy cannot use."""
     held = HELD_BYTES // policy.max_concurrent_groups
     match policy.strategy:
         case "sort":

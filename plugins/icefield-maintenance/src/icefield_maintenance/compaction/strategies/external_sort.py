@@ -1,9 +1,9 @@
 """Sorting more rows than fit into memory: sorted runs in temporary files, merged in blocks.
 
-A block of each run is held. Of these the rows go out that come no later than the least of the last rows of blocks
-after which their run goes on: whatever is still in files comes after them. For example, of the runs 1 3 | 7 and
-2 5 | 6 the first blocks give 1 2 3, since 3 is the least last row; then 5 and the block 7 give 5, and so on. Where a
-block ends is found by halving it, for all runs at once, so that no row becomes an object of Python.
+The merge holds one block of each run. Its bound is the least last row of all blocks with a further block in the file:
+all rows still in files come after the bound, so that held rows up to the bound are complete. For example, of the runs
+1 3 | 7 and 2 5 | 6 the first blocks give 1 2 3, since 3 is the least last row; then 5 and the block 7 give 5, and so
+on. A binary search finds the bound in the blocks of all runs at once, so that no row becomes a Python object.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ import pyarrow.compute as pc
 from icefield.scan.temporary_batches import TemporaryBatches
 
 SLICE_ROWS: Final = 1 << 18
-"""How many sorted rows are put together at a time."""
+"""How many sorted rows are gathered at a time."""
 
 _MERGED: Final = 64
-"""So many runs are merged at once; more of them in several steps."""
+"""The most runs in one merge. More runs are merged in several steps."""
 
 _BLOCKS: Final = 2 * _MERGED
-"""A batch of a run has so small a part of what may be held that one of each run takes half of it."""
+"""The share of memory for a batch of a run: one batch of each run together takes half of the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortKeys:
-    """Columns by which rows are sorted, the same for any rows that are compared, and the direction of each."""
+    """The columns to sort rows by, and their directions; the same columns for all rows that are compared."""
 
     columns: pa.Table
     directions: Sequence[tuple[str, str]]
 
     def indices(self) -> pa.Array:
-        """The rows in their order; those with equal keys stay as they were."""
+        """The row numbers in sorted order. The sort is stable."""
         columns = self.columns
         if columns.num_columns == 1 and columns.column(0).type == pa.uint64() and not columns.column(0).null_count:
             return pa.array(np.argsort(columns.column(0).to_numpy(), kind="stable"))
@@ -49,10 +49,10 @@ KeysOf = Callable[[pa.Table], SortKeys]
 def sorted_rows(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, begin: Callable[[pa.Table | None], KeysOf], held_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of batches in the order of their keys, those with equal keys as they were.
+    """The rows of batches in the order of their keys. The sort is stable.
 
-    About twice ``held_bytes`` are in memory, whatever comes. ``begin`` gives what states the keys of rows; it is given
-    all rows where they fit, and None where more are to come.
+    At any time, memory holds about twice ``held_bytes``. ``begin`` returns the function that states the keys of rows.
+    It receives all rows if they fit into ``held_bytes``, else None.
     """
     held: list[pa.RecordBatch] = []
     size = 0
@@ -80,7 +80,7 @@ def sorted_rows(
 
 
 def _table(held: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """The batches of a list, which is emptied, in one piece: or in pieces of 2 GiB of strings."""
+    """The batches of a list as a table, in one chunk or in chunks of 2 GiB of strings. The list is emptied."""
     table = pa.Table.from_batches(held, schema).combine_chunks()
     held.clear()
     return table
@@ -95,9 +95,9 @@ def _taken(table: pa.Table, rows: pa.Array, slice_rows: int = SLICE_ROWS) -> Ite
 def _run(
     files: TemporaryBatches, held: list[pa.RecordBatch], schema: pa.Schema, keys_of: KeysOf, held_bytes: int
 ) -> int:
-    """Sort what is held into a new file, and let it go."""
+    """Sort the held batches into a new file, and empty the list."""
     table = _table(held, schema)
-    # A batch of the file is the least that is held of a run that is merged.
+    # A merge holds at least one batch of each run.
     share = max(1, table.num_rows * held_bytes // (_BLOCKS * max(1, table.nbytes)))
     number = files.begin()
     for batch in _taken(table, keys_of(table).indices(), min(SLICE_ROWS, share)):
@@ -116,7 +116,7 @@ def _merged_run(files: TemporaryBatches, runs: Sequence[int], keys_of: KeysOf, h
 
 
 class _Run:
-    """A run that is read a block at a time: the rows of it that are held, and their keys."""
+    """A run that is read a block at a time, with its held rows and their keys."""
 
     def __init__(self, files: TemporaryBatches, number: int, keys_of: KeysOf, block_bytes: int) -> None:
         self._left = files.end(number)
@@ -158,7 +158,7 @@ class _Run:
         return self.keys.columns.slice(row, 1)
 
     def take(self, count: int) -> tuple[pa.Table, pa.Table]:
-        """The first rows, which are held no more, and their keys."""
+        """Remove the first rows, and return them with their keys."""
         assert self.rows is not None
         assert self.keys is not None
         taken = self.rows.slice(0, count), self.keys.columns.slice(0, count)
@@ -170,7 +170,7 @@ class _Run:
 def _merged(
     files: TemporaryBatches, numbers: Sequence[int], keys_of: KeysOf, held_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of some runs, which are in the order of the rows, in their common order."""
+    """The rows of some runs, merged. The runs are in the order of the input rows."""
     runs = [_Run(files, number, keys_of, held_bytes // (2 * len(numbers))) for number in numbers]
     while runs := [run for run in runs if run.load()]:
         assert runs[0].keys is not None
@@ -185,7 +185,7 @@ def _merged(
 
 
 def _counts(runs: Sequence[_Run], directions: Sequence[tuple[str, str]]) -> list[int]:
-    """How many rows of each block may go out."""
+    """The number of rows of each block up to the bound."""
     open_ = [place for place, run in enumerate(runs) if run.goes_on]
     if not open_:
         return [len(run) for run in runs]
@@ -196,7 +196,7 @@ def _counts(runs: Sequence[_Run], directions: Sequence[tuple[str, str]]) -> list
     low[bound] = high[bound]
     while len(undecided := np.flatnonzero(low < high)):
         middle = (low + high) // 2
-        # Of equal rows those of earlier runs come first: the bound stands behind the rows of runs before its own.
+        # Equal rows of earlier runs come first: the bound is inserted behind the rows of the runs before its own.
         before = int(np.searchsorted(undecided, bound))
         tried = [
             runs[place].key(row) for place, row in zip(undecided.tolist(), middle[undecided].tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""What a strategy is: the order of the rows of a group."""
+"""The base of strategies: the order of the rows of a group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ReadColumns = Callable[[Collection[int]], Iterator[pa.RecordBatch]]
 
 
 class Ordering(ABC):
-    """Brings the rows of a group into an order. ``sort_order_id`` is that of the table which the order is, if any."""
+    """Brings the rows of a group into an order. ``sort_order_id`` is set if the order is a sort order of the table."""
 
     sort_order_id: int | None = None
 
@@ -20,4 +20,4 @@ class Ordering(ABC):
     def rows(
         self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, read_columns: ReadColumns
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of the batches, which are of the schema, in the order."""
+        """The rows of the batches, which have the schema, in the order."""

@@ -1,7 +1,7 @@
-"""Where a value stands among those of its column: its rank within a sample, for any primitive type.
+"""The rank of a value within a sample of its column, for any primitive type.
 
-A rank is the share of the sample that is smaller, in as many steps as bits allow. So a value that stands alone far from
-all others takes one step, and values that differ only at their end differ in rank, whatever they have in common.
+A rank is the share of the sample that is smaller, in as many steps as the bits allow. So an outlier takes only one
+step, and values with a long common prefix differ in rank.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Ints = npt.NDArray[np.int64]
 _SIGN: Final = np.uint64(1 << 63)
 _WORD: Final = 8
 _COMPARED_BYTES: Final = 256
-"""So many bytes of strings and binary values count."""
+"""Comparisons use this many bytes of strings and binary values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The values of a column at the steps of its sample, ascending: those with rank 1, 2, and so on. Null has rank 0.
+    """The values of a column at the steps of its sample, ascending: rank 1, 2, and so on. Null has rank 0.
 
-    Values are compared as 64-bit words, the first of each, then the second of those that are equal so far.
+    Values are compared as 64-bit words: by their first words, then by their second words if the first are equal.
     ``steps`` holds the words of the values at the steps, one array for each word.
     """
 
@@ -35,7 +35,7 @@ class Ranks:
 
     @classmethod
     def of(cls, sampled: pa.Array, bits: int) -> Self:
-        """From a sample, in no order."""
+        """Make the ranks from an unsorted sample."""
         values = _comparable(sampled).drop_null()
         if not len(values):
             return cls(())
@@ -47,7 +47,7 @@ class Ranks:
         return cls(tuple(words.word(depth, np.arange(count)) for depth in range(words.depth())))
 
     def find(self, column: pa.Array) -> npt.NDArray[np.intp]:
-        """The rank of each value; of two values the smaller never has the greater one."""
+        """The rank of each value. A smaller value never has a greater rank."""
         ranks = np.zeros(len(column), np.intp)
         if not self.steps or column.null_count == len(column):
             return ranks
@@ -55,7 +55,7 @@ class Ranks:
         low: npt.NDArray[Any] = self.steps[0]
         key: npt.NDArray[Any] = words.word(0, None)
         rows: Ints | slice = slice(None)
-        # Values may be longer than all of the sample, which counts as zeros there.
+        # Values may be longer than all values of the sample, which then count as padded with zeros.
         beyond = [np.zeros_like(self.steps[0])] * (words.depth() - len(self.steps))
         for depth, steps in enumerate((*self.steps[1:], *beyond, None), start=1):
             found = np.searchsorted(low, key)
@@ -64,7 +64,7 @@ class Ranks:
                 break
             equal = found < len(low)
             equal[equal] = low[found[equal]] == key[equal]
-            # Of the values that are equal to a step so far the next word decides, among the steps that are as equal.
+            # If a value equals a step so far, its next word decides among the steps with the same words so far.
             rows = np.flatnonzero(equal) if isinstance(rows, slice) else rows[equal]
             if not len(rows):
                 break
@@ -77,7 +77,7 @@ class Ranks:
 
 
 def _joined(group: Ints, word: Words, known: Words) -> Ints:
-    """Numbers that are ordered by group, then by word as far as words are known, equal for those known only.
+    """Numbers ordered by group, then by word. Each known word has its own number; words between two share one.
 
     For example 5, 6, 7 and 9 of group 0, among 6 and 9 known, are 0, 1, 2 and 3; of group 1 they are 5, 6, 7 and 8.
     """
@@ -89,7 +89,7 @@ def _joined(group: Ints, word: Words, known: Words) -> Ints:
 
 
 def shortened(array: pa.Array) -> pa.Array:
-    """Values without what does not count, which would take room in a sample."""
+    """Cut strings and binary values to the compared bytes, so that a sample takes less memory."""
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         array = array.cast(pa.large_binary())
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
@@ -98,7 +98,7 @@ def shortened(array: pa.Array) -> pa.Array:
 
 
 def _comparable(array: pa.Array) -> pa.Array:
-    """Values as signed integers, decimals or bytes that are ordered as they are."""
+    """Values as signed integers, decimals or bytes in the same order."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     kind = array.type
@@ -165,7 +165,7 @@ class _Words:
         # The last word of the buffer holds what begins within it: its first bytes are shifted out.
         read = np.clip(begin, 0, len(self._octets) - 1)
         word = self._octets[read].astype(np.uint64) << (8 * np.clip(begin - read, 0, _WORD - 1)).astype(np.uint64)
-        # What comes after the end of a value is another value's.
+        # The bytes after the end of a value belong to another value.
         keep = np.clip(left, 0, _WORD)
         mask = np.where(keep > 0, ~np.uint64(0) << (8 * np.minimum(_WORD - keep, _WORD - 1)).astype(np.uint64), 0)
         made: Words = word & mask.astype(np.uint64)

@@ -33,7 +33,7 @@ class Sort(Ordering):
     def rows(
         self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, read_columns: ReadColumns
     ) -> Iterator[pa.RecordBatch]:
-        """The rows, sorted; those with equal keys stay as they were."""
+        """The rows in sorted order. The sort is stable."""
         return sorted_rows(batches, schema, lambda _: self._keys, self._held_bytes)
 
     def _keys(self, rows: pa.Table) -> SortKeys:

@@ -1,4 +1,4 @@
-"""Clustering by several columns at once: rows that are near in all of them come near each other."""
+"""Clustering by several columns at once: rows with near values in all columns are written near each other."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from icefield_maintenance.compaction.strategies.ranks import Ranks, Words, short
 
 _KEY_BITS: Final = 64
 _RANK_BITS: Final = 12
-"""So many bits a column has at most: 4,096 ranks, more than files that a filter could tell apart."""
+"""The most bits of a column: 4,096 ranks are more than the files that a filter can tell apart."""
 
 _SAMPLE_ROWS: Final = 1 << 15
-"""Rows from which ranks are made, eight to a rank; from half as many to so many in all."""
+"""The most rows in the sample for ranks, eight for each rank. The sample of a larger group has at least about half."""
 
 
 class ZOrder(Ordering):
@@ -40,7 +40,7 @@ class ZOrder(Ordering):
     def rows(
         self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, read_columns: ReadColumns
     ) -> Iterator[pa.RecordBatch]:
-        """The rows along the curve. Where they do not fit into memory, its columns are read before all of them."""
+        """The rows along the curve. If they do not fit into memory, the curve's columns are read in an extra pass."""
 
         def begin(rows: pa.Table | None) -> KeysOf:
             return self._keys_of(read_columns(self._ids) if rows is None else rows.to_batches(max_chunksize=1 << 20))
@@ -48,7 +48,7 @@ class ZOrder(Ordering):
         return sorted_rows(batches, schema, begin, self._held_bytes)
 
     def _keys_of(self, batches: Iterable[pa.RecordBatch]) -> KeysOf:
-        # There is no row where all of a group are deleted.
+        # A group has no rows if all of its rows are deleted.
         sampled = sample(batches, self._columns) or [pa.array([], pa.int64())] * len(self._ids)
         ranks = [Ranks.of(column, self._bits) for column in sampled]
         spread = [spread_bits(place, len(ranks), self._bits) for place in range(len(ranks))]
@@ -71,7 +71,7 @@ class ZOrder(Ordering):
 def sample(
     batches: Iterable[pa.RecordBatch], columns_of: Callable[[pa.RecordBatch], list[pa.Array]], most: int = _SAMPLE_ROWS
 ) -> list[pa.Array]:
-    """Columns of a random part of all rows, of ``most`` of them at most, each as likely as any other."""
+    """Columns of a random sample of at most ``most`` rows. Each row has the same probability."""
     draw = np.random.default_rng(0)  # the same files for the same rows
     share = 1.0
     found: list[list[pa.Array]] = []
@@ -90,7 +90,7 @@ def sample(
 
 
 def spread_bits(place: int, count: int, bits: int) -> Words:
-    """For each number of so many bits the word in which they are a column's bits in a key of ``count`` columns.
+    """A table that spreads each number of ``bits`` bits to its place in the key of ``count`` columns.
 
     The bits of the columns take turns, from the highest down: ``ab`` of the first and ``xy`` of the second of two
     columns become ``a0b0`` and ``0x0y``, and the key is ``axby``.

@@ -1,4 +1,4 @@
-"""The health of a table: what the specification demands of it, looked at rule by rule, and repairs."""
+"""The health of a table: checks of the rules of the specification, and repairs."""
 
 from icefield_maintenance.doctor.tables.examine import GroupOfChecks, examine_table
 from icefield_maintenance.doctor.tables.repair import RepairResult, RepairStep, repair_table

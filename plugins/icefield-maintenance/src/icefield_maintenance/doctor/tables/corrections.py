@@ -1,4 +1,4 @@
-"""What manifests are to say of data files: found out by reading the files from end to end."""
+"""Corrections of manifest entries, computed by reading the data files from end to end."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _MAPS: Final = ("value_counts", "null_value_counts", "nan_value_counts", "lower_
 
 
 def rows_of(subject: Subject, file: DataFile) -> Iterator[pa.RecordBatch]:
-    """Every row of a data file under the current schema, whatever its manifest says, and without its deletes.
+    """Every row of a data file under the current schema, ignoring the counts in its manifest and its deletes.
 
     Raises ``InvalidFile`` for a damaged file, ``FileMissing``, ``UnsupportedFeature``.
     """
     scan = TableScan(metadata=subject.metadata, io=subject.io, identifier=())
     context = replace(scan.context, projection=subject.metadata.schema())
-    # A count that is not known: reading refuses a file that has another one.
+    # The count is set to unknown, as reading refuses a file with another count.
     yield from read_task(FileScanTask(replace(file, record_count=_UNKNOWN)), context)
 
 
 def correction(subject: Subject, file: DataFile) -> dict[str, Any]:
-    """The counts and bounds of a file as it is, of the columns that its entry spoke of. Raises as ``rows_of`` does."""
+    """The actual counts and bounds of a file, for the columns in its entry. Raises as ``rows_of`` does."""
     metadata = subject.metadata
     schema = metadata.schema()
     collector = MetricsCollector(schema_to_arrow(schema))
@@ -59,9 +59,9 @@ def correction(subject: Subject, file: DataFile) -> dict[str, Any]:
 def corrections(
     subject: Subject, files: Iterable[DataFile], wrong: set[str], claims: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """What is to be said of files whose counts or bounds are ``wrong``, or whose ``claims`` of a sort order are.
+    """The corrected fields of files with ``wrong`` counts or bounds, or with wrong ``claims`` of a sort order.
 
-    A file that cannot be read stays as it is: the examination says so.
+    A file that cannot be read gets no correction: the examination reports it.
     """
     found: dict[str, dict[str, Any]] = {path: {"sort_order_id": None} for path in claims}
     for file in files:

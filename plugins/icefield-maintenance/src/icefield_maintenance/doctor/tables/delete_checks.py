@@ -1,4 +1,4 @@
-"""What is looked at in delete files: that each can be read, and deletes the rows that its entry says, that may be."""
+"""Checks of delete files: each is readable, matches its entry, and deletes only existing rows."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ RULES: Final = (
     rules.DELETE_METRICS,
 )
 _HELD_BYTES: Final = 32 << 20
-"""Of the keys of an equality delete file, at a time."""
+"""The most bytes of keys of an equality delete file in memory."""
 _POSITIONS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 
 Footers = dict[str, Mapping[tuple[int | None, int | None], str]]
-"""By the path of a Puffin file, the data file that each vector in it is of, by the vector's offset and length."""
+"""By the path of a Puffin file: the data file of each vector in it, by the vector's offset and length."""
 
 
 def look_at_deletes(
@@ -44,7 +44,7 @@ def look_at_deletes(
 ) -> None:
     """Read a delete file of any kind from end to end; ``rows`` are the row counts of the live data files, by path.
 
-    ``footers`` takes those that are read: a Puffin file mostly has many vectors, and one footer.
+    ``footers`` caches the footers that are read: a Puffin file mostly has many vectors, and one footer.
     """
     rule = rules.VECTORS_DAMAGED if file.is_deletion_vector else rules.DELETES_DAMAGED
     ledger.look_at(rule)
@@ -62,16 +62,16 @@ def look_at_deletes(
 
 
 def _read_vector(subject: Subject, vector: DataFile, rows: Mapping[str, int]) -> None:
-    """Whether a vector decodes, deletes as many rows as its entry says, and none behind the end of its file."""
+    """Check that a vector decodes, deletes as many rows as its entry states, and none beyond the end of its file."""
     path = vector.referenced_data_file or ""
     of = DataFile(file_path=path, file_format="", record_count=rows.get(path, -1), file_size_in_bytes=0)
     read_vector(subject.io, vector, of)
 
 
 def _look_at_blob(subject: Subject, vector: DataFile, footers: Footers, ledger: Ledger) -> None:
-    """Whether the Puffin file says the same as the entry of the data file that a vector is of."""
+    """Check that the Puffin file and the manifest entry name the same data file for a vector."""
     if vector.file_path not in footers:
-        footers[vector.file_path] = {}  # what is wrong with a footer is said once
+        footers[vector.file_path] = {}  # an error in a footer is reported once
         footers[vector.file_path] = _read_footer(subject, vector.file_path)
     named = footers[vector.file_path].get((vector.content_offset, vector.content_size_in_bytes))
     stated = vector.referenced_data_file
@@ -85,7 +85,7 @@ def _read_footer(subject: Subject, path: str) -> Mapping[tuple[int | None, int |
         with PuffinReader(subject.io.open_input(path), path) as reader:
             vectors = [blob for blob in reader.blobs if blob.type == BlobType.DELETION_VECTOR]
     except UnsupportedFeature:
-        return {}  # a footer that is not known is none that is wrong
+        return {}  # an unsupported footer is no breach
     return {
         (blob.offset, blob.length): blob.strings[REFERENCED_DATA_FILE]
         for blob in vectors
@@ -94,11 +94,11 @@ def _read_footer(subject: Subject, path: str) -> Mapping[tuple[int | None, int |
 
 
 def _look_at_keys(subject: Subject, file: DataFile, ledger: Ledger) -> None:
-    """Whether the file has the columns that it finds rows by, and as many keys, and such, as its entry says."""
+    """Check that the file has its key columns, and that its keys match the count and metrics in its entry."""
     ids = tuple(sorted(set(file.equality_ids or ())))
     context = TableScan(metadata=subject.metadata, io=subject.io, identifier=()).context
     if not ids or any(number not in context.schema.field_ids and number not in context.dropped for number in ids):
-        return  # what is wrong with its entry is said of it
+        return  # another check reports the wrong entry
     schema = with_dropped(context.schema, context.dropped, ids)
     flat = Schema(*(NestedField(number, str(number), schema.find_type(number)) for number in ids))
     collector: MetricsCollector | None = None
@@ -116,7 +116,7 @@ def _look_at_keys(subject: Subject, file: DataFile, ledger: Ledger) -> None:
 
 
 def _look_at_metrics(file: DataFile, held: Metrics, schema: Schema, names: Mapping[int, str], ledger: Ledger) -> None:
-    """Whether bounds and counts of nulls are what the file holds, of the columns by which it is chosen for a file."""
+    """Check bounds and null counts of the columns by which readers match a delete file to data files."""
     ledger.look_at(rules.DELETE_METRICS)
     for number, name in names.items():
         kind = schema.find_type(number)
@@ -135,9 +135,9 @@ def _look_at_metrics(file: DataFile, held: Metrics, schema: Schema, names: Mappi
 
 
 def _look_at_positions(subject: Subject, file: DataFile, rows: Mapping[str, int], ledger: Ledger) -> None:
-    """Whether each position is one of a row, and of the file that the entry names.
+    """Check that each position is a row of its data file, and that this is the data file that the entry names.
 
-    Reading refuses positions that are missing or negative.
+    Reading refuses missing or negative positions.
     """
     beyond, example, strays, stray = 0, "", 0, ""
     count = nameless = 0
@@ -180,7 +180,7 @@ def _look_at_positions(subject: Subject, file: DataFile, rows: Mapping[str, int]
 
 
 def _look_at_count(file: DataFile, rows: int, ledger: Ledger) -> None:
-    """Whether a delete file holds as many rows as its entry says. Readers take those that it holds."""
+    """Check that a delete file holds as many rows as its entry states. Readers use the rows in the file."""
     ledger.look_at(rules.DELETE_METRICS)
     if 0 <= file.record_count != rows:
         said = f"it holds {rows:,} rows, and its manifest says {file.record_count:,}"
@@ -194,7 +194,7 @@ class _Extremes:
         self.metrics = Metrics(0)
 
     def widen(self, paths: Collection[str], positions: Positions) -> None:
-        """Take in what a batch has; it has at least one row."""
+        """Widen the extremes by a batch with at least one row."""
         low, high = self.metrics.lower_bounds, self.metrics.upper_bounds
         ends = ((min(paths), max(paths)), (int(positions.min()), int(positions.max())))
         for field, (least, greatest) in zip(_POSITIONS.fields, ends, strict=True):

@@ -1,6 +1,6 @@
-"""What is looked at in delete files next to all data files: that they apply to those that they are for.
+"""Checks of delete files together with all data files: each applies to its intended data files.
 
-Which delete files apply to which data files is found out as scans, and the removal of dangling deletes, do it.
+The delete index decides which delete files apply, as in scans and in the removal of dangling deletes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from icefield_maintenance.doctor.tables.ledger import Ledger
 
 RULES: Final = (rules.DANGLING, rules.DELETE_PARTITIONS)
 COLUMNS: Final = (f.CONTENT, f.FILE_PATH, f.FILE_FORMAT, f.SEQUENCE_NUMBER, f.REFERENCED_DATA_FILE, f.PARTITION)
-"""What is needed of all entries; of delete files the bounds as well."""
+"""The columns that are needed of all entries. Entries of delete files need the bounds as well."""
 _Mask = npt.NDArray[np.bool_]
 _Ints = npt.NDArray[np.int64]
 
@@ -32,7 +32,7 @@ _Ints = npt.NDArray[np.int64]
 def look_at_scopes(
     deletes: Sequence[ManifestEntries], data: Sequence[ManifestEntries], unpartitioned: Collection[int], ledger: Ledger
 ) -> None:
-    """Look at all delete files of a snapshot next to its data files; all entries are live."""
+    """Check all delete files of a snapshot together with its data files; all entries are live."""
     ledger.look_at(rules.DANGLING)
     taken = np.asarray(pc.fill_null(_ambiguous(deletes), False))
     starts = np.cumsum([0, *map(len, deletes)]).tolist()
@@ -43,7 +43,7 @@ def look_at_scopes(
     try:
         unused = ~scopes.used(unpartitioned)
     except IcefieldError:
-        return  # an entry without a sequence number, which is said of it
+        return  # an entry has no sequence number, which another check reports
     ledger.look_at(rules.DELETE_PARTITIONS)
     misplaced = scopes.misplaced(unused)
     for path, named in scopes.of(misplaced):
@@ -59,7 +59,7 @@ def look_at_scopes(
 
 
 def _ambiguous(deletes: Sequence[ManifestEntries]) -> pa.Array:
-    """The vectors that name no data file, or one that others name as well: another check says so of them."""
+    """The mask of vectors without a data file, or with the same one as another vector. Other checks report these."""
     if not deletes:
         return pa.array([], pa.bool_())
     named = pc.if_else(_are_vectors(deletes), pc.fill_null(_column(deletes, f.REFERENCED_DATA_FILE), ""), None)
@@ -90,7 +90,7 @@ class _Scopes:
         return sum(map(len, self._deletes))
 
     def used(self, unpartitioned: Collection[int]) -> _Mask:
-        """Which delete files apply to a data file. Raises ``InvalidMetadata``."""
+        """The mask of delete files that apply to a data file. Raises ``InvalidMetadata``."""
         index = DeleteIndex(self._deletes, unpartitioned)
         used: _Mask = np.zeros(len(self), bool)
         for part in self._data:
@@ -100,13 +100,13 @@ class _Scopes:
         return used
 
     def gone(self) -> _Mask:
-        """Which are for one data file that is not there."""
+        """The mask of delete files with a single data file that is not live."""
         is_live = pc.is_in(self._named, value_set=self._live)
         mask: _Mask = np.asarray(pc.and_not(pc.is_valid(self._named), is_live))
         return mask
 
     def misplaced(self, unused: _Mask) -> _Mask:
-        """Which of those that do not apply would, were they of the partition of the data file that they name."""
+        """The mask of unused delete files that would apply if they had the partition of their data file."""
         places = pc.index_in(self._named, value_set=self._live)
         some = np.flatnonzero(unused & np.asarray(pc.is_valid(places)))
         found: _Mask = np.zeros(len(self), bool)
@@ -123,14 +123,14 @@ class _Scopes:
         return found
 
     def of(self, chosen: _Mask) -> list[tuple[str, str]]:
-        """The path of each chosen delete file, and that of the data file that it names."""
+        """The location of each chosen delete file, and the location of its data file."""
         rows = pa.array(np.flatnonzero(chosen))
         named = [(name or b"").decode(errors="replace") for name in self._named.take(rows).to_pylist()]
         return list(zip(_column(self._deletes, f.FILE_PATH).take(rows).to_pylist(), named, strict=True))
 
 
 def _named(deletes: Sequence[ManifestEntries]) -> pa.Array:
-    """The one data file that each position delete file or vector is for, by its name or by bounds that are equal."""
+    """The only data file of each position delete file or vector, by its reference or by equal bounds, else null."""
     found = []
     for part in deletes:
         referenced = part.column(f.REFERENCED_DATA_FILE).cast(pa.binary())

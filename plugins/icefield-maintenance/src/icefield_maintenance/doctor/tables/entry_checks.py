@@ -1,4 +1,4 @@
-"""What is looked at in the entries of manifests: in each alone here, next to each other in ``live_checks``."""
+"""Checks of manifest entries: of single entries here, of all entries together in ``live_checks``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _V3: Final = 3
 
 
 def examine_entries(subject: Subject, ledger: Ledger) -> None:
-    """Look at the entries at the heads of branches and tags."""
+    """Check the entries at the heads of branches and tags."""
     for entries in subject.readable():
         _EntriesExamination(subject, entries, ledger).run()
         ledger.look_at(None)
@@ -45,7 +45,7 @@ def examine_entries(subject: Subject, ledger: Ledger) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _EntriesExamination:
-    """The entries of one manifest, each looked at for itself."""
+    """Checks of each entry of one manifest."""
 
     subject: Subject
     entries: ManifestEntries
@@ -158,7 +158,7 @@ class _EntriesExamination:
                     continue
                 crossed = pc.greater(_stored(low), _stored(high))
             except (IcefieldError, pa.ArrowNotImplementedError):
-                continue  # no order of Arrow's: points, or bounds of another type
+                continue  # Arrow has no order for points, or a bound is of another type
             self._breach(rules.BOUNDS_CROSSED, crossed, f"the lower bound of column '{name}' is above the upper one")
 
     def _split_offsets(self) -> None:
@@ -169,7 +169,7 @@ class _EntriesExamination:
         descending[parents[1:][(offsets[1:] < offsets[:-1]) & (parents[1:] == parents[:-1])]] = True
         self._breach(rules.SPLIT_OFFSETS, descending, "its split offsets do not ascend")
         outside = np.zeros(len(self.entries), bool)
-        # A size that is negative is said to be impossible.
+        # Another rule reports a negative size.
         outside[parents[(offsets < 0) | ((offsets >= sizes[parents]) & (sizes[parents] >= 0))]] = True
         self._breach(rules.SPLIT_OFFSETS, outside, "a split offset is outside of the file")
 

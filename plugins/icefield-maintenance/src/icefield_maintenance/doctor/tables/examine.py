@@ -34,15 +34,14 @@ GROUPS: Final[Mapping[str, tuple[tuple[Rule, ...], Examination]]] = {
     "upkeep": (upkeep_checks.RULES, upkeep_checks.examine_upkeep),
 }
 SAMPLE = 16
-"""Data files, deletion vectors and other delete files that are read, unless all of them are asked for."""
+"""The default number of data files, of deletion vectors and of other delete files to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupOfChecks:
-    """What one group of checks found, and how long it took, in seconds.
+    """The findings of one group of checks, and its duration in seconds.
 
-    ``check_seconds``: how long each check of it took, by name. What several checks need is read once: that counts for
-    the group only.
+    ``check_seconds`` is the duration of each check, by name. Reads that several checks share count for the group only.
     """
 
     name: str
@@ -54,42 +53,43 @@ class GroupOfChecks:
 def examine_table(table: Table, *, whole: bool = False, sample: int = SAMPLE) -> Iterator[GroupOfChecks]:
     """Check a table against the specification, group by group; nothing is changed.
 
-    Metadata, every manifest list, and the manifests at the heads of branches and tags are looked at whole; every live
-    file is asked for; ``sample`` data files, and as many deletion vectors and other delete files, are read and compared
-    with what manifests say of them, all of them with ``whole``. Raises nothing: whatever goes wrong is a finding.
+    The metadata, every manifest list, and the manifests at the heads of branches and tags are checked completely, and
+    so are existence and size of every live file. ``sample`` data files, and as many deletion vectors and other delete
+    files, are read and compared with their manifest entries; ``whole`` reads all of them. Raises nothing: each problem
+    is a finding.
     """
     yield from examined(Subject(table.metadata, table.io, table.metadata_location, None if whole else sample))
 
 
 def examined(subject: Subject, mended: frozenset[tuple[str, str]] = frozenset()) -> Iterator[GroupOfChecks]:
-    """The same of a subject; what is said of ``mended`` is passed over: names of rules, each with a file."""
+    """Check a subject, group by group. Breaches in ``mended`` are left out: names of rules, each with a file."""
     for name, (rules, examination) in GROUPS.items():
         started = time.perf_counter()
         ledger = Ledger(rules, mended)
         stopped = stop_of(name, examination, subject, ledger)
         findings = tuple(ledger.findings())
         if stopped is not None:
-            # What it did not come to is not known to be kept.
+            # The group stopped early, so that no rule is known to hold.
             findings = (*(finding for finding in findings if finding.result is not Result.OK), stopped)
         yield GroupOfChecks(name, findings, time.perf_counter() - started, ledger.seconds())
 
 
 def looked_at(rules: Collection[Rule], subject: Subject) -> Ledger:
-    """What breaks some rules, and the others of their groups."""
+    """The breaches of some rules, and of the other rules in their groups."""
     wanted = {name: group for name, group in GROUPS.items() if not set(rules).isdisjoint(group[0])}
     ledger = Ledger([rule for group, _ in wanted.values() for rule in group])
     for name, (_, look) in wanted.items():
-        stop_of(name, look, subject, ledger)  # what kept it from its end is said by an examination of everything
+        stop_of(name, look, subject, ledger)  # a full examination reports why a group stopped
     return ledger
 
 
 def stop_of(name: str, examination: Examination, subject: Subject, ledger: Ledger) -> Finding | None:
-    """Examine, and give what kept the group from its end; None where it came there. Raises nothing."""
+    """Run a group of checks. Return the error that stopped it as a finding, or None. Raises nothing."""
     try:
         examination(subject, ledger)
     except IcefieldError as error:
         found, advice = str(error), "see what this names"
-    except Exception as error:  # what a damaged file made of the code that reads it, or an error of a plugin
+    except Exception as error:  # a damaged file broke the code that reads it, or a plugin failed
         found = f"{type(error).__name__}: {error}"
         advice = "report it: whatever a table holds, none but Icefield's own errors may come of it"
     else:

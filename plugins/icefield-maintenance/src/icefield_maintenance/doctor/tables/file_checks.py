@@ -1,4 +1,4 @@
-"""What is looked at in storage: that each file is there with its size, and that delete files can be read."""
+"""Checks of storage: each file exists with its size, and delete files are readable."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from icefield_maintenance.doctor.tables.subject import Subject
 
 RULES: Final = (rules.FILES_MISSING, rules.FILE_SIZES, *delete_checks.RULES)
 _AT_ONCE: Final = 64
-"""Files that are asked for together."""
+"""The number of files in one call of ``stat_many``."""
 _NEEDED: Final = "without the delete file, the rows that it deletes would be there again"
 
 
 @dataclass(slots=True)
 class _Files:
-    """The live files of the heads, by path: size and rows as the first head has them, and sizes that others have."""
+    """The live files of the heads, by path: size and rows in the first entry, and other sizes in further entries."""
 
     sizes: dict[str, int] = field(default_factory=dict)
     other_sizes: dict[str, set[int]] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class _Files:
     deletes: dict[tuple[str, int | None, int], DataFile] = field(default_factory=dict)
 
     def add(self, entries: ManifestEntries) -> None:
-        """Take the live entries of a manifest."""
+        """Add the live entries of a manifest."""
         live = entries.filter(entries.status() != EntryStatus.DELETED)
         paths = live.column(f.FILE_PATH).to_pylist()
         for path, size in zip(paths, live.column(f.FILE_SIZE).to_pylist(), strict=True):
@@ -48,7 +48,7 @@ class _Files:
 
 
 def examine_files(subject: Subject, ledger: Ledger) -> None:
-    """Look at the files themselves. One request a file, several at once; delete files are read by sample."""
+    """Check the files in storage: one request for each file, several at once. A sample of delete files is read."""
     files = _Files()
     for entries in subject.readable():
         files.add(entries)

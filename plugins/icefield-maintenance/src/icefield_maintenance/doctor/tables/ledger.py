@@ -1,4 +1,4 @@
-"""What an examination of a table has found so far, by rule."""
+"""The breaches that an examination of a table has found so far, by rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icefield_maintenance.doctor.findings import Finding, Result
 from icefield_maintenance.doctor.tables.rules import Rule
 
 MOST_SHOWN: Final = 10
-"""How many breaches of one rule are shown; the others are counted."""
+"""The most breaches of one rule to show. Further breaches are only counted."""
 
 
 @dataclass(slots=True)
@@ -21,13 +21,13 @@ class _Breaches:
     shown: list[tuple[str, str, str]] = field(default_factory=list)
     count: int = 0
     locations: set[str] = field(default_factory=set)
-    """Those that the repair of the rule is for."""
+    """The files to which the repair of the rule applies."""
 
 
 class Ledger:
-    """The breaches of some rules. What is shown of each is bounded; every breach is counted.
+    """The breaches of some rules. All breaches of a rule are counted, and a bounded number is shown.
 
-    ``mended``: names of rules, each with a file; of these nothing is noted.
+    ``mended``: names of rules, each with a file; the ledger ignores these breaches.
     """
 
     def __init__(self, rules: Sequence[Rule], mended: frozenset[tuple[str, str]] = frozenset()) -> None:
@@ -39,21 +39,21 @@ class Ledger:
         self._since = 0.0
 
     def look_at(self, rule: Rule | None) -> None:
-        """Note that from now on a rule is looked at; None: what several of them need is read."""
+        """Note that the check of a rule starts; None: reads that several rules share."""
         now = time.perf_counter()
         if self._looked_at is not None:
             self._seconds[self._looked_at] += now - self._since
         self._looked_at, self._since = rule, now
 
     def seconds(self) -> Mapping[str, float]:
-        """How long each rule was looked at so far, by its name."""
+        """The time spent on each rule so far, by its name."""
         self.look_at(None)
         return {rule.name: seconds for rule, seconds in self._seconds.items()}
 
     def breach(self, rule: Rule, location: str, found: str, others: Sequence[str] = (), *, no_repair: str = "") -> None:
         """Note that a file breaks a rule, and ``others`` in the same way.
 
-        ``no_repair``: why the repair of the rule is not for them.
+        ``no_repair``: why the repair of the rule does not apply to them.
         """
         files = [each for each in (location, *others) if (rule.name, each) not in self._mended]
         if not files:
@@ -66,15 +66,15 @@ class Ledger:
             breaches.shown.append((without_userinfo(files[0]), found, no_repair))
 
     def skip(self, rule: Rule, why: str) -> None:
-        """Note that a rule could not be looked at."""
+        """Note that a rule could not be checked."""
         self._skipped[rule] = why
 
     def locations(self, rules: Collection[Rule]) -> set[str]:
-        """The files that break one of some rules, but for those that the repair of the rule is not for."""
+        """The files that break one of some rules, except files to which the rule's repair does not apply."""
         return {location for rule in rules if rule in self._breaches for location in self._breaches[rule].locations}
 
     def findings(self) -> Iterator[Finding]:
-        """What is to be said of each rule: that it is kept, or each breach with what to do."""
+        """The findings of each rule: that it holds, or each shown breach with its advice."""
         for rule, breaches in self._breaches.items():
             if rule in self._skipped:
                 yield Finding(rule.name, Result.SKIPPED, self._skipped[rule])

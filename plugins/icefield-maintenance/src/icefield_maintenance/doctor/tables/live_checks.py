@@ -1,4 +1,4 @@
-"""What is looked at in the live entries of a snapshot next to each other."""
+"""Checks of all live entries of a snapshot together."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _V3: Final = 3
 
 
 def look_at_head(subject: Subject, head: Snapshot, ledger: Ledger) -> None:
-    """Look at all live entries of the head of a branch or tag."""
+    """Check all live entries of the head of a branch or tag."""
     data_parts: list[ManifestEntries] = []
     delete_parts: list[ManifestEntries] = []
     for manifest in subject.manifests(head):
@@ -40,7 +40,7 @@ def look_at_head(subject: Subject, head: Snapshot, ledger: Ledger) -> None:
         try:
             entries = subject.entries(manifest)
         except IcefieldError:
-            return  # what follows needs every entry; that one is missing is said elsewhere
+            return  # the checks below need every entry; another check reports the manifest
         kept = entries.select(_KEPT if is_data else _KEPT | _BOUNDS)
         (data_parts if is_data else delete_parts).append(kept.filter(entries.status() != EntryStatus.DELETED))
     data, deletes = _table(data_parts), _table(delete_parts)

@@ -1,4 +1,4 @@
-"""The repairs: which files each would take of those that broke its rules, and how it puts them right."""
+"""The makers of repairs: each selects files that broke its rules, and repairs them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ BY_REPAIR: Final[Mapping[Repair, tuple[Rule, ...]]] = {
 }
 _CLAIMS: Final = (rules.SORT_ORDERS, rules.SORTED)
 _MISTAKEN: Final = frozenset({rules.ENTRY_NUMBERS, rules.DELETE_PARTITIONS, rules.DELETE_METRICS})
-"""Where one of these is broken, a delete file may seem to delete nothing and be meant to."""
+"""If one of these rules is broken, a delete file that is meant to delete rows may seem to delete nothing."""
 _UNREADABLE: Final = frozenset({rules.VECTORS_DAMAGED, rules.DELETES_DAMAGED})
-"""Of these no delete can be applied."""
+"""If one of these rules is broken, deletes cannot be applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One repair of one branch: what is repaired, as it is now, and what is wrong with it."""
+    """One repair of one branch: the table, its current version as a subject, and the breaches."""
 
     table: Table
     repair: Repair
@@ -50,17 +50,17 @@ class Work:
     ledger: Ledger
 
     def named(self) -> Corrections:
-        """The files that break the rules that the repair is for."""
+        """The files that break the rules of the repair, without corrections."""
         return {location: {} for location in self.ledger.locations(BY_REPAIR[self.repair])}
 
     def entries(self) -> Iterator[ManifestEntries]:
-        """The entries of every manifest of the branch. Raises ``IcefieldError`` where one cannot be read."""
+        """The entries of every manifest of the branch. Raises ``IcefieldError`` if a manifest cannot be read."""
         for head in self.subject.heads():
             for manifest in self.subject.manifest_list(head).manifests:
                 yield self.subject.entries(manifest)
 
     def of_readable(self) -> Corrections:
-        """The named, where every manifest of the branch can be read. Raises ``IcefieldError`` otherwise."""
+        """As ``named``. Raises ``IcefieldError`` if a manifest of the branch cannot be read."""
         for _ in self.entries():
             pass
         return self.named()
@@ -68,10 +68,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """How a repair is made.
+    """The two steps of a repair.
 
-    ``take`` says which files it would take, and what is to be said of each in its manifest; it changes nothing, and
-    raises ``IcefieldError`` for what hinders the repair. ``make`` makes it, and says whether anything changed.
+    ``take`` selects the files, with the corrections of their manifest entries. It changes nothing, and raises
+    ``IcefieldError`` if the repair is impossible. ``make`` makes the repair, and returns whether anything changed.
     """
 
     take: Callable[[Work], Corrections]
@@ -109,7 +109,7 @@ def _what_to_write_anew(work: Work) -> Corrections:
 
 
 def _check_distinct(work: Work, names: Collection[str]) -> None:
-    """Raise ``InvalidArgument`` where a manifest to be written anew would list a data file twice, as it does now."""
+    """Raise ``InvalidArgument`` if a manifest to rewrite lists a data file twice, as its rewrite would do the same."""
     named = pa.array(sorted(names), pa.string())
     for entries in work.entries():
         paths = entries.column(f.FILE_PATH)
@@ -166,7 +166,7 @@ def _dangling(work: Work) -> Corrections:
 
 
 def _refuse(subject: Subject, hindrances: frozenset[Rule]) -> None:
-    """Raise ``InvalidMetadata`` where one of some rules is broken: files are read as far as an examination does."""
+    """Raise ``InvalidMetadata`` if one of some rules is broken. As many files are read as in an examination."""
     names = {rule.name for rule in hindrances}
     for finding in looked_at(hindrances, subject).findings():
         if finding.check in names and finding.result is Result.FAILED:
@@ -225,10 +225,10 @@ def _expire_snapshots(work: Work, taken: Corrections) -> bool:
 
 
 class _Touch(Action):
-    """Commits the table as it is. Decoding put right the numbers that were too low; they only have to be written."""
+    """Commits the table as it is. Decoding already corrected the numbers that were too low: writing them is enough."""
 
     def apply(self, base: Any, context: ActionContext) -> Changes:
-        """A property that comes and goes: no update says that nothing but the file changes."""
+        """Set a property and remove it again, since no update stands for a new file with the same contents."""
         name = "icefield.repaired"
         return Changes((SetProperties({name: "true"}), RemoveProperties((name,))))
 

@@ -1,4 +1,4 @@
-"""What is looked at in manifest lists and manifests: that each is there, and that a list says of it what it holds."""
+"""Checks of manifest lists and manifests: each exists, and the lists match the contents of the manifests."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ _COUNTS: Final = (
 )
 _SIZE: Final = "total-files-size"
 _DIGITS: Final = 19
-"""So many digits has the greatest number of 64 bits."""
+"""The number of digits of the greatest 64-bit integer."""
 _V3: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What the live entries of a manifest add to the totals of a snapshot."""
+    """The contribution of a manifest's live entries to the totals of a snapshot."""
 
     totals: Mapping[str, str]
     beside_vectors: int
-    """Bytes of Puffin files that are not of the vector of the entry: whether they count is not laid down."""
+    """Bytes of Puffin files beside the vector of the entry. The specification does not say whether they count."""
 
 
 def examine_manifests(subject: Subject, ledger: Ledger) -> None:
-    """Look at the lists of all snapshots, and the manifests at the heads of branches and tags."""
+    """Check the lists of all snapshots, and the manifests at the heads of branches and tags."""
     ledger.look_at(rules.MANIFEST_LISTS)
     heads = subject.heads()
     listed = [head for head in heads if _look_at_list(subject, head, ledger)]
@@ -74,7 +74,7 @@ def examine_manifests(subject: Subject, ledger: Ledger) -> None:
     ledger.look_at(rules.NEXT_ROW_ID)
     _look_at_row_ids_given(subject, ledger)
     ledger.look_at(rules.MANIFEST_LISTS)
-    # Last, and one after another: the cache would drop those of the heads for them, which other checks need again.
+    # Last, and one after another: in the cache, these lists would replace the lists of the heads, needed again later.
     known = {head.snapshot_id for head in heads}
     for snapshot in subject.metadata.snapshots:
         if snapshot.snapshot_id not in known:
@@ -82,7 +82,7 @@ def examine_manifests(subject: Subject, ledger: Ledger) -> None:
 
 
 def _look_at_list(subject: Subject, snapshot: Snapshot, ledger: Ledger) -> bool:
-    """Whether the list of a snapshot is there and can be read. It is decoded: until then nothing but its bytes is."""
+    """Check that the list of a snapshot can be read. Access to its columns decodes it; before, only bytes are read."""
     try:
         _ = subject.manifest_list(snapshot).columns
     except IcefieldError as error:
@@ -93,7 +93,7 @@ def _look_at_list(subject: Subject, snapshot: Snapshot, ledger: Ledger) -> bool:
 
 
 def _look_at_row_ids_given(subject: Subject, ledger: Ledger) -> None:
-    """Whether ``next-row-id`` is above the row ids that each snapshot says it gave."""
+    """Check that ``next-row-id`` is above the row ids that each snapshot states to have assigned."""
     following = _next_row_id(subject)
     if following is None:
         return
@@ -109,7 +109,7 @@ def _next_row_id(subject: Subject) -> int | None:
 
 
 def _look_at_manifest(subject: Subject, manifest: ManifestFile, ledger: Ledger) -> _Held | None:
-    """Compare a manifest with what a list says of it; give its part of the totals, where it can be read."""
+    """Compare a manifest with its entry in a list. Return its contribution to the totals, if it can be read."""
     path = manifest.manifest_path
     ledger.look_at(rules.MANIFEST_FILES)
     try:
@@ -189,7 +189,7 @@ def _look_at_partitions(subject: Subject, manifest: ManifestFile, entries: Manif
         return
     for position, (field, summary) in enumerate(zip(fields, manifest.partitions, strict=True)):
         if isinstance(field.field_type, UnknownType):
-            continue  # its source column is in no schema any more: what the bounds say cannot be told
+            continue  # its source column is in no schema any more, so that the type of the bounds is unknown
         values = tuples.field(position)
         if values.null_count and not summary.contains_null:
             found = f"partition field '{field.name}' has nulls, and the list says that it has none"
@@ -205,7 +205,7 @@ def _look_at_partitions(subject: Subject, manifest: ManifestFile, entries: Manif
         ):
             if bound is None:
                 if has_values:
-                    # Readers skip the manifest: without a bound, all is null or NaN.
+                    # Readers skip the manifest: a missing bound means that all values are null or NaN.
                     found = f"partition field '{field.name}' has values, and the list does not say which is the {side}"
                     ledger.breach(rules.MANIFEST_PARTITIONS, path, found)
                 continue
@@ -224,7 +224,7 @@ def _look_at_partitions(subject: Subject, manifest: ManifestFile, entries: Manif
 
 
 def _without_nan(values: pa.Array) -> pa.Array:
-    """The values as Arrow stores them; nulls stay."""
+    """The values in Arrow's storage type, without NaN; nulls stay."""
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     if pa.types.is_floating(values.type):
@@ -233,7 +233,7 @@ def _without_nan(values: pa.Array) -> pa.Array:
 
 
 def _extreme(kind: IcebergType, values: pa.Array, function: Any) -> Any:
-    """The least or greatest value that is not null; None where there is none, or no order of Arrow's."""
+    """The least or greatest value that is not null; None if there is none, or if Arrow cannot order the type."""
     try:
         found = function(values)
     except pa.ArrowNotImplementedError:
@@ -242,7 +242,7 @@ def _extreme(kind: IcebergType, values: pa.Array, function: Any) -> Any:
 
 
 def _beside_vectors(entries: ManifestEntries) -> int:
-    """How much larger the files of live deletion vectors are than the vectors: engines count the one or the other."""
+    """The bytes of Puffin files beyond their live deletion vectors: engines count either the files or the vectors."""
     vectors = np.asarray(pc.equal(pc.utf8_lower(entries.column(f.FILE_FORMAT)), "puffin"))
     vectors &= entries.status() != EntryStatus.DELETED
     sizes, own = (np.asarray(pc.fill_null(entries.column(number), 0)) for number in (f.FILE_SIZE, f.CONTENT_SIZE))
@@ -250,7 +250,7 @@ def _beside_vectors(entries: ManifestEntries) -> int:
 
 
 def _look_at_totals(subject: Subject, head: Snapshot, live: Mapping[str, _Held], ledger: Ledger) -> None:
-    """Whether the totals of a summary are those of the live entries. A table need not have them."""
+    """Check that the totals of a summary match the live entries. Totals are optional."""
     parts = [live.get(manifest.manifest_path) for manifest in subject.manifests(head)]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
@@ -258,9 +258,9 @@ def _look_at_totals(subject: Subject, head: Snapshot, live: Mapping[str, _Held],
     for name in TOTALS:
         stated = head.summary.get(name, "")
         if not stated.isdecimal() or len(stated) > _DIGITS:
-            continue  # no number to engines, which carry no total on from it
+            continue  # engines do not read it as a number, and continue no total from it
         if not all(name in part.totals for part in known):
-            continue  # damaged numbers make it negative, which another check says
+            continue  # damaged numbers make it negative, which another check reports
         held = sum(int(part.totals[name]) for part in known)
         most = held + sum(part.beside_vectors for part in known) if name == _SIZE else held
         if not held <= int(stated) <= most:

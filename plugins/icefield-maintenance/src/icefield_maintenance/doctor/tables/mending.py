@@ -1,4 +1,4 @@
-"""Manifests written anew, with what they say of files put right."""
+"""Rewriting manifests, with corrected entries."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 from icefield.transaction.summary import ChangeCounter, totals_of
 
 Corrections = Mapping[str, Mapping[str, Any]]
-"""By the location of a data file: the fields of its ``DataFile`` that are to be others."""
+"""By the location of a data file: the fields of its ``DataFile`` to correct, with their new values."""
 
 _OF_ENTRIES = frozenset({f.STATUS, f.SNAPSHOT_ID, f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER})
 
 
 class MendManifests(SnapshotProducer):
-    """Write some manifests of a branch anew, and count the totals of its summary.
+    """Rewrite some manifests of a branch, and recount the totals of its summary.
 
     ``names`` are locations of manifests, or of files that are listed in them. Each attempt looks for them at the head
     that it builds on; entries keep their snapshots, sequence numbers and row ids.
@@ -67,7 +67,7 @@ class MendManifests(SnapshotProducer):
         return Operation.REPLACE
 
     def _counted(self, head: Head) -> Iterator[ManifestEntries]:
-        """The entries of every manifest as they will be; those to be written anew are noted on the way."""
+        """The entries of every manifest after the repair. Adds each manifest to rewrite to ``_chosen``."""
         for manifest, entries in zip(head.manifests, head.read(head.manifests, ALL_COLUMNS), strict=True):
             named = pc.is_in(pa.array([manifest.manifest_path]), value_set=self._names)[0].as_py()
             if named or pc.any(pc.is_in(entries.column(f.FILE_PATH), value_set=self._names)).as_py():
@@ -76,7 +76,7 @@ class MendManifests(SnapshotProducer):
             yield entries
 
     def _corrected(self, head: Head, entries: ManifestEntries) -> ManifestEntries:
-        """The live entries of a manifest, those first of which nothing is corrected."""
+        """The live entries of a manifest: uncorrected entries first, then corrected ones."""
         live = entries.filter(entries.status() != EntryStatus.DELETED)
         known = pa.array(list(self._corrections), pa.string())
         wrong = np.asarray(pc.is_in(live.column(f.FILE_PATH), value_set=known))

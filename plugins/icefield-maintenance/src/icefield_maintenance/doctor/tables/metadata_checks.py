@@ -1,4 +1,4 @@
-"""What is looked at in the metadata file: ids, versions, snapshots, logs and statistics."""
+"""Checks of the metadata file: ids, versions, snapshots, logs and statistics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OPERATIONS: Final = frozenset(each.value for each in Operation)
 
 
 def examine_metadata(subject: Subject, ledger: Ledger) -> None:
-    """Look at the metadata file itself and the files that it alone names."""
+    """Check the metadata file, and the files that only the metadata file names."""
     _last_ids(subject, ledger)
     _later_features(subject, ledger)
     _partition_fields(subject, ledger)
@@ -48,7 +48,7 @@ def examine_metadata(subject: Subject, ledger: Ledger) -> None:
 
 
 def _last_ids(subject: Subject, ledger: Ledger) -> None:
-    """The numbers as the file has them: decoding raises those that are too low."""
+    """Check the last ids in the raw file, since decoding raises ids that are too low."""
     metadata, where = subject.metadata, subject.metadata_location
     raw: dict[str, Any] = msgspec.json.decode(inflated(subject.io.read_metadata(where), where))
     ledger.look_at(rules.LAST_COLUMN_ID)
@@ -103,7 +103,7 @@ def _partition_fields(subject: Subject, ledger: Ledger) -> None:
 
 
 def _sort_fields(subject: Subject, ledger: Ledger) -> None:
-    """Only the order that new rows are sorted by: an older one may outlive its columns."""
+    """Check the default sort order only: an older order may outlive its columns."""
     ledger.look_at(rules.ORDER_SOURCES)
     order = subject.metadata.sort_order()
     for position, field in enumerate(order.fields, 1):
@@ -143,7 +143,7 @@ def _snapshots(subject: Subject, ledger: Ledger) -> None:
 
 
 def _operations(subject: Subject, ledger: Ledger) -> None:
-    """What each snapshot did. Those of version 1, whose number is 0, need not say it, also after an upgrade."""
+    """Check the operation of each snapshot. Snapshots of version 1 (number 0) need none, even after an upgrade."""
     ledger.look_at(rules.SNAPSHOT_OPERATIONS)
     for snapshot in subject.metadata.snapshots:
         stated = snapshot.summary.get("operation")

@@ -1,4 +1,4 @@
-"""Repairs of a table: each is one commit like any other, while others write, and makes up nothing that is lost."""
+"""Repairs of a table: each is an ordinary commit, safe beside other writers, and never invents lost data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from icefield_maintenance.doctor.tables.subject import Subject
 
 @dataclass(frozen=True, slots=True)
 class RepairStep:
-    """One repair of one branch, done or with ``dry_run`` to be done; ``branch`` is empty for the table as a whole.
+    """One repair of one branch, or its plan with ``dry_run``; ``branch`` is empty for the table as a whole.
 
-    ``rules`` are those that were broken, ``locations`` the files that broke them. ``failed`` says why the repair could
-    not be made, or in a dry run could not: mostly that something else is broken, too.
+    ``rules`` are the broken rules, ``locations`` the files that broke them. ``failed`` says why the repair failed, or
+    would fail: mostly because something else is broken, too.
     """
 
     repair: Repair
@@ -36,7 +36,7 @@ class RepairStep:
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """What was repaired, and what an examination finds afterwards; with ``dry_run``, what it finds that would stay."""
+    """The repairs, and the problems that are left in a later examination; with ``dry_run``, those it would leave."""
 
     steps: tuple[RepairStep, ...]
     left: tuple[Finding, ...]
@@ -51,18 +51,17 @@ def repair_table(
     whole: bool = False,
     sample: int = SAMPLE,
 ) -> RepairResult:
-    """Put right what an examination finds and ``repairs`` cover; a dry run unless asked to change it.
+    """Repair the problems that an examination finds and ``repairs`` cover; a dry run by default.
 
-    By default every repair but those that shut out older readers or give up rows, deletes or history: ``UPGRADE``,
-    ``REWRITE_PARTITIONS``, ``EXPIRE_SNAPSHOTS`` and ``FORGET_MISSING_FILES`` are made only where they are named. Each
-    repair of a branch is one commit, checked against what others commit meanwhile; the rows that can be read stay the
-    same. Of data files those are put right that the examination reads: ``sample`` of them, all with ``whole``. What
-    tags name is never changed.
+    The default is every repair, except for repairs that shut out older readers or give up rows, deletes or history:
+    ``UPGRADE``, ``REWRITE_PARTITIONS``, ``EXPIRE_SNAPSHOTS`` and ``FORGET_MISSING_FILES`` must be named. Each repair of
+    a branch is one commit, checked against concurrent commits; readable rows stay the same. Repairs of data files
+    cover the files that the examination reads: ``sample`` files, or all with ``whole``. Tags are never changed.
 
-    What is left says in ``repair`` what would mend it, and otherwise in ``no_repair`` why nothing does. Raises
-    ``InvalidArgument`` for what is no repair, ``NotSupportedByCatalog`` for a table without a catalog unless it is a
-    dry run, and ``CommitStateUnknown``; a repair that fails otherwise is a step that says so, and the others are made
-    all the same.
+    Each remaining finding names its repair in ``repair``, or says in ``no_repair`` why there is none. Raises
+    ``InvalidArgument`` for an unknown repair, ``NotSupportedByCatalog`` for a table without a catalog unless it is a
+    dry run, and ``CommitStateUnknown``. If a repair fails with another error, its step states the error, and the
+    remaining repairs continue.
     """
     chosen = frozenset(Repair) - BY_NAME_ONLY if repairs is None else frozenset(repairs)
     for each in chosen:
@@ -85,7 +84,7 @@ _OF_TABLE: Final = frozenset(
         Repair.EXPIRE_SNAPSHOTS,
     }
 )
-"""What is looked at once, not on each branch."""
+"""Repairs of the table as a whole, not of each branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class _Run:
     dry_run: bool
 
     def steps(self, repair: Repair) -> Iterator[RepairStep]:
-        """Examine what a repair is for, and make it, on each branch that needs it."""
+        """Check the rules of a repair, and make it, on each branch that needs it."""
         for branch in [""] if repair in _OF_TABLE else self._branches():
             subject = self.subject((branch,) if branch else None)
             ledger = looked_at(BY_REPAIR[repair], subject)
@@ -105,7 +104,7 @@ class _Run:
                     yield step
 
     def _step(self, work: Work) -> RepairStep | None:
-        """Make a repair, or only see what it would take; None where it changes nothing."""
+        """Make a repair, or only plan it in a dry run; None if it changes nothing."""
         maker, failed = MAKERS[work.repair], ""
         taken = work.named()
         try:
@@ -122,7 +121,7 @@ class _Run:
         return RepairStep(work.repair, work.branch, tuple(broken), tuple(sorted(taken)), self.dry_run, failed)
 
     def planned(self, steps: Collection[RepairStep]) -> frozenset[tuple[str, str]]:
-        """The names of rules, each with a file that would break it no more. Tags still name what they do."""
+        """Names of rules, each with a file that would not break it any more. Files of tags stay unrepaired."""
         tags = tuple(name for name, ref in self.table.metadata.refs.items() if not ref.is_branch)
         planned: set[tuple[str, str]] = set()
         for step in steps:
@@ -136,7 +135,7 @@ class _Run:
         return frozenset(planned)
 
     def subject(self, refs: tuple[str, ...] | None = None) -> Subject:
-        """What is examined of the table as it is now: all of it, or the heads of some branches and tags."""
+        """The subject of an examination: the current table, or the heads of some of its branches and tags."""
         table = self.table
         return Subject(table.metadata, table.io, table.metadata_location, self.sample, refs)
 

@@ -1,6 +1,6 @@
-"""What is looked at in data files: that counts, bounds, partitions and sort orders say what the rows are.
+"""Checks of data files: counts, bounds, partitions and sort orders match the rows.
 
-Files are read whole, without their deletes: metrics are of all rows of a file.
+Files are read whole, without their deletes: metrics count all rows of a file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RULES: Final = (
 
 
 def examine_rows(subject: Subject, ledger: Ledger) -> None:
-    """Look at the rows of some data files, or of all: see ``Subject.sample``."""
+    """Check the rows of a sample of data files, or of all data files: see ``Subject.sample``."""
     for file in sampled(subject.data_files(), subject.sample):
         _FileExamination(subject, file, ledger).run()
 
@@ -94,7 +94,7 @@ class _FileExamination:
         ):
             self._ledger.look_at(rule)
             for number, count in stated.items():
-                # A column that is repeated has as many values as the writer saw, by rules that differ.
+                # Writers count the values of a repeated column by different rules.
                 if number in found and not self._schema.is_repeated(number):
                     said = wrong_count(self._schema.find_column_name(number) or "", what, found[number], count)
                     if said:
@@ -136,7 +136,7 @@ class _FileExamination:
                     return
 
     def _known_order(self) -> SortOrder | None:
-        """The order that the file claims, where all of it can be computed."""
+        """The sort order that the file claims, if the schema has all of its columns."""
         if not self._file.sort_order_id:
             return None
         orders = {order.order_id: order for order in self._subject.metadata.sort_orders}
@@ -157,7 +157,7 @@ class _FileExamination:
             order = np.asarray(sort_indices(self._order, self._schema, pa.Table.from_batches(self._keys)))
         except (InvalidArgument, UnsupportedFeature, pa.ArrowNotImplementedError):
             return  # a transform that is not known, or a type without an order
-        # Sorting moves no row of equal keys, and so none at all of a file that is sorted.
+        # The sort is stable, so that it moves no row of a sorted file.
         moved = np.flatnonzero(order != np.arange(len(order)))
         if len(moved):
             found = f"it claims sort order {self._order.order_id}, and row {order[moved[0]]} belongs at {moved[0]}"
@@ -165,7 +165,7 @@ class _FileExamination:
 
 
 def _always_required(fields: Iterable[NestedField]) -> Iterator[int]:
-    """The columns that every row has a value of: required ones, below structs that are required themselves."""
+    """The columns with a value in every row: required ones, below structs that are required themselves."""
     for field in fields:
         if field.required:
             yield field.field_id

@@ -1,4 +1,4 @@
-"""The rules that a table must keep, and those that it had better keep: where the spec has each, and its repair."""
+"""The rules for tables, of the specification and of maintenance, each with its section, its advice and its repair."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icefield_maintenance.doctor.findings import Result
 
 
 class Repair(Enum):
-    """What puts a table right again without making up what is lost."""
+    """The repairs of a table. None of them invents lost data."""
 
     REWRITE_METADATA = "write the metadata file anew"
     REMOVE_STATISTICS = "remove the statistics files from the metadata"
@@ -28,16 +28,16 @@ class Repair(Enum):
 BY_NAME_ONLY: Final = frozenset(
     {Repair.UPGRADE, Repair.REWRITE_PARTITIONS, Repair.FORGET_MISSING_FILES, Repair.EXPIRE_SNAPSHOTS}
 )
-"""What is done only when it is asked for by name: it shuts out older readers, or gives up rows, deletes or history.
+"""Repairs that must be requested by name: they shut out older readers, or give up rows, deletes or history.
 
-Deletes of the partition that the rows of a file are of do not apply to a file of another one, and cannot once it is
-rewritten: what is read then is what was read before.
+``REWRITE_PARTITIONS`` gives up deletes: the deletes of the right partition do not apply to a file in a wrong partition,
+nor to the rewritten file. Readers see the same rows before and after.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its name, where the spec states it, what to do where it is broken, and how grave that is.
+    """A rule: its name, its section in the specification, the advice for a breach, and the gravity of a breach.
 
     It has a repair, or ``no_repair`` says why there is none.
     """

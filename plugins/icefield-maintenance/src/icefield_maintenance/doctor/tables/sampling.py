@@ -1,4 +1,4 @@
-"""Which of many files are opened."""
+"""The sample of files to open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def sampled(items: Sequence[T], most: int | None) -> list[T]:
-    """At most ``most`` of the items, spread evenly from the first to the last; all of them for None."""
+    """At most ``most`` items, spread evenly from the first to the last; all items for None."""
     if most is None or len(items) <= most:
         return list(items)
     places = np.unique(np.linspace(0, len(items) - 1, num=max(most, 0)).round().astype(np.int64))

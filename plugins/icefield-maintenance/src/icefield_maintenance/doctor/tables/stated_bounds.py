@@ -1,4 +1,4 @@
-"""What is said of a column in a manifest, next to what its file holds."""
+"""Comparing the bounds and counts of a column in a manifest with the values in its file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from icefield.types.values import from_bytes
 
 
 def wrong_bound(name: str, kind: IcebergType, encoded: bytes, value: Any, *, upper: bool) -> str:
-    """What is wrong with a bound of a column whose greatest or least value is given; empty where nothing is.
+    """The error in a bound, given the column's greatest or least ``value``; empty if there is none.
 
-    A bound that was truncated still bounds. ``value`` is None where the column holds nothing but nulls and NaNs.
+    A truncated bound is correct as long as it still bounds. ``value`` is None if the column has only nulls and NaNs.
     """
     if value is None:
         return ""
@@ -29,5 +29,5 @@ def wrong_bound(name: str, kind: IcebergType, encoded: bytes, value: Any, *, upp
 
 
 def wrong_count(name: str, what: str, found: int, stated: int) -> str:
-    """What is wrong with a count of a column's nulls or NaNs; empty where nothing is."""
+    """The error in a count of a column's nulls or NaNs; empty if there is none."""
     return "" if found == stated else f"column '{name}' has {found:,} {what}, and its manifest says {stated:,}"

@@ -26,17 +26,17 @@ from icefield.types import StructType
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One version of a table. ``sample`` is how many files are opened; None for all of them."""
+    """One version of a table. ``sample`` is the number of files to open; None for all."""
 
     metadata: TableMetadata
     io: FileIO
     metadata_location: str
     sample: int | None = 16
     refs: tuple[str, ...] | None = None
-    """The branches and tags whose heads are looked at; None: all of them."""
+    """The branches and tags to examine, by their heads; None: all of them."""
 
     def heads(self) -> list[Snapshot]:
-        """The snapshot of each branch and tag, each once, that of ``main`` first."""
+        """The snapshot of each branch and tag, each once, the snapshot of ``main`` first."""
         refs = self.metadata.refs if self.refs is None else {name: self.metadata.refs[name] for name in self.refs}
         numbers = [ref.snapshot_id for ref in refs.values()]
         current = self.metadata.current_snapshot_id
@@ -46,20 +46,20 @@ class Subject:
         return [snapshot for snapshot in found if snapshot is not None]
 
     def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
-        """The manifests of a snapshot; none where its list cannot be read, which ``manifest-lists`` says."""
+        """The manifests of a snapshot; none if its list cannot be read, which ``manifest-lists`` reports."""
         try:
             return self.manifest_list(snapshot).manifests
         except IcefieldError:
             return ()
 
     def manifest_list(self, snapshot: Snapshot) -> ManifestList:
-        """The list of a snapshot. Raises ``IcefieldError`` where it is gone; a damaged one raises when it is used."""
+        """The manifest list of a snapshot. Raises ``IcefieldError`` if it is gone; a damaged list raises when used."""
         return read_manifest_list(self.io, snapshot, self.metadata)
 
     def claims(self) -> list[list[ManifestFile]]:
-        """The manifests of all heads, each once: what lists say of it, that of the first head first.
+        """The manifests of all heads: for each, its different entries in lists, the entry of the first head first.
 
-        Lists that say the same are one claim. Mostly all do: a list takes over what the one before it says.
+        Equal entries count once. Mostly all entries are equal, since a list takes them over from the list before it.
         """
         found: dict[str, list[ManifestFile]] = {}
         for head in self.heads():
@@ -70,15 +70,15 @@ class Subject:
         return list(found.values())
 
     def head_manifests(self) -> list[ManifestFile]:
-        """The manifests of all heads, each once, as the first of these that lists it says."""
+        """The manifests of all heads, each once, by its entry in the first head that lists it."""
         return [said[0] for said in self.claims()]
 
     def entries(self, manifest: ManifestFile) -> ManifestEntries:
-        """Every column of the entries of a manifest. Raises ``IcefieldError`` for one that cannot be read."""
+        """The entries of a manifest, with all columns. Raises ``IcefieldError`` if the manifest cannot be read."""
         return read_manifest(self.io, manifest, self.partition_type(manifest.partition_spec_id), columns=ALL_COLUMNS)
 
     def readable(self) -> Iterator[ManifestEntries]:
-        """The entries of the heads' manifests, but for those that cannot be read, which another check says."""
+        """The entries of the heads' manifests. Unreadable manifests are left out, as another check reports them."""
         for manifest in self.head_manifests():
             try:
                 yield self.entries(manifest)
@@ -86,14 +86,14 @@ class Subject:
                 continue
 
     def data_files(self) -> list[DataFile]:
-        """The live data files of the heads, each once for all entries that say the same of it."""
+        """The live data files of the heads; equal entries of a file count once."""
         files: dict[str, list[DataFile]] = {}
         for entries in self.readable():
             live = entries.status() != EntryStatus.DELETED
             is_data = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
             for file in entries.filter(live & is_data).data_files():
                 said = files.setdefault(file.file_path, [])
-                # An upgrade gives row ids to files that heads before it have without.
+                # An upgrade assigns row ids to files that older heads list without row ids.
                 if not any(replace(file, first_row_id=each.first_row_id) == each for each in said):
                     said.append(file)
         return [file for said in files.values() for file in said]

@@ -1,4 +1,4 @@
-"""What upkeep would bring: small files, deletes that every reader applies, manifests and snapshots in plenty."""
+"""Checks of the need for maintenance: small files, deletes that every reader applies, many manifests or snapshots."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ RULES: Final = (
     rules.UNFINISHED_EXPIRY,
 )
 _SMALL: Final = 0.75
-"""Below this part of the target a file is small; the same bound by which compaction chooses files."""
+"""The share of the target size below which a file is small, as in compaction."""
 _ENOUGH: Final = 5
-"""So many small files of one partition are worth joining."""
+"""The least number of small files of one partition that is worth joining."""
 _DELETED: Final = 0.1
-"""So large a part of the rows may be deleted before readers feel it."""
+"""The share of deleted rows that is worth a warning, since it slows readers down."""
 
 
 def examine_upkeep(subject: Subject, ledger: Ledger) -> None:
-    """Look at the current snapshot's need of upkeep: what other branches and tags hold stays as it is."""
+    """Check the need for maintenance. Files are checked in the current snapshot, not in other branches and tags."""
     current = subject.metadata.current_snapshot()
     if current is not None:
         _files(subject, current, ledger)
@@ -47,7 +47,7 @@ def examine_upkeep(subject: Subject, ledger: Ledger) -> None:
 
 @dataclass(slots=True)
 class _Live:
-    """What is live: sizes and partition tuples of the data files, by spec, and how many rows are deleted."""
+    """The live files: sizes and partition tuples of data files, by spec, and the numbers of rows and deletes."""
 
     by_spec: dict[int, list[tuple[np.ndarray, pa.StructArray]]] = field(default_factory=dict)
     rows: int = 0
@@ -55,7 +55,7 @@ class _Live:
     delete_files: int = 0
 
     def add(self, entries: ManifestEntries) -> None:
-        """Take the live entries of a manifest."""
+        """Add the live entries of a manifest."""
         live = entries.status() != EntryStatus.DELETED
         is_data = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
         counts = np.asarray(entries.column(f.RECORD_COUNT))
@@ -111,7 +111,7 @@ def _manifests(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
 
 
 def _snapshots(subject: Subject, ledger: Ledger) -> None:
-    """What the table's own properties let expire, and what of it an expiry that was interrupted left."""
+    """Check for snapshots beyond the table's own retention, and for leftovers of an interrupted expiry."""
     metadata = subject.metadata
     if not get_bool(metadata.properties, GC_ENABLED):
         for rule in (rules.OLD_SNAPSHOTS, rules.UNFINISHED_EXPIRY):
