@@ -21,7 +21,7 @@ from pyspark.sql import types as spark
 from icefield_spark.types import TIME, VARIANT
 
 _AT_ONCE: Final = 8192
-"""Rows of a batch for Spark, whose JVM makes rows of a batch's columns: see docs/internals/spark.md."""
+"""Rows per batch sent to Spark. The JVM turns the columns of a batch into rows: see docs/internals/spark.md."""
 
 Convert = Callable[[pa.Array, iceberg.IcebergType], pa.Array]
 _UUID_DASHES = (8, 13, 18, 23)
@@ -61,7 +61,7 @@ def spark_arrow_schema(schema: spark.StructType) -> pa.Schema:
 
 
 class SparkBatches:
-    """Turns batches of a scan's columns into exactly what Spark expects: its order, its types, its nullability.
+    """Converts batches of a scan's columns to the order, types and nullability that Spark expects.
 
     ``target`` holds the columns of ``schema`` in any order, with all or some of the children of nested ones.
     """
@@ -90,10 +90,10 @@ def in_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def from_spark_batch(batch: pa.RecordBatch, schema: Schema, *, case_sensitive: bool = True) -> pa.RecordBatch:
-    """A batch from Spark with the columns that ``schema`` knows by name in Icefield's types; others stay as they are.
+    """A batch from Spark with the columns of ``schema``, found by name, in Icefield's types; others stay unchanged.
 
-    Without ``case_sensitive``, a column gets the name of the one that differs by case only. Raises
-    ``InvalidArgument`` for a value that the column cannot hold.
+    Without ``case_sensitive``, a column gets the schema's spelling of its name. Raises ``InvalidArgument`` for a value
+    that the column cannot hold.
     """
     known = {field.name: field.field_type for field in schema.fields}
     names = spelt_as(known, batch.schema.names, case_sensitive)
@@ -111,7 +111,7 @@ def from_spark_batch(batch: pa.RecordBatch, schema: Schema, *, case_sensitive: b
 
 
 def spelt_as(known: Iterable[str], names: Iterable[str], case_sensitive: bool) -> list[str]:
-    """Names as the table spells them; one that fits two of its columns, or none, stays."""
+    """Names as the table spells them; a name that fits no column, or several, stays unchanged."""
     if case_sensitive:
         return list(names)
     found: dict[str, list[str]] = {}
@@ -122,7 +122,7 @@ def spelt_as(known: Iterable[str], names: Iterable[str], case_sensitive: bool) -
 
 
 def _spark_field(name: str, kind: spark.DataType, nullable: bool) -> pa.Field:
-    # What can only be null may be so, even where Spark says otherwise: the elements of ``array()`` are NOT NULL void.
+    # A void field is always nullable, even if Spark says otherwise: the elements of ``array()`` are NOT NULL void.
     return pa.field(name, _spark_type(kind), nullable=nullable or isinstance(kind, spark.NullType))
 
 
@@ -190,7 +190,7 @@ def _mask(array: pa.Array) -> pa.Array | None:
 
 
 def leaf_to_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
-    """Values of a type that holds no others, as Spark spells them; structs of variants are turned round elsewhere."""
+    """Values of a type without children, as Spark represents them; structs of variants are converted elsewhere."""
     if isinstance(kind, iceberg.UUIDType):
         return _uuid_string(array)
     if isinstance(kind, iceberg.FixedType):
@@ -245,7 +245,7 @@ def _uuid_string(array: pa.Array) -> pa.Array:
 
 
 def _uuid_bytes(array: pa.Array) -> pa.Array:
-    """Strings of UUIDs as sixteen bytes; raises ``ValueError`` for one that is none."""
+    """Strings of UUIDs as sixteen bytes; raises ``ValueError`` for a malformed string."""
     bare = pc.replace_substring(pc.ascii_lower(array.cast(pa.string())), "-", "")
     if not pc.all(pc.match_substring_regex(bare, "^[0-9a-f]{32}$"), min_count=0).as_py():
         raise ValueError("not every one is the string of a UUID")

@@ -24,14 +24,14 @@ Fold = Callable[[str], str]
 
 
 def fold_of(session: SparkSession) -> Fold:
-    """The function that makes two names equal if the session takes them for one."""
+    """The function that maps two names to equal strings if the session treats them as the same name."""
     return str if session.conf.get(CASE_SENSITIVE, "false") == "true" else str.lower
 
 
 def paths(
     columns: spark.StructType, given: Mapping[Path, Expression], fold: Fold, alias: str
 ) -> dict[Path, Expression]:
-    """Values by the table's own spelling of columns. Raises ``InvalidArgument`` for others, and for one set twice."""
+    """Values by the table's own spelling of columns. Raises ``InvalidArgument`` for unknown or repeated columns."""
     found: dict[Path, Expression] = {}
     for names, value in given.items():
         path = _resolved(columns, names, fold)
@@ -68,7 +68,7 @@ def values_of(session: SparkSession, schema: Schema, given: Mapping[Path, Expres
 
 
 def default_values(session: SparkSession, schema: Schema, columns: spark.StructType) -> dict[str, Column]:
-    """What columns hold that an INSERT does not name."""
+    """Default values for the columns that an INSERT does not name."""
     return {
         field.name: f.lit(None).cast(column.dataType)
         if field.write_default is None
@@ -87,7 +87,7 @@ def check_stored(
     """Have Spark judge values, and the condition under which they are taken, before anything is read or written.
 
     ``frame`` has the columns that both may name. Raises Spark's error, ``InvalidArgument`` or ``UnsupportedFeature``
-    for what the policy of the session does not store.
+    for values that the session's store assignment policy refuses.
     """
     if condition is not None:
         frame = frame.where(condition)
@@ -109,7 +109,7 @@ def _kind(columns: spark.DataType, path: Path) -> spark.DataType:
 
 
 def by_column(columns: spark.StructType, values: Mapping[Path, Column], alias: str) -> dict[str, Column]:
-    """The new values of whole columns. Fields that are given none keep theirs."""
+    """The new values of whole columns. Other fields keep their values."""
     given = {path[0] for path in values}
     return {
         each.name: _value(each.dataType, f.col(quoted(alias, each.name)), (each.name,), values)

@@ -1,8 +1,8 @@
 """Which types may be stored in which columns, as ``spark.sql.storeAssignmentPolicy`` says.
 
 Under ANSI, which is Spark's default, Spark itself judges: ``DataFrame.to`` casts as ANSI allows, and fails where a
-value overflows. STRICT allows only what loses nothing. LEGACY, which makes nulls of what does not fit, is refused by
-Spark for every table but its own, and so it is here.
+value overflows. STRICT allows only casts that lose nothing. LEGACY turns values that do not fit into nulls: Spark
+refuses it for every table but its own, and so does Icefield.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from icefield_spark.types import to_spark_type
 
 POLICY: Final = "spark.sql.storeAssignmentPolicy"
 _ANSI, _STRICT, _LEGACY = "ANSI", "STRICT", "LEGACY"
-# Each may be stored in those after it.
+# Each type may be stored in the types after it.
 _NUMBERS = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType, spark.FloatType, spark.DoubleType)
 _DIGITS: dict[type[spark.DataType], int] = {
     spark.ByteType: 3,
@@ -55,15 +55,15 @@ _JUDGED_BY_THE_WRITER = (
     GeographyType,
     UnknownType,
 )
-"""Spark has no type of its own for them, or takes none but it."""
+"""Types without a counterpart in Spark, or with only one type of Spark that can be stored in them."""
 
 _TIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
 
 
 def stored_as(session: SparkSession, frame: DataFrame, columns: spark.StructType) -> DataFrame:
-    """A frame of columns by the types that they are stored in, each of which may hold nulls.
+    """A frame of columns, cast to their stored types; all columns may hold nulls.
 
-    Raises ``InvalidArgument`` for what the policy forbids, ``UnsupportedFeature`` for the policy LEGACY.
+    Raises ``InvalidArgument`` for casts that the policy forbids, ``UnsupportedFeature`` for the policy LEGACY.
     """
     policy = str(session.conf.get(POLICY, _ANSI)).upper()
     if policy == _LEGACY:
@@ -84,11 +84,11 @@ def stored_as(session: SparkSession, frame: DataFrame, columns: spark.StructType
 
 
 def stored_in(session: SparkSession, frame: DataFrame, schema: Schema, *, case_sensitive: bool) -> DataFrame:
-    """A frame whose columns, found by name, have the types in which a table stores them; see ``stored_as``.
+    """A frame with its columns, found by name, cast to the types in which a table stores them; see ``stored_as``.
 
-    Only types are brought into line: columns and nested fields that the table has not, and values that Spark has
-    another type for than the table (``uuid``, ``fixed``, nanoseconds), stay as they are, for the writer to judge.
-    Raises ``InvalidArgument`` for a type that is not stored in that of the column.
+    Only types are cast. Columns and nested fields that the table lacks stay unchanged for the writer to check. So do
+    values with different types in Spark and the table (``uuid``, ``fixed``, nanoseconds). Raises ``InvalidArgument``
+    for a type that cannot be stored in the column's type.
     """
     known = {field.name: field.field_type for field in schema.fields}
     spelt = spelt_as(known, frame.columns, case_sensitive)

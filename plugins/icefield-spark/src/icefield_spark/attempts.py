@@ -1,4 +1,4 @@
-"""What Spark says of the attempts at the tasks of a job: whether any lost, and whether any still runs."""
+"""Attempts at the tasks of a job, as Spark reports them: whether any lost, and whether any still runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ It looks every two seconds whether a task is to end, and gives the worker two mo
 
 _AT_MOST: Final = 30.0
 _ONE_REQUEST: Final = 0.5
-"""What a worker asked its store for when it was killed may still be done."""
+"""Seconds in which the store may still carry out the last request of a killed worker."""
 
 
 class Attempts:
@@ -48,8 +48,8 @@ class Attempts:
     def any_lost(self) -> bool | None:
         """Wait until no attempt runs, and say whether one did not win; None where Spark does not say.
 
-        A task ends after its worker, or hangs up on it. What was published before is there to be swept then, and
-        whoever publishes later takes it back (``ending``).
+        A task ends after its worker, or hangs up on it. Files published before that are there to be swept; an attempt
+        that publishes later deletes its own files (``ending``).
         """
         if self._context is None:
             return None
@@ -67,7 +67,7 @@ class Attempts:
         return lost
 
     def rows_written(self) -> int:
-        """How many rows the attempts have written to files, as far as Spark knows; those of losers are counted too."""
+        """How many rows the attempts have written to files, as far as Spark knows, including losing attempts."""
         try:
             return sum(int(stage.outputRecords()) for stage in self._stages()) if self._context is not None else 0
         except Py4JError:

@@ -1,4 +1,4 @@
-"""The session of a micro-batch: a clone of the one that its stream was started from, with views of its own."""
+"""The session of a micro-batch: a clone of the session that started its stream, with views of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUERY: Final = "sql.streaming.queryId"
 
 
 def session_here(attached: SparkSession) -> SparkSession:
-    """The session of the batch that this thread runs; outside of ``foreachBatch`` the one that is given.
+    """The session of the batch that this thread runs; outside of ``foreachBatch`` the given session.
 
     The query is asked, not which session is active: ``createDataFrame`` of another session makes that one active. A
     thread that the function starts runs no batch: name the session there by ``attach(batch.sparkSession, catalog)``.

@@ -57,7 +57,7 @@ class Subject:
         return cls(session, target, alias, spelt)
 
     def side(self, schema: Schema | None = None) -> Side:
-        """The columns that expressions may name; ``schema``: that of the table, where it is not the present one."""
+        """The columns that expressions may name; ``schema``: the table's schema, if it is not the current one."""
         columns = optional_columns(schema or self.target.table.schema())
         more = self.target.table.scan(selected_fields=tuple(self.metadata)).projection if self.metadata else Schema()
         return Side(self.alias, spark.StructType([*columns.fields, *to_spark_schema(more).fields]))
@@ -121,13 +121,13 @@ def update_rows(
 
 
 def lineage_columns(target: Target) -> list[Column]:
-    """Where rows are, and the columns by which they stay the same rows; what is written has no last change yet."""
+    """The columns of row locations and row ids. The last updated sequence number is null: rows inherit it."""
     none = f.lit(None).cast("long")
     return [f.col(ROW), *map(f.col, target.lineage[:1]), *(none.alias(name) for name in target.lineage[1:])]
 
 
 def delete_rows(session: SparkSession, target: Target, where: Expression, alias: str) -> None:
-    """Delete the rows for which a condition holds. Where a filter of the kernel says the same, Spark reads none."""
+    """Delete the rows for which a condition holds. If a filter of the kernel is equivalent, Spark reads no rows."""
     subject = Subject.of(session, target, alias, [where])
     condition = expression(session, where)
     subject.empty().where(condition).schema  # noqa: B018 -- with Spark Connect it is looked at only now

@@ -22,7 +22,7 @@ VersionScan = TableScan | IncrementalAppendScan
 
 
 class ReadsChunks(Protocol):
-    """What chunks are read with."""
+    """A context that reads chunks."""
 
     def read(self, chunk: bytes) -> Iterator[pa.RecordBatch]:
         """The rows of one chunk, in the types that Spark has."""
@@ -31,14 +31,14 @@ class ReadsChunks(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ChunkContext:
-    """What the chunks of a plan are read with: the scan's context, and the columns as Spark wants them."""
+    """The context for reading the chunks of a plan: the scan's context, and the columns as Spark wants them."""
 
     scan: ScanContext
     columns: StructType
 
     @classmethod
     def of(cls, scan: VersionScan, columns: StructType) -> ChunkContext:
-        """What executors read the chunks of a scan with."""
+        """The context in which executors read the chunks of a scan."""
         # A process of an executor reads many chunks, and each delete file but once.
         return cls(replace(for_executors(scan.context), scan_id=uuid4().hex), columns)
 
@@ -69,9 +69,9 @@ def plan_chunks(
 
 
 class ChunkReader:
-    """What ``mapInArrow`` runs on executors: rows of chunk numbers in, rows of the table out.
+    """The function for ``mapInArrow`` on executors: rows of chunk numbers in, rows of the table out.
 
-    ``context``: what reads a chunk. ``step``: by how much the numbers of two chunks differ.
+    ``context`` reads chunks. ``step`` is the difference between the numbers of two successive chunks.
     """
 
     def __init__(self, context: ReadsChunks, chunks: Any, step: int = 1) -> None:

@@ -40,7 +40,7 @@ def is_certain(text: str) -> bool:
 
 
 def conjuncts_in(condition: str) -> list[exp.Expr] | None:
-    """The parts of a condition that are joined by AND; None where it cannot be read for certain."""
+    """The conjuncts of a condition; None if the condition cannot be parsed reliably."""
     try:
         tree = parse_one(f"SELECT 1 WHERE {condition}", read="spark") if is_certain(condition) else None
     except (SqlglotError, RecursionError):
@@ -66,7 +66,7 @@ def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
 def compared(node: exp.Expr, table: Side, *, is_alone: bool = True) -> Described | None:
     """A comparison of a column of a table with a literal; None for other conditions.
 
-    ``is_alone``: no other relation has columns, so that a column needs no alias before it.
+    ``is_alone``: there are no columns of other relations, so a column needs no alias before it.
     """
     is_negated = isinstance(node, exp.Not)
     inner = node.this if is_negated else node

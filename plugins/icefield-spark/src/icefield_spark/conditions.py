@@ -1,7 +1,8 @@
-"""What a condition on the rows of a table says of its columns: filters, and columns that equal those of a source.
+"""Analysis of conditions on the rows of a table: filters on its columns, and columns that equal a source's columns.
 
-Spark's optimizer says it: it is given the condition over relations without rows, resolves names, folds constants and
-pushes the parts down. Spark Connect keeps plans at the server: there the text says it, and only in its plainest form.
+Spark's optimizer does the analysis: it gets the condition over relations without rows, resolves names, folds constants
+and pushes the parts down. Spark Connect keeps plans at the server: there the text is parsed, and only its simplest
+forms are understood.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ _FUNCTIONS: Final = {
     "IsNotNull": "IS_NOT_NULL",
     "StartsWith": "STARTS_WITH",
 }
-"""The names of predicates by those of Spark's classes."""
+"""The names of predicates by the names of Spark's classes."""
 
 _SEPARATOR: Final = "\0"
 
 
 @dataclass
 class Said:
-    """What holds of every row of a table for which a condition does."""
+    """Facts about every row of a table that satisfies a condition."""
 
     predicates: list[Described] = field(default_factory=list)
     pairs: list[tuple[str, str]] = field(default_factory=list)
@@ -62,11 +63,11 @@ class Said:
     """Whether the predicates are all of the condition."""
 
     def concern(self, table: Table) -> BooleanExpression:
-        """A filter that holds of all these rows, and perhaps of others."""
+        """A filter that holds for all these rows, and perhaps for other rows."""
         return Filters(table.schema()).keeping(self.predicates)
 
     def exact(self, table: Table) -> BooleanExpression | None:
-        """The filter that holds of these rows and no others; None where there is none for certain."""
+        """The filter that holds for exactly these rows; None if no filter certainly does."""
         return Filters(table.schema()).exact(self.predicates) if self.is_whole else None
 
 
@@ -80,7 +81,7 @@ def exact_filter(session: SparkSession, condition: Expression, table: Table) -> 
 
 
 def expression(session: SparkSession, given: Expression) -> Column:
-    """An expression of the caller's, whose variables have their values in a session."""
+    """An expression of the caller as a column; its variables take their values from a session."""
     if not isinstance(given, str):
         return given
     if not is_connected(session):
@@ -89,7 +90,7 @@ def expression(session: SparkSession, given: Expression) -> Column:
 
 
 def said_of(session: SparkSession, condition: Expression, table: Side, source: Side | None = None) -> Said:
-    """What a condition says of a table's rows, or of those that meet a row of a source."""
+    """The predicates of a condition on a table's rows, or of a join condition of the table and a source."""
     if is_connected(session):
         return _said_by_text(condition, table, source)
     frame = _without_rows(session, table)
@@ -128,7 +129,7 @@ class _Reader:
         self._nodes = 0
 
     def read(self, plan: Any) -> Said:
-        """What the conditions of a plan say."""
+        """The predicates in the conditions of a plan."""
         found = Said()
         try:
             self._walk(plan, found)
@@ -229,7 +230,7 @@ def _values(found: Any) -> list[Any]:
 
 
 def _said_by_text(condition: Expression, table: Side, source: Side | None) -> Said:
-    """What a text says: ``column op literal``, columns of both sides that are equal, and AND."""
+    """The facts in the text of a condition: ``column op literal``, equal columns of both sides, and AND."""
     parts = conjuncts_in(condition) if isinstance(condition, str) else None
     if parts is None:
         return Said(is_whole=False)

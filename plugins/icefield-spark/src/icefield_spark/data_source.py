@@ -4,13 +4,12 @@ The path is the table's name. Options (Spark knows their names in lower case onl
 
 - ``catalog``: the name of a catalog that ``icefield.toml`` or the environment configures, where the Python workers see
   it; and ``catalog.<property>``: properties of the catalog, over the configured ones.
-- ``where``: a filter; the frame has the rows that match, and only files that may hold such are read.
+- ``where``: a filter; the frame has the matching rows, and only files that may contain such rows are read.
 - ``snapshot-id``, ``ref`` or ``as-of-timestamp`` (milliseconds): read an earlier state.
-- ``branch``: write to a branch. ``overwrite-where``: what mode ``overwrite`` replaces, as a filter; all by default.
-  ``snapshot-property.<name>``: a string for the snapshot's summary.
+- ``branch``: write to a branch. ``overwrite-where``: a filter for the rows that mode ``overwrite`` replaces; all rows
+  by default. ``snapshot-property.<name>``: a string for the snapshot's summary.
 
-A frame or view stays at the version that it met first: Spark keeps its plan. Make it anew to see what was committed
-since.
+A frame or view stays at the first version that it reads: Spark keeps its plan. Create it again to see later commits.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``write.distribution-mode``: with ``hash`` all rows of a partition go to one task, so that a partition gets a file
 instead of one from each task; with ``range`` tasks get ranges of the sort order; with ``none`` rows stay where they
-are. Keys are those of the table's transforms, computed by Spark itself where it can, else in Arrow.
+are. Keys are the values of the table's transforms, computed by Spark itself where it can, else in Arrow.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def distributed(
     *,
     keys: Sequence[Column] | None = None,
 ) -> tuple[DataFrame, WriteContext]:
-    """The rows where they are to be written and in the order of the table, and the context that records this order.
+    """The rows, moved to their writing tasks and sorted in the order of the table, and the context with this order.
 
-    ``more``: what sets apart rows that need not come together, with ``hash``; rows are not sorted then. ``keys``: what
-    tells partitions apart, where that is not their values.
+    ``more``: further columns of the ``hash`` distribution, which split partitions; with them rows are not sorted.
+    ``keys``: columns that identify partitions, in place of the partition values.
     """
     chosen, schema, order, spec = mode_of(metadata, mode), metadata.schema(), metadata.sort_order(), metadata.spec()
     sorting = order.fields if all(each.is_known for each in order.fields) else ()
@@ -91,9 +91,9 @@ def distributed(
 
 
 def partition_keys(frame: DataFrame, metadata: TableMetadata) -> list[tuple[Column, IcebergType]] | None:
-    """The values of a table's partition fields as expressions of Spark's own, with their types; None without such.
+    """A table's partition values as Spark's own expressions, with their types; None if Spark lacks an expression.
 
-    Fields of which all rows have one value are left out.
+    Fields with one value for all rows are left out.
     """
     schema, fields = metadata.schema(), metadata.spec().fields
     if not all(_is_known(schema, each) for each in fields):
@@ -119,11 +119,11 @@ def _is_known(schema: Schema, each: Any) -> bool:
 
 
 def _key(frame: DataFrame, schema: Schema, source_id: int, transform: Any) -> Column | None:
-    """A transform of a column; None where all rows have the same, since the frame does not bring it."""
+    """A transform of a column; None if all rows have the same value because the frame lacks the column."""
     if str(transform) == "void":
         return None  # the column may be gone
     path = schema.name_path(source_id)
-    # Spark finds the column by its own rule of case; where that finds none, the write has been refused.
+    # Spark finds the column by its own rule of case; if it finds no column, the write has been refused.
     if path[0].lower() not in map(str.lower, frame.columns):
         return None
     name = quoted(*path)

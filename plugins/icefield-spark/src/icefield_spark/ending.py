@@ -1,11 +1,12 @@
-"""Whether the rows that a task got were all of them.
+"""Checks whether a task received all of its rows.
 
-When what computes a task's rows raises, Spark closes the stream to the Python worker, and a function in ``mapInArrow``
-or in a data source's writer sees its input end as though it were whole. Only behind the rows the two differ: after the
-last batch Spark sends an end marker, or nothing. PySpark reads that marker when the function is through, so that it is
-looked at here and left where it is.
+When the computation of a task's rows fails, Spark closes the stream to the Python worker. A function in ``mapInArrow``
+or in a data source's writer then sees its input end as though it were complete. The two cases differ only behind the
+rows: after the last batch Spark sends an end marker, or nothing. PySpark reads that marker after the function returns,
+so this module peeks at it without consuming it.
 
-An attempt that loses to another one may have all its rows by then. Spark hangs up on it, and it goes on unawares.
+An attempt that loses to another attempt may have all its rows by then. Spark closes its stream, and the attempt
+continues unawares.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SPECULATION = "spark.speculation"
 
 
 class InputCutOff(RuntimeError):
-    """What computes the rows of a task failed, and Spark reports why: this error is for clean-up only."""
+    """The computation of a task's rows failed, and Spark reports the reason: this error is for clean-up only."""
 
 
 def whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -45,7 +46,7 @@ def _is_cut_off() -> bool:
 
 
 def _stream() -> Any:
-    """What Spark sends the worker, or None outside of a task."""
+    """The stream from Spark to the worker, or None outside of a task."""
     frame: Any = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "main" and {"infile", "outfile"} <= frame.f_locals.keys():
@@ -60,7 +61,7 @@ def is_contested(task: Any) -> bool:
 
 
 def take_back_if_lost(io: FileIO, locations: Sequence[str]) -> None:
-    """Delete what an attempt wrote that Spark has hung up on, and raise ``InputCutOff``: nobody will name its files."""
+    """If Spark has closed an attempt's stream, delete its files and raise ``InputCutOff``: no commit will take them."""
     if is_hung_up(_stream()):
         with suppress(IcefieldError, OSError):
             io.delete_many(list(locations))
@@ -68,7 +69,7 @@ def take_back_if_lost(io: FileIO, locations: Sequence[str]) -> None:
 
 
 def is_hung_up(stream: Any) -> bool:
-    """Whether nobody sends anything on a stream from here on, whatever of it was not read yet."""
+    """Whether the sender has closed a stream; unread bytes may remain."""
     if not hasattr(stream, "fileno") or not hasattr(select, "poll"):  # outside of a task, or on Windows
         return False
     poll = select.poll()

@@ -1,4 +1,4 @@
-"""What executors are given of a catalog: what reading and writing files takes, and nothing of its metastore or lock."""
+"""The part of a catalog that executors get: access to files, without properties of its metastore or lock."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def for_executors(context: C) -> C:
 
 
 def dumps(value: Any) -> bytes:
-    """What executors are sent, pickled: whatever opens files there does so without what only the driver needs."""
+    """Pickle a value for executors. Each ``FileIO`` in it loses the properties that only the driver needs."""
     sink = BytesIO()
     _Pickler(sink, pickle.HIGHEST_PROTOCOL).dump(value)  # type: ignore[no-untyped-call]
     return sink.getvalue()
 
 
 class _Pickler(CloudPickler):
-    """Pickles as Spark does with functions."""
+    """Pickles values as Spark pickles functions."""
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, FileIO):

@@ -1,4 +1,4 @@
-"""What reading a table will take: the snapshot, the filter, the files, and the road of each file with the reason."""
+"""The plan for reading a table: the snapshot, the filter, the files, and the road of each file with the reason."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def explained(scan: TableScan, planned: Planned) -> None:
 
 
 def explanation_of(frame: DataFrame, scans: Sequence[Explanation]) -> Explanation:
-    """How a frame reads its tables. ``scans``: those of a catalog's tables in its plan.
+    """How a frame reads its tables. ``scans``: the scans of a catalog's tables in its plan.
 
-    Raises ``InvalidArgument`` for a frame that reads none.
+    Raises ``InvalidArgument`` for a frame that reads no such table.
     """
     found = _EXPLAINED.get(frame)
     if found is None and not scans:

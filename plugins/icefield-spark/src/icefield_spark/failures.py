@@ -14,17 +14,17 @@ from icefield import errors
 from icefield.errors import IcefieldError
 from pyspark.errors import PySparkException
 
-# The last line of a traceback, or what Spark sets its own words in front of. Errors of Icefield are one line.
+# The last line of a traceback, or a line that Spark prefixes with its own words. Errors of Icefield are one line.
 _LAST_LINE = re.compile(r"^(?:.*thrown from the Python worker: )?icefield\.errors\.(\w+): (.+)$", re.MULTILINE)
 _HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 
 
 @contextmanager
 def cause_alone() -> Iterator[None]:
-    """What is done in a Python worker of Spark, whose errors of Icefield reach the driver without a stack trace.
+    """A context for work in Spark's Python workers: errors of Icefield reach the driver without a stack trace.
 
-    Such an error says what is wrong and what can be done; where in this package it was raised says nothing more. Spark
-    looks at the environment when it writes an error, and ends the worker then.
+    The message of such an error states the problem and its remedy; a stack trace through this package adds nothing.
+    Spark looks at the environment when it writes an error, and ends the worker then.
     """
     try:
         yield
@@ -36,7 +36,7 @@ def cause_alone() -> Iterator[None]:
 def with_cause_alone(
     task: Callable[[Any, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
 ) -> Callable[[Any, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What ``mapInArrow`` runs, all of it as in ``cause_alone``."""
+    """A function for ``mapInArrow`` that runs within ``cause_alone``."""
 
     @wraps(task)
     def run(self: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -48,7 +48,7 @@ def with_cause_alone(
 
 @contextmanager
 def as_raised() -> Iterator[None]:
-    """A job on the driver: an error of Icefield that a task raised is raised as what it was."""
+    """A context for jobs on the driver: an error of Icefield in a task is raised again as itself."""
     try:
         yield
     except PySparkException as failure:
@@ -69,7 +69,7 @@ def original(failure: PySparkException) -> IcefieldError | None:
 
 
 def original_in(failure: Exception) -> IcefieldError | None:
-    """The error that a call of Spark's into the driver raised, where it is a cause of what Spark raised."""
+    """The error of a call from Spark into the driver, if it is a cause of Spark's error."""
     if isinstance(failure, PySparkException) and (error := original(failure)) is not None:
         return error
     if "[MERGE_CARDINALITY_VIOLATION]" in str(failure):

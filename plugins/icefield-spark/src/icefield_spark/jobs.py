@@ -1,4 +1,4 @@
-"""Jobs whose tasks write files: what their attempts wrote is a transaction's, and what lost is deleted."""
+"""Jobs that write files: a transaction takes the files of winning attempts; files of losing attempts are deleted."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from icefield_spark.sweeping import sweep
 from icefield_spark.writing import Outcome, Paths
 
 Writer = Callable[[Any], Any]
-"""Makes what ``mapInArrow`` runs, for an accumulator of paths, or for None where Spark offers none."""
+"""Makes a function for ``mapInArrow``, for an accumulator of paths, or for None if Spark offers no accumulators."""
 
 
 def run_writers(
     session: SparkSession, frame: DataFrame, writer: Writer, columns: str, context: WriteContext, transaction: Any
 ) -> tuple[Outcome, list[Any]]:
-    """Run a job and note its files in a transaction, which deletes what is not committed.
+    """Run a job and note its files in a transaction, which deletes them unless it commits them.
 
-    Rows have a column ``message``; those in which it is null are given back. One action only: Spark runs a writer
-    again with each. When the job fails, no file of it stays: tasks of it that still write are waited for.
+    Rows have a column ``message``; rows without a message are returned. There is only one action, since each action
+    runs the writer again. When the job fails, it waits for its running tasks and deletes all of their files.
     """
     spark_context = getattr(session, "_sc", None)  # not there with Spark Connect
     log = None if spark_context is None else spark_context.accumulator([], Paths())
@@ -50,7 +50,7 @@ def run_writers(
             log.value = []  # PySpark keeps every accumulator
             transaction.context.written.add(*lost)
     outcome = Outcome.of([bytes(row.message) for row in rows if row.message is not None])
-    transaction.context.written.retire(*lost)  # the files of attempts that lost; the others are taken back
+    transaction.context.written.retire(*lost)  # all logged files; the next line restores the winners' files
     transaction.context.written.add(*(file.file_path for file in outcome.files))
     any_lost = attempts.any_lost()
     if outcome.is_contested if any_lost is None else any_lost:
@@ -59,7 +59,7 @@ def run_writers(
 
 
 class Named:
-    """What ``mapInArrow`` runs where columns were given other names: a writer, which gets their own."""
+    """The function for ``mapInArrow`` if columns were renamed: a writer that gets the original names."""
 
     def __init__(self, task: Any, names: list[str]) -> None:
         self._task = task

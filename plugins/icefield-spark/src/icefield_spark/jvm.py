@@ -15,7 +15,7 @@ def is_connected(spark: SparkSession) -> bool:
 
 
 def is_object(value: Any) -> bool:
-    """Whether a value is an object of the JVM's, not one that came over as a value of Python."""
+    """Whether a value is an object in the JVM, and not converted to a value of Python."""
     return isinstance(value, JavaObject)
 
 
@@ -30,7 +30,7 @@ def settings_of(spark: SparkSession) -> dict[str, str]:
 
 
 def key_of(spark: SparkSession) -> str:
-    """What tells a session from others: the catalogs of a session have objects of their own for it."""
+    """The id of a session. Catalogs keep separate objects for each id."""
     connected: Any = spark
     return str(connected.session_id if is_connected(spark) else spark._jsparkSession.sessionUUID())
 

@@ -14,7 +14,7 @@ MOST_KEYS: Final = 1 << 21
 """The most keys that are sent to the readers."""
 
 KEYS: Final = "keys binary"
-"""The column of what tasks report of the keys of a source."""
+"""The column of the tasks' reports on the keys of a source."""
 
 _TABLE: Final = 1 << 26
 """The widest range of whole numbers that is looked up in a table of bytes, one for each."""
@@ -58,7 +58,7 @@ class KeyFilter:
 
 
 class Distinct:
-    """What ``mapInArrow`` runs: the distinct values of each column, none where they are too many."""
+    """The function for ``mapInArrow``: the distinct values of each column, or no values if there are too many."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held: list[pa.Array] | None = None

@@ -18,8 +18,8 @@ class Merge:
     """A merge of a frame into a table, to be filled with clauses and then committed.
 
     Conditions and values are expressions of Spark's SQL, or columns of Spark's as ``col("source.id")``, in which
-    ``target`` and ``source`` are the table and the frame. Of the clauses of a kind, in the order in which they were
-    added, the first one counts whose condition holds.
+    ``target`` and ``source`` are the table and the frame. Clauses of a kind are tried in the order of their addition;
+    the first clause with a true condition is applied.
     """
 
     def __init__(self, target: Callable[[], Target], source: DataFrame, on: Expression | Sequence[str]) -> None:
@@ -42,11 +42,11 @@ class Merge:
         return self._add(Clause(MATCHED, condition, DELETE, {}))
 
     def when_not_matched_insert(self, values: Mapping[str, Expression], condition: Expression | None = None) -> Self:
-        """Insert a row for rows of the source that meet none; columns that are not named have their default."""
+        """Insert a row for each unmatched row of the source; columns that are not named have their default."""
         return self._add(Clause(NEW, condition, INSERT, {(name,): value for name, value in values.items()}))
 
     def when_not_matched_insert_all(self, condition: Expression | None = None) -> Self:
-        """Insert the rows of the source that meet none, by the names of their columns."""
+        """Insert the unmatched rows of the source, by the names of their columns."""
         return self._add(Clause(NEW, condition, INSERT, None))
 
     def when_not_matched_by_source_update(
@@ -63,7 +63,7 @@ class Merge:
         """Merge, in one job for the rows that change and, by copy-on-write, one for the files that they were in.
 
         Raises ``InvalidArgument`` for a row of the table that several rows of the source would change, and for a merge
-        without clauses; ``ValidationFailed`` when others changed meanwhile what was read.
+        without clauses; ``ValidationFailed`` when a concurrent commit changed the data that was read.
         """
         MergeRows(self._source, self._on, self._clauses).run(self._target())
 
@@ -73,7 +73,7 @@ class Merge:
 
 
 def assigned(values: Mapping[str, Expression]) -> dict[tuple[str, ...], Expression]:
-    """Values by columns, whose names are dotted for nested fields. Raises ``InvalidArgument`` for none."""
+    """Values by the paths of columns, from dotted names. Raises ``InvalidArgument`` if there are no values."""
     if not values:
         raise InvalidArgument("an update sets at least one column")
     return {tuple(name.split(".")): value for name, value in values.items()}

@@ -32,22 +32,22 @@ _KINDS = (
     iceberg.DecimalType,
     iceberg.BinaryType,
 )
-"""Types whose values are equal for Spark where they are for Arrow. Floats have NaN and two zeros."""
+"""Types for which Spark and Arrow agree on equality. Floats are not among them: they have NaN and two zeros."""
 
 _WHOLE = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
 
 
 @dataclass(frozen=True)
 class KeyColumns:
-    """Columns of the table and of the source that are equal where rows meet."""
+    """Columns of the table and of the source that are equal in matched rows."""
 
     pairs: Sequence[tuple[NestedField, str]]
 
     def read(self, source: DataFrame) -> tuple[KeyFilter | None, list[BooleanExpression]]:
-        """What rows of the table hold that meet a row of the source, and what files of such rows match.
+        """A filter of keys for rows of the table that may match the source, and filters for their files.
 
-        No filter of keys where they are too many. Rows that are left out meet none, so that the join gives the same
-        without them.
+        There is no filter of keys if there are too many keys. Pruned rows match no row of the source, so the join has
+        the same result without them.
         """
         kinds = [each.field_type for each, _ in self.pairs]
         chosen = source.select(
@@ -68,9 +68,9 @@ class KeyColumns:
 
 
 def key_columns(schema: Schema, source: DataFrame, pairs: Iterable[tuple[str, str]]) -> KeyColumns | None:
-    """The columns by which a merge leaves out rows. ``pairs``: those of the table and the source that are equal.
+    """The columns by which a merge prunes rows. ``pairs``: columns of the table and the source that must be equal.
 
-    None where no pair has types whose values are equal for Spark and for Arrow alike.
+    None if Spark and Arrow disagree on equality for the types of every pair.
     """
     fields = {each.name: each for each in schema.fields}
     found = [
@@ -82,7 +82,7 @@ def key_columns(schema: Schema, source: DataFrame, pairs: Iterable[tuple[str, st
 
 
 def _united(columns: Sequence[pa.ChunkedArray], kind: IcebergType) -> pa.Array | None:
-    """The distinct values that all tasks found; None where they are too many."""
+    """The distinct values that all tasks found; None if there are too many."""
     form = to_arrow_type(kind)
     lists = [chunk.flatten() for column in columns for chunk in column.chunks]
     values = pc.unique(pa.concat_arrays([each.cast(form) for each in lists])) if lists else pa.array([], form)

@@ -1,4 +1,4 @@
-"""A merge as a join of the table and its source, whose rows say what becomes of them."""
+"""A merge as a join of the table and its source. Each joined row carries its operation."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _NONE = -1
 
 @dataclass(frozen=True)
 class Clause:
-    """One WHEN: of which rows, on which condition, and what is done with which values."""
+    """One WHEN clause: the kind of rows, the condition, the operation and the new values."""
 
     of: str
     condition: Expression | None
     operation: int
     values: Mapping[Path, Expression] | None
-    """None where all columns take the values of the source."""
+    """None if all columns take the values of the source."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class _Understood:
     clause: Clause
     condition: Column | None
     values: Mapping[str, Column]
-    """By columns of the table; those that are not among them stay as they are."""
+    """New values by columns of the table; other columns keep their values."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class MergeRows:
         if any(each.of == LEFT for each in self.clauses):
             self._commit(subject, understood, self.source, None, None)
             return
-        # Rows of the table that cannot meet any of the source have no part in the join.
+        # Rows of the table that cannot match the source have no part in the join.
         said = self._said(subject)
         filters = [said.concern(target.table)]
         compared = key_columns(schema, self.source, said.pairs)
@@ -116,7 +116,7 @@ class MergeRows:
                 whole.add(clause.of)
 
     def _expressions(self) -> list[Expression]:
-        """All that may name columns."""
+        """All expressions that may name columns."""
         found: list[Expression] = [quoted(name) for name in self._keys]
         if not found:
             found.append(self.on)  # type: ignore[arg-type]
@@ -127,7 +127,7 @@ class MergeRows:
 
     @property
     def _keys(self) -> Sequence[str]:
-        """The columns of the key; none where a condition is given."""
+        """The columns of the key; empty if there is a condition."""
         return self.on if isinstance(self.on, Sequence) and not isinstance(self.on, str) else ()
 
     def _condition(self, session: SparkSession) -> Column:
@@ -145,7 +145,7 @@ class MergeRows:
         given = {fold(name): name for name in self.source.columns}
         return Said(pairs=[(mine[name], given[name]) for name in map(fold, self._keys) if name in mine])
 
-    # -- what the clauses mean ----------------------------------------------------------------------------------------
+    # -- resolving the clauses ----------------------------------------------------------------------------------------
 
     def _understood(self, subject: Subject, schema: Schema) -> list[_Understood]:
         """The clauses, once Spark has found their names and judged their values: of the sides that each is about."""
@@ -172,7 +172,7 @@ class MergeRows:
         return found
 
     def _all(self, columns: spark.StructType, fold: Fold) -> dict[Path, Expression]:
-        """The columns of the source for those of the table of the same names."""
+        """The columns of the source for the table's columns of the same names."""
         known = {fold(name): name for name in self.source.columns}
         found: dict[Path, Expression] = {}
         for each in columns.fields:
@@ -196,7 +196,7 @@ class MergeRows:
         filters: Sequence[BooleanExpression] | None,
         keys: KeyFilter | None,
     ) -> None:
-        """Join and commit. ``filters`` and ``keys``: what rows of the table match that are read."""
+        """Join and commit. ``filters`` and ``keys`` select the rows of the table to read."""
         concern = None if filters is None else conjunction(list(filters))
         writes = any(each.operation != DELETE for each in self.clauses)
         named = [field.name for field in subject.target.table.schema().fields]
@@ -217,9 +217,10 @@ class MergeRows:
     def _changes(
         self, subject: Subject, joined: DataFrame, clauses: Sequence[_Understood], read: Sequence[str]
     ) -> DataFrame:
-        """The rows of a join as changes. ``read``: the columns of the table that it has.
+        """The rows of a join as changes. ``read``: the table's columns in the join.
 
-        Clauses are asked once a row, each kind of them where no columns are to be seen but those it is about.
+        The conditions of clauses are evaluated once a row. Clauses of a kind see only the columns of the sides that
+        they are about.
         """
         target, columns, (alias, other) = subject.target, columns_of(subject.target), self.names
         old = {name: f"icefield_old_{at}" for at, name in enumerate([*read, *target.lineage[:1]])}

@@ -15,7 +15,7 @@ from icefield_spark.types import from_spark_schema
 
 
 def add_columns(transaction: Any, columns: spark.StructType, case_sensitive: bool) -> None:
-    """Add columns, and fields of nested ones, that the table has not: all optional. Others stay as they are."""
+    """Add columns and nested fields that the table lacks, all optional. Existing columns stay unchanged."""
     wanted = from_spark_schema(columns, optional=True)
     fields = _fields(transaction.shape.schema().fields, wanted.fields, case_sensitive)
     with transaction.update_schema() as update:

@@ -43,7 +43,7 @@ def no_table(catalog: Catalog, name: tuple[str, ...], shown: str | None = None) 
 
 
 def did_you_mean(catalog: Catalog, name: tuple[str, ...]) -> str:
-    """The end of an error for a name that no table has: the nearest name; empty where none is near or can be listed.
+    """The end of an error for a name that no table has: the nearest name; empty if no name is near or can be listed.
 
     At most 1,000 names of the namespace are looked at.
     """
@@ -60,8 +60,8 @@ def missing_in(
 ) -> NoSuchTable | None:
     """The error for a name that Spark has not found, in a namespace of the catalog; None for other failures.
 
-    ``namespace``: that of a name without one; None where another catalog is the current one. ``attached``: the name
-    that the session has for the catalog.
+    ``namespace``: the namespace of an unqualified name; None if another catalog is the current one. ``attached``: the
+    name that the session has for the catalog.
     """
     condition = failure.getCondition() if hasattr(failure, "getCondition") else failure.getErrorClass()  # Spark 3.5
     shown = (failure.getMessageParameters() or {}).get(_NOT_FOUND.get(condition or "", "")) or ""
@@ -77,7 +77,7 @@ def missing_in(
 
 
 def no_table_about(name: tuple[str, ...]) -> NoSuchTable:
-    """The error for a name that begins as a table's, and goes on as none of the tables about it."""
+    """The error for a name that begins with a table's name and does not end with the name of a metadata table."""
     shown, last = ".".join(name[:-1]), name[-1]
     if last.lower() == "changes":
         advice = f"CALL system.create_changelog_view(table => '{shown}') makes a view of what changed"

@@ -1,4 +1,4 @@
-"""The rows of a scan with their places, file by file on the road that suits it."""
+"""The rows of a scan with their locations. Each file takes the road that suits it."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from icefield_spark.workers import chunks_of
 
 _FILE: Final = "_file"
 _MOST_BYTES: Final = 512 << 20
-"""Of files, for one task that reads rows of them."""
+"""The most bytes of files in one task that reads their rows."""
 
 _Piece = tuple[int, FileScanTask, Positions | None]
 """The number of a file, a task for it, and the positions that are read; all, unless given."""
 
 
 class NumberedReader:
-    """What ``mapInArrow`` runs: chunk numbers in; rows with their places out, those that a filter of keys keeps.
+    """The function for ``mapInArrow``: chunk numbers in; rows with their locations out, after the filter of keys.
 
-    ``step``: by how much the numbers of two chunks differ.
+    ``step`` is the difference between the numbers of two successive chunks.
     """
 
     def __init__(self, context: ChunkContext, chunks: Any, step: int = 1, keys: Any = None) -> None:
@@ -83,7 +83,7 @@ class NumberedReader:
                         yield from in_pieces(pa.RecordBatch.from_arrays(found, schema=schema))
 
     def _may_meet(self, task: FileScanTask, keys: KeyFilter) -> bool:
-        """Whether a task has a row that may meet a key: the column is read alone first, up to such a row."""
+        """Whether a task has a row that may match a key: the key column alone is read first, up to such a row."""
         scan = self._context.scan
         asked = [column for column in scan.projection.fields if column.name != POSITION]
         if len(asked) < 2:
@@ -103,10 +103,10 @@ def numbered_frame(
     keys: KeyFilter | None = None,
     only: Only | None = None,
 ) -> DataFrame:
-    """The rows of a scan with their places, and with no more of its columns than are asked for.
+    """The rows of a scan with their locations and the requested columns.
 
-    ``keys``: what a row must have to be given; they are looked at in Arrow, which then takes all files. ``only``: which
-    of the files are read.
+    ``keys``: a filter of the rows by key; it is evaluated in Arrow, so all files are read in Arrow. ``only`` selects
+    the files to read.
     """
     scan = scan.planned_on(SparkRunner(session))
     pieces: list[list[_Piece]] = [
@@ -177,7 +177,7 @@ def _rows_of(piece: _Piece) -> int:
 
 
 class Finder:
-    """What ``mapInArrow`` runs: chunk numbers in; the positions of the rows that their tasks' filters keep, out."""
+    """The function for ``mapInArrow``: chunk numbers in; positions of the rows that pass the tasks' filters, out."""
 
     def __init__(self, context: ChunkContext, chunks: Any) -> None:
         self._context = context

@@ -38,7 +38,7 @@ STREAM_READ = (
 STREAM_WRITE = ("upsert", "upsert-columns", "small-task-bytes", "checkpoint-location", "query-name")
 KNOWN = (*_EITHER, *READ_ONLY, *WRITE_ONLY, *STREAM_READ, *STREAM_WRITE)
 
-# What the same thing is called elsewhere: by Spark, by Delta Lake, by Iceberg's Java runtime.
+# Names of the same options in Spark, Delta Lake and Iceberg's Java runtime.
 _ALSO_CALLED = {
     "replace-where": "overwrite-where",
     "overwrite-mode": "partition-overwrite-mode",
@@ -79,7 +79,7 @@ _STREAMS = {
     **dict.fromkeys(STREAM_WRITE, "df.writeStream"),
 }
 _OF_SPARKS_CATALOG = ("owner", "provider", "location")
-"""What Spark puts among the options for a table of its own catalog, and at no other time."""
+"""Options that Spark adds for tables of its own catalog, and never otherwise."""
 
 
 def spark_catalog_refused() -> InvalidArgument:
@@ -93,7 +93,7 @@ def spark_catalog_refused() -> InvalidArgument:
 
 
 def canonical(options: Mapping[str, str]) -> dict[str, str]:
-    """Options under the names of ``KNOWN``. Raises ``InvalidArgument`` for one that is unknown, or given twice."""
+    """Options under the names of ``KNOWN``. Raises ``InvalidArgument`` for an unknown or repeated option."""
     found: dict[str, str] = {}
     given: dict[str, str] = {}
     if any(name.lower() in _OF_SPARKS_CATALOG for name in options):
@@ -114,7 +114,7 @@ def refuse_options(options: Mapping[str, str], names: Iterable[str], why: str) -
 
 
 def refuse_streaming(options: Mapping[str, str]) -> None:
-    """Raise ``InvalidArgument`` for an option of streams, given to a read or write that is none."""
+    """Raise ``InvalidArgument`` for an option of streams in a batch read or write."""
     for name, where in _STREAMS.items():
         refuse_options(options, (name,), f"is for {where}")
 

@@ -13,11 +13,11 @@ from icefield_spark.jvm import is_connected
 
 @contextmanager
 def pinned(frame: DataFrame) -> Iterator[DataFrame | None]:
-    """A frame of the rows that another one gives now, for as long as the context lasts; None where Spark has none.
+    """A frame of the current rows of another frame, while the context lasts; None if Spark cannot keep them.
 
     It is computed once, and kept by the executors, in memory and on their disks: a local checkpoint. When an executor
-    is lost with its part, what reads the frame fails. ``persist`` would be no promise: Spark computes parts anew that
-    are lost, and forgets a plan when any view of it is dropped. Spark Connect has no checkpoint before 4.0.
+    is lost with its part, reads of the frame fail. ``persist`` would be no guarantee: Spark recomputes lost parts, and
+    forgets a plan when any view of it is dropped. Spark Connect has no checkpoint before 4.0.
     """
     with as_raised():
         try:

@@ -1,6 +1,6 @@
-"""Where rows are: the number of their data file in a plan and their position in it, in one long.
+"""Locations of rows: the number of the data file in a plan and the position in the file, in one long.
 
-A path in each row would be most of what goes between Python and the JVM.
+A path in each row would dominate the data between Python and the JVM.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from pyspark.sql import functions as f
 Positions = np.ndarray[Any, Any]
 
 ROW: Final = "icefield_row"
-"""The column that says where a row is."""
+"""The column of row locations."""
 
 POSITION: Final = "_pos"
 FOUND: Final = "file bigint, positions binary"
-"""The columns of what tasks report: positions, pickled, by the number of a data file."""
+"""The columns of the tasks' reports: positions, pickled, by the number of a data file."""
 
 _BITS: Final = 36
 _MASK: Final = (1 << _BITS) - 1
@@ -63,21 +63,21 @@ class Plan:
         return found
 
     def is_computed(self, path: str) -> bool:
-        """Whether the number of a file that was noted is what ``place`` gives in Spark."""
+        """Whether the noted number of a file equals the number that ``place`` computes in Spark."""
         return self.numbers[path] == _sum_of(path)
 
     def task(self, path: str) -> FileScanTask:
-        """A task of a file: what it says of the file is said of all of it."""
+        """Some task of a file: all tasks of a file describe the file alike."""
         return next(iter(self.parts[path].values()))
 
     def by_path(self, found: Mapping[int, Any]) -> dict[str, Any]:
-        """What was found by number, by path."""
+        """Findings by path, from findings by number."""
         return {self._taken[number]: each for number, each in found.items()}
 
     def grouped(self, paths: Iterable[str], cores: int, most: int) -> Iterator[list[FileScanTask]]:
         """Parts of files for one task each, of about ``most`` bytes at most.
 
-        Groups are as few and as large as leaves every core its share, and about as many for each.
+        Groups are as few and as large as possible while every core gets about the same number of them.
         """
         parts = [part for path in paths for part in self.parts[path].values()]
         # Files of a partition come together, so that few tasks write to it.
@@ -116,7 +116,7 @@ def place_in_spark(path: str, position: str) -> Column:
 
 
 def plain(task: FileScanTask) -> FileScanTask:
-    """The task for all rows of its range, whatever its plan filtered by."""
+    """The task for all rows of its range, without the filter of its plan."""
     return FileScanTask(
         task.file,
         None,
@@ -130,7 +130,7 @@ def plain(task: FileScanTask) -> FileScanTask:
 
 
 def among(positions: Positions, some: Positions) -> np.ndarray[Any, Any]:
-    """Which of the positions of a batch are among others. Both rise."""
+    """A mask of the positions of a batch that occur in others. Both are sorted."""
     found = np.zeros(len(positions), bool)
     if len(positions):
         first, end = np.searchsorted(some, (positions[0], positions[-1] + 1))
@@ -142,7 +142,7 @@ def among(positions: Positions, some: Positions) -> np.ndarray[Any, Any]:
 def by_file(places: Positions) -> Iterator[tuple[int, Positions]]:
     """Places as the positions in each file."""
     numbers = places >> _BITS
-    if len(numbers) and (numbers[0] == numbers).all():  # as in what comes of one file
+    if len(numbers) and (numbers[0] == numbers).all():  # as in rows of one file
         yield int(numbers[0]), places & _MASK
         return
     order = np.argsort(numbers, kind="stable")

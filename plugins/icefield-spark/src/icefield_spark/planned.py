@@ -43,9 +43,10 @@ def planned_frame(
     only: Only | None = None,
     road: Road | None = Road.ARROW,
 ) -> DataFrame:
-    """The rows of a scan. ``columns``: the order of its columns. ``only``: which of its tasks are read.
+    """The rows of a scan. ``columns``: the order of its columns. ``only`` selects the tasks to read.
 
-    ``road``: how all files are read; None is as suits each. Raises ``UnsupportedFeature`` where one cannot be.
+    ``road``: how all files are read; None chooses for each file. Raises ``UnsupportedFeature`` if it cannot serve a
+    file.
     """
     return planned(spark, scan, columns, only=only, road=road).frame
 

@@ -14,7 +14,7 @@ _WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
 
 
 def conjuncts(condition: Any) -> Iterator[Any]:
-    """The parts of a condition, all of which must hold."""
+    """The conjuncts of a condition."""
     left = [condition]
     while left:
         node = left.pop()
@@ -25,7 +25,7 @@ def conjuncts(condition: Any) -> Iterator[Any]:
 
 
 def column_in(node: Any) -> Any | None:
-    """The column that an expression is, perhaps as a wider whole number; None for all else."""
+    """The column in an expression that is a column, or its cast to a wider integer; None for other expressions."""
     while node.nodeName() == "Cast":
         names = [str(each.dataType().simpleString()) for each in (node.child(), node)]
         if not all(each in _WHOLE for each in names) or _WHOLE.index(names[0]) > _WHOLE.index(names[1]):

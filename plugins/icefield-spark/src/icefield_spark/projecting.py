@@ -39,7 +39,7 @@ def selected_fields(schema: Schema, wanted: spark.StructType) -> tuple[Any, ...]
 def check_columns(projection: Schema, wanted: spark.StructType) -> None:
     """Raise ``InvalidArgument`` unless the columns read have the types that a Spark schema says.
 
-    A column that the table requires may be called nullable; not the other way round.
+    A required column of the table may be nullable in Spark's schema, but not the reverse.
     """
     _check_struct(to_spark_schema(projection), wanted, "")
 

@@ -1,4 +1,4 @@
-"""Names, strings and types as Spark reads them: the only way by which those of a table get into its SQL."""
+"""Names, strings and types as Spark reads them. A table's names and values get into SQL only through this module."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _READ_ALIKE: Final = re.compile(r"[ !#%&()*+,./0-9:;<=>?@A-Z\[\]^_a-z|~-]*")
 
 
 def quoted(*parts: str) -> str:
-    """A name as Spark reads it, whatever characters are in it."""
+    """A name as Spark reads it; it may contain any characters."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def spelt(*parts: str) -> str:
-    """A name as Spark reads it, with quotes around those parts alone that need them."""
+    """A name as Spark reads it, with quotes only around parts that need them."""
     return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
 
 
@@ -27,7 +27,7 @@ def literal(value: str) -> str:
 
 
 def constant(value: str) -> str:
-    """A string as an expression, which is read alike whatever the settings of the session.
+    """A string as an expression that Spark reads alike under all settings of the session.
 
     Escapes, doubled quotes and ``${...}`` mean different things under different settings. Bytes do not.
     """
@@ -37,7 +37,7 @@ def constant(value: str) -> str:
 
 
 def spelt_type(kind: spark.DataType) -> str:
-    """A type as Spark reads it, whatever characters are in the names of its nested fields."""
+    """A type as Spark reads it; names of nested fields may contain any characters."""
     if isinstance(kind, spark.StructType):
         return f"STRUCT<{', '.join(f'{quoted(each.name)}: {spelt_type(each.dataType)}' for each in kind.fields)}>"
     if isinstance(kind, spark.ArrayType):

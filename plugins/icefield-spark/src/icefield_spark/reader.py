@@ -32,7 +32,7 @@ class Chunk(InputPartition):
 
 
 class IcefieldReader(DataSourceReader):
-    """Reads what a scan plans. To executors travels only what reading takes."""
+    """Reads the tasks of a scan. Executors receive only the context and the chunks."""
 
     def __init__(self, scan: TableScan, columns: StructType) -> None:
         self._scan: TableScan | None = scan

@@ -1,4 +1,4 @@
-"""The frames of ``ice.table``: of a relation that Spark prunes, or planned at once where Spark has no such relation."""
+"""The frames of ``ice.table``: relations that Spark prunes, or scans planned at once if Spark has no such relations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read(
     *,
     is_pruned: bool,
 ) -> DataFrame:
-    """The rows of a scan; with a condition of Spark's those for which it holds.
+    """The rows of a scan, filtered by a condition of Spark if there is one.
 
     ``columns``: the order of the columns. ``is_pruned``: whether Spark pushes filters and columns of later queries to
     the scan; else it is planned now. Raises ``UnsupportedFeature`` for a file that ``road`` does not serve.

@@ -1,6 +1,6 @@
-"""Data files written anew on executors, without some of their rows: what copy-on-write does.
+"""Copy-on-write: executors rewrite data files without some of their rows.
 
-The rows that stay never leave Python: a task reads files in Arrow and writes them again.
+The remaining rows never leave Python: a task reads files in Arrow and writes them again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LINEAGE: Final = ("_row_id", "_last_updated_sequence_number")
 
 
 class FileRewriter:
-    """What ``mapInArrow`` runs: chunk numbers in; the rows that stay into new files; one row that names these, out."""
+    """The function for ``mapInArrow``: it writes the remaining rows of chunks to new files, and returns their names."""
 
     def __init__(self, reading: ChunkContext, writing: WriteContext, chunks: Any, log: Any = None) -> None:
         self._reading = reading
@@ -73,7 +73,7 @@ def rewrite_without(
     context: WriteContext,
     transaction: Any,
 ) -> Outcome:
-    """Write files anew without the rows at some positions of them. Their rows keep their identity.
+    """Rewrite files without the rows at given positions. The remaining rows keep their row ids.
 
     ``target`` has the table, its branch, and whether its rows have ``lineage``.
     """

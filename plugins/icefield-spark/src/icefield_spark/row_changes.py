@@ -41,7 +41,7 @@ _SPREAD = 64
 
 
 def columns_of(target: Target) -> spark.StructType:
-    """The table's columns, none of them required: what is null is found out when it is written."""
+    """The table's columns, all nullable: the writer checks required columns for nulls."""
     return optional_columns(target.table.schema())
 
 
@@ -80,10 +80,10 @@ def commit_changes(
     concern: BooleanExpression | None = None,
     one_source_row: bool = False,
 ) -> None:
-    """Run the job that writes a frame of changes, and commit what it made.
+    """Run the job that writes a frame of changes, and commit its files.
 
-    ``concern`` holds of every row that was read, for the checks of what others committed. With ``one_source_row`` a
-    row of the table that comes twice is refused.
+    ``concern`` holds for every row that was read, for the checks of concurrent commits. With ``one_source_row`` a row
+    of the table that comes twice is refused.
     """
     context = target.write_context()
     changes, context = gathered(changes.to(changed_schema(target)), target.table.metadata, context)
@@ -144,7 +144,7 @@ def gathered(changes: DataFrame, metadata: TableMetadata, context: WriteContext)
 
 
 class _ChangeWriter:
-    """What ``mapInArrow`` runs: rows of changes in; data files, and the positions of rows of the table, out."""
+    """The function for ``mapInArrow``: rows of changes in; data files, and the positions of rows of the table, out."""
 
     def __init__(self, context: WriteContext, columns: list[str], log: Any) -> None:
         self._context = context
@@ -171,7 +171,7 @@ class _ChangeWriter:
             yield _row(None, *reported(key, (positions, goes)).columns)
 
     def _rows(self, batches: Iterator[pa.RecordBatch], seen: dict[int, Any]) -> Iterator[pa.RecordBatch]:
-        """The rows to write; the places of those of the table are noted."""
+        """The rows to write. The locations of rows that came from the table are added to ``seen``."""
         for batch in batches:
             operation = np.asarray(batch.column(OPERATION))
             old = operation != INSERT

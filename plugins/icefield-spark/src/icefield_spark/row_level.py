@@ -1,6 +1,6 @@
-"""Changes of rows of a table, from where the rows are that go to the commit.
+"""Changes of rows of a table, from the locations of removed rows to the commit.
 
-By merge-on-read rows that go are marked in delete files; by copy-on-write their files are written anew without them.
+Merge-on-read marks removed rows in delete files; copy-on-write rewrites their files without them.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Target:
     table: Table
     branch: str
     kind: str
-    """``delete``, ``update`` or ``merge``: whose properties count."""
+    """``delete``, ``update`` or ``merge``; selects the table's properties, such as ``write.delete.mode``."""
     plan: Plan = field(default_factory=Plan)
     isolation_level: str | None = None
-    """In place of what the table's property says."""
+    """Overrides the table's property."""
     strings: Mapping[str, str] = field(default_factory=dict)
     """For the summary of the snapshot. With a ``wap.id`` among them the kernel stages it."""
 
@@ -57,7 +57,7 @@ class Target:
 
     @property
     def is_serializable(self) -> bool:
-        """Whether rows that others add meanwhile are conflicts."""
+        """Whether concurrently added rows are conflicts."""
         level = self.table.properties.get(f"write.{self.kind}.isolation-level", "serializable")
         return (self.isolation_level or level) == "serializable"
 
@@ -90,10 +90,10 @@ def apply_changes(
     concern: BooleanExpression | None = None,
     strings: Mapping[str, str] | None = None,
 ) -> None:
-    """Stage new files, and what becomes of the files that have rows at the positions that go, and of ``whole`` ones.
+    """Stage new files, the removal of rows at positions of old files, and the removal of ``whole`` files.
 
-    ``concern`` holds of every row that was read, for the checks of what others committed. ``branch`` is that to
-    commit to; None stages the snapshot.
+    ``concern`` holds for every row that was read, for the checks of concurrent commits. ``branch`` is the branch of the
+    commit; None stages the snapshot.
     """
     if not files and not gone and not whole:
         return
@@ -124,7 +124,7 @@ def delete_where(
     strings: Mapping[str, str] | None = None,
     case_sensitive: bool = True,
 ) -> None:
-    """Delete the rows that match a filter, in one commit. What manifests decide takes no job."""
+    """Delete the rows that match a filter, in one commit. Files that manifests decide need no job."""
     with target.table.transaction() as transaction:
         transaction.expect_branch(target.branch)
         replace_where(
@@ -150,7 +150,7 @@ def replace_where(
     branch: str | None = MAIN_BRANCH,
     case_sensitive: bool = True,
 ) -> None:
-    """Stage files in place of the rows that match a filter. Files all of whose rows match go unread, and by no job."""
+    """Stage files in place of the rows that match a filter. Files with only matching rows are dropped without a job."""
     whole, some = transaction.matching_files(where, branch, case_sensitive)
     if not (whole or some or files):
         return
@@ -178,7 +178,7 @@ def _mark(
     concern: BooleanExpression,
     transaction: Any,
 ) -> None:
-    """Add rows, and mark others as deleted."""
+    """Add rows, and mark other rows as deleted."""
     table = target.table
     known = {path: target.plan.task(path) for path in marked}
     delta.add_fresh_rows(files).validate_from_snapshot(target.snapshot_id)

@@ -1,7 +1,7 @@
-"""SQL for Spark, which runs as it was checked: nothing is put in place of ``${...}`` once the text is made.
+"""SQL for Spark that runs as it was checked: Spark substitutes no ``${...}`` after the check.
 
-Spark exchanges ``${...}`` in each text that it is given, those of names and values of a table as well. A text that
-holds it goes to Spark as a plan, which a parser without this exchange made of it.
+Spark substitutes each ``${...}`` in a text, including ``${...}`` in names and values of a table. A text with ``${...}``
+goes to Spark as a plan, from a parser without substitution.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from pyspark.sql import DataFrame, SparkSession
 from icefield_spark.jvm import is_connected, jvm_class
 
 REFERENCE: Final = "${"
-"""The beginning of what Spark exchanges."""
+"""The beginning of a reference that Spark substitutes."""
 
 SUBSTITUTES: Final = "spark.sql.variable.substitute"
 PARSER: Final = "org.apache.spark.sql.catalyst.parser.CatalystSqlParser$"
 
 
 def run_sql(spark: SparkSession, text: str, frames: Mapping[str, DataFrame] | None = None) -> DataFrame:
-    """Run a text. ``frames``: those that it names as ``{name}``; with them, other braces of the text are doubled.
+    """Run a text. ``frames``: frames by their ``{name}`` in the text; with frames, other braces are doubled.
 
-    Raises ``UnsupportedFeature`` for a text with ``${`` that is no query, and for every one through Spark Connect.
+    Raises ``UnsupportedFeature`` for a text with ``${`` that is no query, and for every text with ``${`` through Spark
+    Connect.
     """
     if REFERENCE not in text or not substitutes(spark):
         if frames and is_connected(spark):  # the frame is resolved when it is used, and a view would be gone by then
@@ -75,7 +76,7 @@ def named(frames: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
 
 
 def _drop(spark: SparkSession, name: str) -> None:
-    """Drop a view. ``catalog.dropTempView`` also forgets what somebody cached of the same plan."""
+    """Drop a view. ``catalog.dropTempView`` would also drop caches of the same plan."""
     if is_connected(spark):
         spark.catalog.dropTempView(name)
     else:
@@ -85,7 +86,7 @@ def _drop(spark: SparkSession, name: str) -> None:
 def parsed_plan(spark: SparkSession, text: str) -> Any:
     """The plan that Spark's parser makes of a query, as the session's settings have it, and with ``${...}`` as it is.
 
-    Raises ``UnsupportedFeature`` for what is no query, and what Spark raises.
+    Raises ``UnsupportedFeature`` for a text that is no query, and Spark's own errors.
     """
     activate(spark)
     plan = getattr(jvm_class(spark, PARSER), "MODULE$").parsePlan(text)

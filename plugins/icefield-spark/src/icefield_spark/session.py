@@ -78,9 +78,9 @@ def attach(
 def install(spark: SparkSession) -> dict[str, IcefieldSession]:
     """Attach the catalogs that the settings of a session name: ``spark.sql.catalog.<name>`` is ``icefield``.
 
-    The settings below that name are properties of the catalog, under the names of ``load_catalog`` or those of
-    Iceberg's Java catalogs (``type`` ``hadoop`` or ``jdbc``, ``catalog-impl``, ``jdbc.user``, ...). A configured
-    catalog of the same name gives those that the settings leave out. Returns a session for each name.
+    The settings below that name are properties of the catalog, under the names of ``load_catalog`` or of Iceberg's Java
+    catalogs (``type`` ``hadoop`` or ``jdbc``, ``catalog-impl``, ``jdbc.user``, ...). A configured catalog of the same
+    name gives the properties that the settings leave out. Returns a session for each name.
 
     Raises ``InvalidArgument`` where no setting names one, or for properties that cannot be used, and
     ``UnsupportedFeature`` as ``attach`` does.
@@ -96,9 +96,9 @@ def install(spark: SparkSession) -> dict[str, IcefieldSession]:
 class IcefieldSession:
     """Reads and writes the tables of one catalog with one Spark session.
 
-    What is done with a frame is done in the frame's own session, and in a function of ``foreachBatch`` all is done in
-    that of the batch, where its views are. Plans are made on the driver. Executors read and write the files: by Spark's
-    own reader and writer of Parquet where these serve, else in Arrow.
+    Operations on a frame run in the frame's own session. In a function of ``foreachBatch`` all operations run in the
+    session of the batch, which has its views. Plans are made on the driver. Executors read and write the files: by
+    Spark's own reader and writer of Parquet where these serve, else in Arrow.
     """
 
     def __init__(self, spark: SparkSession, catalog: Catalog, name: str | None = None) -> None:
@@ -113,7 +113,7 @@ class IcefieldSession:
 
     @property
     def spark(self) -> SparkSession:
-        """The session that it was attached to; in a function of ``foreachBatch`` that of the batch."""
+        """The attached session; in a function of ``foreachBatch`` the session of the batch."""
         return session_here(self._attached)
 
     def detach(self) -> None:
@@ -136,21 +136,21 @@ class IcefieldSession:
         case_sensitive: bool | None = None,
         road: str = "auto",
     ) -> DataFrame:
-        """A table as a data frame, as it is now: only the files that may match, only the columns that are asked for.
+        """A table's current state as a data frame. It reads only files that may match, and only requested columns.
 
-        That holds for what is asked of the frame later, too: Spark pushes filters and columns of a query down to the
+        That holds for later operations on the frame, too: Spark pushes filters and columns of a query down to the
         table, and has it planned when the query runs.
 
         ``where``: a filter as a string or as an object, or a condition as a column of Spark's; every row of the frame
         matches it. ``columns``: names, dotted for nested fields, and metadata columns (``_file``, ``_pos``, ...); None
-        is all. One of ``snapshot_id``, ``ref``
-        (a branch or tag) and ``as_of`` (milliseconds since 1970 UTC, a ``datetime``, or a string in ISO form) reads an
-        earlier state. The frame is pinned to that snapshot: whatever is committed later, it gives the same rows.
-        Names are compared as ``spark.sql.caseSensitive`` says, unless ``case_sensitive`` does. ``road`` is how
-        files are read: ``auto``, ``spark`` (by Spark's own Parquet reader) or ``arrow`` (by the kernel's readers).
+        is all. One of ``snapshot_id``, ``ref`` (a branch or tag) and ``as_of`` (milliseconds since 1970 UTC, a
+        ``datetime``, or a string in ISO form) reads an earlier state. The frame is pinned to that snapshot: it gives
+        the same rows after later commits. Names are compared as ``spark.sql.caseSensitive`` says, unless
+        ``case_sensitive`` does. ``road`` is how files are read: ``auto``, ``spark`` (by Spark's own Parquet reader) or
+        ``arrow`` (by the kernel's readers).
 
         Raises ``NoSuchTable``, ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there,
-        ``InvalidExpression`` for a filter that does not fit, ``UnsupportedFeature`` for what Spark cannot hold.
+        ``InvalidExpression`` for a filter that does not fit, ``UnsupportedFeature`` for types that Spark lacks.
         """
         spark, version = self.spark, (snapshot_id, ref, as_of)
         condition = where if isinstance(where, Column) else None
@@ -169,10 +169,10 @@ class IcefieldSession:
         as_of: int | datetime | str | None = None,
         case_sensitive: bool | None = None,
     ) -> int:
-        """How many rows of a table match a filter; the arguments are those of ``table``.
+        """How many rows of a table match a filter; the arguments are as for ``table``.
 
-        Files that have no deletes, and that the filter takes whole by their partition, are counted by metadata, without
-        a job; Spark reads the others.
+        Files without deletes are counted by metadata, without a job, if their whole partition matches the filter; Spark
+        reads the other files.
         """
         spark, version = self.spark, (snapshot_id, ref, as_of)
         if isinstance(where, Column):
@@ -193,7 +193,7 @@ class IcefieldSession:
         case_sensitive: bool | None = None,
         road: str = "auto",
     ) -> Explanation:
-        """What reading a table takes: snapshot, filter, files, bytes, and the road of each file with the reason.
+        """The plan for reading a table: snapshot, filter, files, bytes, and the road of each file with the reason.
 
         ``table``: a name, with the arguments of ``table``, or a frame that reads tables of catalogs.
         """
@@ -240,8 +240,8 @@ class IcefieldSession:
         """Create a table with the columns of a data frame or of a Spark schema.
 
         Columns of a frame may hold nulls unless ``required`` is true: Spark calls a constant, or an id of ``range``,
-        never null. Those of a schema are what it says unless ``required`` is false. ``options`` are those of
-        ``Catalog.create_table``: ``partition_spec``, ``sort_order``, ``properties``, ``location``.
+        never null. Columns of a schema keep its nullability unless ``required`` is false. ``options`` are the options
+        of ``Catalog.create_table``: ``partition_spec``, ``sort_order``, ``properties``, ``location``.
         """
         columns = schema if isinstance(schema, spark_types.StructType) else schema.schema
         strict = columns is schema if required is None else required
@@ -262,11 +262,11 @@ class IcefieldSession:
 
         ``snapshot_properties`` go into the snapshot's summary. ``branch`` None stages the snapshot, for
         ``manage_snapshots().cherry_pick`` to publish. ``merge_schema`` adds the columns that the table has not, in the
-        same commit. ``distribution`` is how rows are spread over the tasks that write them, over what the table says:
-        ``none``, ``hash`` or ``range``. ``road`` is how files are written: ``spark`` (by Spark's own Parquet writer),
-        ``arrow`` (by the kernel's writers), or ``auto``, which is the first where that serves. Raises ``NoSuchTable``
-        and, for columns that do not fit, ``InvalidArgument`` before the frame is computed; for rows that do not fit,
-        ``InvalidArgument``. When it raises, nothing of it is visible.
+        same commit. ``distribution`` is how rows are spread over the tasks that write them, and overrides the table's
+        property: ``none``, ``hash`` or ``range``. ``road`` is how files are written: ``spark`` (by Spark's own Parquet
+        writer), ``arrow`` (by the kernel's writers), or ``auto``: ``spark`` where it serves, else ``arrow``. Raises
+        ``NoSuchTable`` and, for columns that do not fit, ``InvalidArgument`` before the frame is computed; for rows
+        that do not fit, ``InvalidArgument``. When it raises, no row is visible.
         """
         return self._change(frame, identifier, None, branch, snapshot_properties, merge_schema, distribution, road)
 
@@ -282,7 +282,7 @@ class IcefieldSession:
         distribution: str | None = None,
         road: str = "auto",
     ) -> Table:
-        """Replace the rows that ``where`` matches (all, when it is None) by those of a data frame, in one version.
+        """Replace the rows that ``where`` matches (all, if it is None) by the rows of a data frame, in one version.
 
         A file that ``where`` matches in part is rewritten. The frame may be computed from the table itself. Raises
         as ``append`` does, and ``InvalidExpression`` for a filter that does not fit.
@@ -301,7 +301,7 @@ class IcefieldSession:
         distribution: str | None = None,
         road: str = "auto",
     ) -> Table:
-        """Replace the partitions that the rows of a data frame are in, and leave all others as they are.
+        """Replace the partitions of a data frame's rows, and leave all other partitions unchanged.
 
         A table without partitions is replaced as a whole. Raises as ``append`` does.
         """
@@ -321,8 +321,8 @@ class IcefieldSession:
     ) -> Table:
         """Create a table with the columns and the rows of a data frame, in one version.
 
-        ``required`` and ``options`` are those of ``create_table``. Nobody sees the table before it has its rows; when
-        it raises, there is none.
+        ``required`` and ``options`` are as for ``create_table``. The table becomes visible together with its rows; when
+        this raises, there is no table.
         """
         made = from_spark_schema(frame.schema, optional=not required)
         with self.catalog.create_table_transaction(identifier, made, **options) as transaction:
@@ -343,11 +343,11 @@ class IcefieldSession:
         branch: str = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> Table:
-        """Delete the rows that a filter matches, as ``write.delete.mode`` says. A filter that is unknown matches none.
+        """Delete the rows that a filter matches, as ``write.delete.mode`` says. Rows with a null result stay.
 
-        Files all of whose rows match by what manifests say of them are dropped, without a job; executors look at the
-        others. Raises ``InvalidExpression`` for a filter that does not fit, ``ValidationFailed`` when others changed
-        meanwhile what was read.
+        Files with only matching rows, according to their manifests, are dropped without a job; executors read the other
+        files. Raises ``InvalidExpression`` for a filter that does not fit, ``ValidationFailed`` when a concurrent
+        commit changed the data that was read.
         """
         spark, table = self.spark, loaded(self.catalog, identifier)
         written, strings = place_of_write(spark, table, branch, snapshot_properties)
@@ -366,11 +366,11 @@ class IcefieldSession:
         *,
         branch: str = MAIN_BRANCH,
     ) -> Table:
-        """Give columns of rows other values, as ``write.update.mode`` says.
+        """Set columns of the matching rows to new values, as ``write.update.mode`` says.
 
         ``set`` maps names of columns, dotted for nested fields, to expressions of Spark's SQL or columns of Spark's,
-        and ``where`` is such a condition, in which the table goes by its own name; None is all rows. Raises
-        ``InvalidArgument`` for a column that is not there.
+        and ``where`` is a condition in one of these forms; None is all rows. In both, the table goes by its own name.
+        Raises ``InvalidArgument`` for a column that is not there.
         """
         target = self._target(self.spark, identifier, branch, "update")
         update_rows(self.spark, target, assigned(set), where, target.table.name()[-1])
@@ -409,7 +409,7 @@ class IcefieldSession:
         return self.catalog.load_table(identifier)
 
     def maintenance(self, identifier: str) -> MaintenanceTable:
-        """The upkeep of a table, as ``table.maintenance`` has it, whose files executors read and write.
+        """The maintenance of a table, as in ``table.maintenance``; executors read and write the files.
 
         Planning and commits stay on the driver. ``UpkeepProgress`` events tell how far it has come.
         """
@@ -425,10 +425,10 @@ class IcefieldSession:
         """Run one statement of Spark's SQL, in which names may be tables of the catalog.
 
         Spark carries it out, with the catalog as the current one: ``db.t``, ``catalog.db.t`` and, after ``USE db``,
-        ``t`` name tables, and ``db.t.snapshots`` and its like the tables about them. Through Spark Connect, and where
-        no jar may be added, tables are found by their names, and changed as the methods of this object do.
+        ``t`` name tables, and ``db.t.snapshots`` and its like name metadata tables. Through Spark Connect, and where no
+        jar may be added, tables are found by their names, and changed as the methods of this object do.
 
-        Raises what Spark raises, and the errors of Icefield for what the catalog refuses.
+        Raises Spark's errors, and errors of Icefield when the catalog refuses an operation.
         """
         return self._statements.run(self.spark, statement)
 
@@ -444,7 +444,7 @@ class IcefieldSession:
         road: str,
         epoch: Epoch | None = None,
     ) -> Table:
-        """Write a frame and commit it; that of an epoch of a stream only where the branch does not hold the epoch."""
+        """Write a frame and commit it; commit an epoch of a stream only if the branch does not hold the epoch."""
         spark, table = frame.sparkSession, loaded(self.catalog, identifier)
         exact = _is_case_sensitive(spark)
         if isinstance(replaced, Column):
@@ -464,7 +464,7 @@ class IcefieldSession:
                 snapshot_properties = epoch.claim(transaction, branch, snapshot_properties)
             if isinstance(replaced, BooleanExpression) and replaced != AlwaysTrue():
                 target = Target(table, branch or MAIN_BRANCH, "delete")
-                target.marks = False  # what replaces rows is written as files, and so is what stays of theirs
+                target.marks = False  # rewrite files: new rows and remaining rows are both written to data files
                 strings = {**application_of(outcome), **(snapshot_properties or {})}
                 replace_where(spark, target, replaced, outcome.files, transaction, strings=strings, branch=branch)
             else:

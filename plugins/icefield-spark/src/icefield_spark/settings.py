@@ -1,4 +1,4 @@
-"""Settings of a session that are others for a while. Threads may be in such blocks together."""
+"""Temporary settings of a session. Several threads may be in such blocks at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 @dataclass(slots=True)
 class _Changed:
-    """What a setting was, what those that are inside a block want, and how many blocks there have been."""
+    """A changed setting: its value before, the values that open blocks want, and the number of blocks so far."""
 
     before: str | None = None
     wanted: list[str] = field(default_factory=list)
@@ -27,15 +27,15 @@ Choose = Callable[[str | None, Sequence[str]], str]
 
 
 def at_least(spark: SparkSession, name: str, number: int, default: int) -> AbstractContextManager[None]:
-    """Within the block a setting is at least a number; then it is again what it was.
+    """Within the block a setting is at least a number; afterwards it has its old value.
 
-    ``default``: what it is when nobody sets it.
+    ``default``: the value of the setting when it is unset.
     """
     return _block(spark, name, str(number), lambda before, wanted: str(max(int(before or default), *map(int, wanted))))
 
 
 def set_to(spark: SparkSession, name: str, value: str) -> AbstractContextManager[None]:
-    """Within the block a setting has a value, the same in all blocks; then it is again what it was."""
+    """Within the block a setting has a value, the same in all blocks; afterwards it has its old value."""
     return _block(spark, name, value, lambda before, wanted: wanted[-1])
 
 
@@ -62,7 +62,7 @@ def _block(spark: SparkSession, name: str, value: str, choose: Choose) -> Iterat
 
 
 def blocks_of(spark: SparkSession, name: str) -> int:
-    """How many blocks have changed a setting: it was as it is between two equal answers, if none is open."""
+    """How many blocks have changed a setting. If no block is open, equal answers mean no change in between."""
     with _LOCK:
         changed = _CHANGED.get(spark, {}).get(name)
         return 0 if changed is None else changed.blocks

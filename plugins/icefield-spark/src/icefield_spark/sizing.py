@@ -1,4 +1,4 @@
-"""How many tasks a scan is cut into, and for how large Spark takes it."""
+"""The number of tasks of a scan, and the size that Spark assumes for it."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 _ESTIMATED_ROWS: Final = 1 << 22
-"""Rows up to which Spark is given a size: with more, no table is broadcast by itself."""
+"""The most rows in the size that Spark sees: tables of this size are never broadcast automatically."""
 
 _TASKS_A_CORE: Final = 3
 _TASKS_UNKNOWN: Final = 200
 
 
 def tasks_of(spark: SparkSession) -> int:
-    """How many tasks a scan is worth if it is large enough: a few for each core, so that none waits long for another.
+    """How many tasks a large scan has: a few for each core, so that no core waits long for another.
 
-    Through Spark Connect nobody says how many cores there are.
+    Through Spark Connect the number of cores is unknown.
     """
     context = getattr(spark, "_sc", None)
     return _TASKS_UNKNOWN if context is None else _TASKS_A_CORE * int(context.defaultParallelism)
 
 
 def chunk_numbers(spark: SparkSession, chunks: int, rows: int) -> tuple[DataFrame, int]:
-    """A frame of a number for each chunk, one a partition, and by how much the numbers of two chunks differ.
+    """A frame with a number for each chunk, one per partition, and the step between successive numbers.
 
-    Spark takes the size of its range for that of the table: each chunk is one row of many, so that a large table is not
-    broadcast, and a small one is.
+    Spark takes the size of its range for the size of the table. So each chunk is one row in many: Spark broadcasts
+    small tables, and not large ones.
     """
     step = max(1, min(2 * rows, _ESTIMATED_ROWS) // chunks)
     numbers = spark.range(0, chunks * step, 1, chunks)

@@ -1,4 +1,4 @@
-"""What the options of a data source name: a catalog, a table, a version, a way to write."""
+"""The options of a data source, as a catalog, a table, a version and a way to write."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ONLY_READS = ("where", "snapshot-id", "ref", "tag", "as-of-timestamp")
 _SPLITS = {"split-size": "split-size", "lookback": "split-lookback", "file-open-cost": "split-file-open-cost"}
 """The options by which tasks are cut, with the names that a scan has for them."""
 
-# What Spark's setting spark.redaction.regex says unless it is set: options of these names are hidden in plans.
+# The default of Spark's setting spark.redaction.regex: Spark redacts options of these names in plans.
 _HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access\.?key")
 
 
@@ -66,7 +66,7 @@ class Source:
         with self.catalog() as catalog:
             if version is not None and not catalog.backend.serves_metadata:
                 return open_table(version, catalog.properties, plugins=catalog.io.plugins)
-            found = self.load(catalog)  # a service also gives what opens the table's files
+            found = self.load(catalog)  # a service also supplies the properties that open the table's files
             return found if version in (None, found.metadata_location) else found.at_metadata_file(version)
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class Source:
         return {ours: self.options[name] for name, ours in _SPLITS.items() if name in self.options}
 
     def number(self, name: str) -> int | None:
-        """An option that is a number, of a snapshot for example; None where it is not given."""
+        """An integer option, such as a snapshot id; None if it is not given."""
         string = self.options.get(name)
         if not string:
             return None
@@ -150,7 +150,7 @@ class Source:
 
     @property
     def replaces_partitions(self) -> bool | None:
-        """Whether an overwrite replaces the partitions that it has rows for; None where the session decides."""
+        """Whether an overwrite replaces the partitions of its rows; None if the session decides."""
         mode = self.options.get("partition-overwrite-mode")
         if mode is None:
             return False if self.options.get("overwrite-where") else None

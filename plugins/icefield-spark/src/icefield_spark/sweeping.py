@@ -1,4 +1,4 @@
-"""What attempts that lost left behind: files that no task's message names, found by the operation in their names."""
+"""Deletes files of losing attempts: no task's message names them, and their names contain the operation."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from icefield.writing import DataFile, WriteContext
 
 
 def sweep(context: WriteContext, kept: Iterable[DataFile] = ()) -> None:
-    """Delete every file of the operation that is not kept. Raises nothing: what stays is an orphan for upkeep.
+    """Delete every file of the operation that is not kept. Raises nothing: leftovers are orphans for maintenance.
 
-    It lists the table's data, so that it is for jobs some task of which failed or was tried twice. A worker that is
-    killed cannot clean up, and Spark does not pass on what failed tasks reported.
+    It lists the table's data, so it is for jobs with failed or repeated tasks. A worker that is killed cannot clean up,
+    and Spark does not pass on the reports of failed tasks.
     """
     sweep_traces(_traces(context), (file.file_path for file in kept))
 

@@ -1,7 +1,7 @@
-"""Iceberg's transforms as expressions of Spark's own, which cost no way to Python and back.
+"""Iceberg's transforms as expressions of Spark's own, which need no round trip to Python.
 
 A bucket is by Murmur3 with the seed 0. Spark's ``hash`` is Murmur3 with the seed 42, and takes the hash of one column
-as the seed of the next: after the only int whose hash is 0 it has the seed 0. For whole numbers, dates and timestamps,
+as the seed of the next: after the only int with the hash 0 it has the seed 0. For whole numbers, dates and timestamps,
 which both hash as eight bytes, the two are then the same; Spark hashes the ends of strings in a way of its own.
 """
 
@@ -13,7 +13,7 @@ from icefield import types as iceberg
 from icefield.types import IcebergType
 
 HASHES_TO_ZERO: Final = -1693959553
-"""The int of which Spark's ``hash`` is 0."""
+"""The int that Spark's ``hash`` maps to 0."""
 
 _DAY: Final = 86_400_000_000
 _HOUR: Final = 3_600_000_000
@@ -23,16 +23,16 @@ _WHOLE = (iceberg.IntegerType, iceberg.LongType)
 
 
 def transformed(value: str, transform: object, kind: IcebergType) -> str | None:
-    """A transform of an expression of a type; None for one that Spark has no expression for.
+    """A transform of an expression of a type; None if Spark has no expression for it.
 
-    Results are those of the transform, but that a decimal has a digit more.
+    Results equal the transform's results, except that a decimal has one more digit.
     """
     name, width = parted(transform)
     return computed(name, width, value, kind)
 
 
 def parted(transform: object) -> tuple[str, str]:
-    """The name of a transform and its width, which is empty where it has none."""
+    """The name of a transform and its width, or an empty string for a transform without a width."""
     name, _, width = str(transform).rstrip("]").partition("[")
     return name, width
 

@@ -15,7 +15,7 @@ from icefield import types as iceberg
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.sql import types as spark
 
-# Spark 3.5 has neither, 4.0 has no time. A column of such a type then is one that Spark cannot hold.
+# Spark 3.5 has neither type, and 4.0 has no time type: columns of a missing type are not supported.
 TIME: type[spark.DataType] | None = getattr(spark, "TimeType", None)
 VARIANT: type[spark.DataType] | None = getattr(spark, "VariantType", None)
 
@@ -50,7 +50,7 @@ def to_spark_schema(schema: Schema) -> spark.StructType:
 
 
 def to_spark_type(kind: iceberg.IcebergType) -> spark.DataType:
-    """An Iceberg type as Spark's. Raises ``UnsupportedFeature`` for one that Spark cannot hold."""
+    """An Iceberg type as Spark's. Raises ``UnsupportedFeature`` for a type that Spark lacks."""
     if isinstance(kind, iceberg.StructType):
         return _struct(kind)
     if isinstance(kind, iceberg.ListType):
@@ -69,12 +69,12 @@ def to_spark_type(kind: iceberg.IcebergType) -> spark.DataType:
 def from_spark_schema(schema: spark.StructType, *, optional: bool = False) -> Schema:
     """A Spark schema as Iceberg's, with ids from 1 on, for creating a table.
 
-    ``optional``: every column, and every field, element and value inside of one, may hold nulls, whatever Spark says.
+    ``optional``: every column, nested field, element and value may hold nulls, even if Spark's schema requires it.
     """
     if optional:
         schema = all_nullable(schema)
     numbers = iter(range(1, 2**31))
-    reserved = [next(numbers) for _ in schema.fields]  # a level's ids come before those of what is nested in it
+    reserved = [next(numbers) for _ in schema.fields]  # a level's ids come before the ids of nested fields
     return Schema(*(_field(field, number, numbers) for field, number in zip(schema.fields, reserved, strict=True)))
 
 
@@ -84,7 +84,7 @@ def comment_of(field: iceberg.NestedField) -> dict[str, str]:
 
 
 def all_nullable(kind: Any) -> Any:
-    """A type of Spark of which every part may be null."""
+    """A type of Spark with every part nullable."""
     if isinstance(kind, spark.StructType):
         fields = (spark.StructField(one.name, all_nullable(one.dataType), True, one.metadata) for one in kind.fields)
         return spark.StructType(list(fields))

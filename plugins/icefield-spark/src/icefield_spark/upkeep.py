@@ -1,4 +1,4 @@
-"""Upkeep on executors: the kernel's own work, an item a task; planning and commits stay on the driver."""
+"""Maintenance on executors: one task per work item of the kernel; planning and commits stay on the driver."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SPECULATION: Final = "spark.speculation"
 
 
 class SparkRunner(WorkRunner):
-    """Does the work of upkeep in the tasks of a Spark session."""
+    """Does the work of maintenance in the tasks of a Spark session."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -95,7 +95,7 @@ class SparkRunner(WorkRunner):
         return rows
 
     def _is_contested(self, attempts: Attempts, rows: list[Any]) -> bool:
-        """Whether attempts have lost; where Spark does not say, whether they may have."""
+        """Whether attempts have lost, or, if Spark does not say, may have lost."""
         found = attempts.any_lost()
         if found is not None:
             return found
@@ -103,12 +103,12 @@ class SparkRunner(WorkRunner):
 
 
 def maintenance_of(session: SparkSession, table: Table) -> MaintenanceTable:
-    """The upkeep of a table, the work of which Spark does."""
+    """The maintenance of a table, with its work done by Spark."""
     return table.maintenance.on(SparkRunner(session))
 
 
 class WorkTask:
-    """What ``mapInArrow`` runs: the number of an item in, its result out."""
+    """The function for ``mapInArrow``: the number of an item in, its result out."""
 
     def __init__(self, work: bytes, items: Any, keep_going: bool, progress: Any) -> None:
         self._work = work
@@ -145,7 +145,7 @@ class WorkTask:
 
 
 class Progress(AccumulatorParam[int]):
-    """Counts items, and on the driver calls for each that is done. It travels without what it calls."""
+    """Counts items, and on the driver calls a function for each finished item. Its pickled copies lack the function."""
 
     def __init__(self, done: Done | None = None) -> None:
         self._done = done

@@ -27,7 +27,7 @@ def branch_read(session: SparkSession, table: Table) -> str | None:
 
 
 def branch_written(session: SparkSession, table: Table) -> str | None:
-    """The branch that the session writes in place of ``main``, created where it is not there; None for ``main``."""
+    """The branch that the session writes in place of ``main``, created if it is missing; None for ``main``."""
     branch = _settings(session, table)[0]
     if branch is not None and branch not in table.refs():
         with table.manage_snapshots() as update:
@@ -36,12 +36,12 @@ def branch_written(session: SparkSession, table: Table) -> str | None:
 
 
 def staged_as(session: SparkSession, table: Table) -> str | None:
-    """The id under which what is written is only staged; None where it is published."""
+    """The id under which a write is only staged; None if the write is published."""
     return _settings(session, table)[1]
 
 
 def staged_strings(session: SparkSession, table: Table) -> dict[str, str]:
-    """What the summary of a change says by which the kernel stages it; nothing where it is published."""
+    """The summary property by which the kernel stages a change; empty if the change is published."""
     number = staged_as(session, table)
     return {} if number is None else {_SUMMARY: number}
 

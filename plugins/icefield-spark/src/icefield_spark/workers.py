@@ -1,4 +1,4 @@
-"""What every task in a Python worker of Spark begins with."""
+"""The start of every task in a Python worker of Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark import TaskContext
 _LAZY_SINCE: Final = (3, 13)
 _IN_ARCHIVES: Final = ("pyspark", "py4j")
 _JAR: Final = "spark-core_*.jar"
-"""What Spark has on Python's path besides these: the jar of its own core."""
+"""A further archive on Python's path: the jar of Spark's core."""
 
 
 _SEEN = {"modules": 0}
@@ -22,7 +22,7 @@ _SEEN = {"modules": 0}
 
 
 def begin_task() -> None:
-    """Spare the tasks that follow in this worker what it would do again after each of them."""
+    """Prevent work that this worker would repeat between tasks: reading archives and collecting garbage."""
     _spare_archives()
     if TaskContext.get() is not None:  # the garbage of a driver is the user's
         _spare_collections()
@@ -31,8 +31,8 @@ def begin_task() -> None:
 def _spare_collections() -> None:
     """Have Python look for garbage no longer among the objects of modules.
 
-    Between two tasks a worker has it look among all of its objects. They are put aside only when modules were loaded
-    since the last time, so that what tasks leave behind is looked at.
+    Between two tasks a worker runs a full collection over all of its objects. The objects are frozen only when modules
+    were loaded since the last freeze, so that garbage of tasks is still collected.
     """
     if len(sys.modules) > _SEEN["modules"]:
         _SEEN["modules"] = len(sys.modules)
@@ -42,9 +42,9 @@ def _spare_collections() -> None:
 def _spare_archives() -> None:
     """Have Python read the directories of Spark's archives once.
 
-    Before each task a worker has Python forget what it knows of folders, and up to Python 3.12 an importer of modules
-    in an archive answers that by reading the archive's directory at once: once for each package. Importers that are not
-    in the cache are made when a module is imported, of a directory that Python keeps.
+    Before each task a worker invalidates the caches of Python's importers. Up to Python 3.12 an importer of an archive
+    then reads the archive's directory again at once: once for each package. An importer that was removed from the cache
+    is created again when a module is imported, from a directory that Python keeps.
     """
     if sys.version_info >= _LAZY_SINCE:
         return
@@ -59,7 +59,8 @@ def _spare_archives() -> None:
 def chunks_of(numbers: Iterator[pa.RecordBatch], chunks: Any, step: int = 1) -> Iterator[bytes]:
     """The chunks that are a task's, by the numbers that it gets.
 
-    ``chunks``: a broadcast variable, or the chunks themselves. ``step``: by how much the numbers of two chunks differ.
+    ``chunks``: a broadcast variable, or the chunks themselves. ``step`` is the difference between the numbers of two
+    successive chunks.
     """
     begin_task()
     every = getattr(chunks, "value", chunks)

@@ -37,7 +37,7 @@ WRITE_ID = "icefield.write-id"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Written(WriterCommitMessage):
-    """What a task states: a ``Message``, pickled."""
+    """The message of a task: a pickled ``Message``."""
 
     message: bytes
 
@@ -81,7 +81,7 @@ class IcefieldWriter(DataSourceArrowWriter):
                 if source.merges_schema:
                     add_columns(transaction, self._columns, False)
                     self._check_schema(transaction)
-                is_staged = True  # from here on the transaction deletes what is surely not committed
+                is_staged = True  # from here on the transaction deletes files that are surely not committed
                 stage(
                     transaction,
                     outcome,
@@ -106,7 +106,7 @@ class IcefieldWriter(DataSourceArrowWriter):
         return PARTITIONS if by_partition else self._filter
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Delete what tasks wrote, when it is certain that no version refers to it.
+        """Delete the files of tasks, when it is certain that no version refers to them.
 
         Spark calls this when a task failed, and when ``commit`` raised. In the second case every message is there,
         and the commit has cleaned up after itself unless its outcome is unknown: then it may still come to pass, and
@@ -115,9 +115,9 @@ class IcefieldWriter(DataSourceArrowWriter):
         missing = sum(not isinstance(message, Written) for message in messages)
         if not missing:
             return
-        if missing > 1:  # one has failed; others may run until Spark kills them, and nothing here says when they end
+        if missing > 1:  # one has failed; other tasks may run until Spark kills them
             time.sleep(SECONDS_TO_KILL)
-        # An error here would hide the one that matters; what stays is an orphan, and upkeep removes it.
+        # An error here would hide the original error. Leftovers are orphans, and maintenance removes them.
         with suppress(Exception), self._source.catalog() as catalog:
             if not self._is_committed(self._source.load(catalog)):
                 self._context.io.delete_many([file.file_path for file in _outcome(messages).files])

@@ -32,7 +32,7 @@ BUFFER_BYTES = 256 << 20
 _ROW_GROUP = "write.parquet.row-group-size-bytes"
 
 ENGINE = {"engine-name": "spark", "engine-version": spark_version}
-"""What a snapshot's summary says of the writer."""
+"""The properties of the writer in a snapshot's summary."""
 
 APPLICATION: Final = "spark.app.id"
 """A setting of Spark and, as with Iceberg's Java runtime, the key of a summary that names the application."""
@@ -43,12 +43,12 @@ _SETTINGS = (APPLICATION, PARTITION_OVERWRITE_MODE)
 
 PARTITIONS: Final = "partitions"
 Replaced = BooleanExpression | Literal["partitions"] | None
-"""What a write replaces: the rows that match a filter, the partitions that it has rows for, or nothing."""
+"""The target of a replacing write: rows that match a filter, the partitions of the new rows, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a task reports: its files, whether it may have had rivals, and what Spark's settings are where it ran."""
+    """The report of a task: its files, whether other attempts may have run, and Spark's settings in the task."""
 
     files: list[DataFile]
     is_contested: bool = False
@@ -76,7 +76,7 @@ def on_one_core(found: WriteContext) -> WriteContext:
 def check_fits(context: WriteContext, columns: StructType, *, case_sensitive: bool = True) -> None:
     """Raise ``InvalidArgument`` when rows of these columns cannot be written to the table, before any job runs.
 
-    What depends on values (a null in a required column) shows only when the rows are written.
+    Errors that depend on values (a null in a required column) show only when the rows are written.
     """
     nothing = pa.RecordBatch.from_pylist([], schema=spark_arrow_schema(columns))
     named = from_spark_batch(nothing, context.schema, case_sensitive=case_sensitive)
@@ -91,10 +91,10 @@ def check_target(table: Table, where: str | BooleanExpression | None) -> Boolean
 
 
 class ChunkWriter:
-    """What ``mapInArrow`` runs on executors: rows in, one row with the pickled data files out.
+    """The function for ``mapInArrow`` on executors: rows in, one row with the pickled data files out.
 
-    A task's files carry its attempt in their names. Only what the winning attempts' rows name is committed; what a
-    losing attempt wrote is an orphan. ``log`` is an accumulator that informs the driver of every file of an attempt
+    A task's files carry its attempt in their names. Only the files named by the winning attempts' rows are committed;
+    files of a losing attempt are orphans. ``log`` is an accumulator that informs the driver of every file of an attempt
     that came to its end, also when the job fails.
     """
 
@@ -110,7 +110,7 @@ class ChunkWriter:
         yield pa.RecordBatch.from_pydict({"message": pa.array([pickle.dumps(message)], pa.binary())})
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Message:
-        """Write the rows of one task. On an error, and when its input was cut off, nothing of them stays."""
+        """Write the rows of one task. On an error, and when its input was cut off, its files are deleted."""
         begin_task()
         task = TaskContext.get()
         number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())
@@ -141,7 +141,7 @@ class Paths(AccumulatorParam[list[str]]):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the tasks that won reported together."""
+    """The combined reports of the winning tasks."""
 
     files: list[DataFile]
     is_contested: bool
@@ -156,17 +156,17 @@ class Outcome:
 
     @property
     def replaces_partitions(self) -> bool:
-        """Whether Spark is set to replace the partitions that an overwrite has rows for, and no others."""
+        """Whether Spark's settings say that an overwrite replaces only the partitions of its rows."""
         return self.settings.get(PARTITION_OVERWRITE_MODE, "").lower() == "dynamic"
 
     def sweep(self, context: WriteContext) -> None:
-        """Delete what attempts that lost wrote, when there may have been some."""
+        """Delete the files of losing attempts, if there may be any."""
         if self.is_contested:
             sweep(context, self.files)
 
 
 def application_of(outcome: Outcome) -> dict[str, str]:
-    """What the summary of a snapshot says of the application that made it."""
+    """The properties of the application for the summary of its snapshot."""
     return {name: value for name, value in outcome.settings.items() if name == APPLICATION}
 
 
@@ -181,7 +181,7 @@ def stage(
 ) -> None:
     """Stage files in a transaction, which owns them from here on: it deletes them when they are surely not committed.
 
-    ``branch``: None adds a snapshot that none names.
+    ``branch``: None adds a snapshot outside of all branches.
     """
     files = outcome.files
     transaction.context.written.add(*(file.file_path for file in files))

@@ -37,7 +37,7 @@ class FaultyFileSystem(FileSystem):
 
     @property
     def abilities(self) -> frozenset[FileSystemAbility]:
-        """As declared by what is wrapped."""
+        """The abilities of the wrapped file system."""
         return self.inner.abilities
 
     def run(self, name: str, location: str, action: Callable[[], Any]) -> Any:

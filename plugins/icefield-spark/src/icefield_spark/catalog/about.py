@@ -21,7 +21,7 @@ CHANGES: Final = "changes"
 
 
 class TableAbout(Remote):
-    """A table about a table, as it was when Spark loaded it for one statement."""
+    """A metadata table, in the state at which Spark loaded it for one statement."""
 
     def __init__(self, spark: SparkSession, catalog_name: str, source: Source) -> None:
         self._spark = spark
@@ -104,7 +104,7 @@ class ScanAbout(Remote):
         self._key = key
 
     def on_describe(self, _: Any) -> str:
-        """What Spark shows of the scan; nobody counts its rows beforehand."""
+        """The description of the scan for Spark; its rows are not counted beforehand."""
         return reply(
             {
                 "description": f"icefield {self._key[0]}",

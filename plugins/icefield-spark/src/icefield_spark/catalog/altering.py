@@ -53,7 +53,7 @@ def alter(spark: SparkSession, table: Table, changes: Sequence[Change]) -> None:
 
 
 def _default(spark: SparkSession, table: Table, change: Change) -> Any:
-    """The value of a default that a change states as a constant of Spark's; None where it states none."""
+    """The value of the default in a change, a constant expression of Spark; None if the change has no default."""
     constant = change.get("default")
     if not constant:
         return None
@@ -112,7 +112,7 @@ def _type_of(change: Change) -> Any:
 
 
 def _warn_of_lost(lost: set[str]) -> None:
-    """Say what Iceberg's Java runtime cannot do when partition fields have lost their columns."""
+    """Warn of the operations that fail in Iceberg's Java runtime when partition fields have lost their columns."""
     if lost:
         warnings.warn(
             f"{', '.join(sorted(lost))} of an earlier partition spec lost the column that it is made from: Iceberg's "
@@ -123,7 +123,7 @@ def _warn_of_lost(lost: set[str]) -> None:
 
 
 def _lost_sources(table: Table, paths: Iterable[tuple[str, ...]], case_sensitive: bool = True) -> set[str]:
-    """The fields of earlier partition specs whose columns are among those that are to go."""
+    """The names of partition fields, in any spec, that have one of the dropped columns as a source."""
     schema = table.schema()
     there = [path for path in paths if schema.has_field(path, case_sensitive)]
     gone = {schema.find_field(path, case_sensitive).field_id for path in there}

@@ -18,7 +18,7 @@ _ASKED: WeakValueDictionary[str, Remote] = WeakValueDictionary()
 
 
 class Remote:
-    """An object whose methods ``on_…`` Java calls by name, with one argument: a string, a Java object or nothing.
+    """A Python object with ``on_…`` methods that Java calls by name, with a string, a Java object or nothing.
 
     A reply is a string, a Java object or another ``Remote``. An error goes back as a string that begins with ``!``.
     Java keeps the object alive for as long as it has a reference.
@@ -46,13 +46,13 @@ class Remote:
         return key
 
     class Java:
-        """The interface that py4j implements with such an object."""
+        """The Java interface that py4j implements with this object."""
 
         implements: ClassVar[list[str]] = ["java.util.function.BiFunction"]
 
 
 def remote(java: Any) -> Remote:
-    """The object behind what the JVM has for it."""
+    """The Python object behind its Java counterpart."""
     return _ASKED[java.apply("itself", None)]
 
 

@@ -10,15 +10,15 @@ from icefield_spark.sql.context import Rows
 
 
 class Command(Remote):
-    """A statement: what carries it out, and the columns of the rows that it gives."""
+    """A statement: the function that carries it out, and the columns of its result."""
 
     def __init__(self, run: Callable[[], Rows | None], columns: str = "") -> None:
-        """``columns``: their names and types as in a statement; ``run`` gives None where there are none."""
+        """``columns``: names and types as in a statement; ``run`` returns None for a statement without rows."""
         self._run = run
         self._columns = columns
 
     def plan(self, catalog: Any) -> Any:
-        """The plan for Spark. ``catalog``: the Java object of the catalog whose statement it is."""
+        """The plan for Spark. ``catalog``: the Java object of the statement's catalog."""
         return catalog.command(self, self._columns, "a statement on a catalog of Icefield")
 
     def on_run(self, _: None) -> str:

@@ -24,15 +24,15 @@ from icefield_spark.jvm import jvm_class
 
 CATALOG = "icefield.spark.IcefieldCatalog"
 MORE = ("icefield.spark.IcefieldRelations", "icefield.spark.IcefieldProcedures")
-"""Classes of catalogs that can do more, the most able one first. A Spark has those that its interfaces allow."""
+"""Classes of catalogs with further abilities, the most able first. Each needs interfaces that not every Spark has."""
 
 CLASSES = (CATALOG, *MORE)
 """All classes of catalogs."""
 
 HOLDER = "icefield.spark.Python"
-"""The class that holds what answers for catalogs."""
+"""The class that holds the Python objects that answer for catalogs."""
 
-# Spark finds a format by this name of a class where no jar has one that calls itself "iceberg", as Java's runtime does.
+# Spark finds the format "iceberg" by the name of this class, unless a jar registers that name, as Java's runtime does.
 _FORMAT = "package iceberg; public class DefaultSource extends icefield.spark.NamedTables {}"
 _NEEDS = "// needs "
 PARSER = "parser.java"
@@ -57,7 +57,7 @@ def compiled_class(spark: SparkSession, name: str) -> Any:
         return found
     try:
         _add(spark, compiled(spark))
-    except (Py4JError, TypeError) as error:  # a class of Spark's that is not there is none that can be called
+    except (Py4JError, TypeError) as error:  # py4j raises TypeError for a missing class of Spark
         raise UnsupportedFeature(
             f"the classes of a catalog cannot be added to Spark {spark.version}: {_reason(error)}; leave name out"
         ) from error
@@ -74,7 +74,7 @@ def compiled(spark: SparkSession) -> dict[str, bytes]:
 
 
 def cooked(spark: SparkSession, source: str, loader: Any, codes: dict[str, bytes] | None = None) -> Any:
-    """The loader of the classes that a text states. ``loader``: of those that they name; ``codes`` gets their code."""
+    """A loader of the classes in a source text. ``loader`` finds other classes; ``codes`` receives the code of each."""
     compiler = jvm_class(spark, "org.codehaus.janino.SimpleCompiler")()
     compiler.setSourceVersion(8)
     compiler.setTargetVersion(8)
@@ -97,14 +97,14 @@ def _add(spark: SparkSession, classes: dict[str, bytes]) -> None:
 
 
 def _send_to_executors(spark: SparkSession, found: Any) -> None:
-    """Add the jar of a class that the driver has from a Spark that was stopped: its executors are others now."""
+    """Add the jar of a class that the driver has from a stopped Spark: the executors of the new Spark lack it."""
     context = spark.sparkContext._jsc.sc()
     if _JAR not in str(context.listJars()):
         context.addJar(found.getProtectionDomain().getCodeSource().getLocation().getPath())
 
 
 def _show_to_all_threads(spark: SparkSession, jar: Path) -> None:
-    """Let every thread of the JVM find the classes: the session's own loader is that of the thread that added it."""
+    """Let every thread of the JVM find the classes: only the thread that added the jar has the session's loader."""
     loader, found = spark._jsparkSession.sharedState().jarClassLoader(), None
     mutable = jvm_class(spark, "java.lang.Class").forName("org.apache.spark.util.MutableURLClassLoader")
     while loader is not None:

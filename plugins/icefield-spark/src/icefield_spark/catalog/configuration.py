@@ -38,7 +38,7 @@ def refuse_connect(spark: SparkSession) -> None:
 
 
 def configured(spark: SparkSession) -> dict[str, dict[str, str]]:
-    """The properties of each catalog whose setting is ``icefield``, by its name, as the session states them.
+    """The properties in the session's settings of each catalog that is set to ``icefield``, by name.
 
     Raises ``UnsupportedFeature`` through Spark Connect.
     """
@@ -53,7 +53,7 @@ def configured(spark: SparkSession) -> dict[str, dict[str, str]]:
 
 
 def translated(name: str, properties: Mapping[str, str]) -> dict[str, Any]:
-    """The properties of a Java catalog as those of ``load_catalog``.
+    """The properties of a Java catalog, translated into properties of ``load_catalog``.
 
     Raises ``InvalidArgument`` for a catalog that is not there, and warns of a property that would have no effect.
     """

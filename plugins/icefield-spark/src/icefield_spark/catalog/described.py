@@ -54,7 +54,7 @@ def described(
 
 
 def created_schema(spark: SparkSession, columns: spark_types.StructType) -> Schema:
-    """The columns of a table that Spark asks to create, with their defaults: those of a query have none."""
+    """The columns of a table that Spark asks to create, with their defaults; columns of a query have none."""
     stated = [field for field in columns.fields if _OF_A_TABLE not in field.metadata]
     given = {field.name: field.metadata[_NEW_ROWS] for field in stated if _NEW_ROWS in field.metadata}
     return with_defaults(spark, from_spark_schema(columns), given)

@@ -26,7 +26,7 @@ _MAKER: Final = "icefield.spark.Frames"
 def relation(spark: SparkSession, scan: TableScan, columns: Schema, road: Road | None) -> DataFrame:
     """The frame of a scan, which is planned with the filters and columns that a query asks for.
 
-    ``columns``: those of the scan, in the order of the frame.
+    ``columns``: the scan's columns, in the order of the frame.
     """
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     maker = compiled_class(spark, _MAKER).getField("MAKER").get(None)
@@ -73,7 +73,7 @@ class FrameTable(Remote):
         return Scan(self._spark, self._scan, columns, given["predicates"], self._key, road=self._road)
 
     def on_can_delete(self, _: str) -> str:
-        """Whether a filter takes whole files: none of a frame's are deleted."""
+        """Whether a filter takes whole files: never, as a frame deletes no files."""
         return reply(False)
 
     def on_operation(self, _: str) -> None:

@@ -1,4 +1,4 @@
-"""The keys of a merge's source. Files of the table that can hold none of them are left out.
+"""Prunes files of a table by the keys of a merge's source.
 
 Spark tells a scan nothing of the rows that it is joined with: where a session finds values at run time, it computes
 the source a second time.
@@ -23,7 +23,7 @@ from icefield_spark.running import frame_of_plan
 
 _PREDICATE: Final = "org.apache.spark.sql.connector.expressions.filter.Predicate"
 _INNER: Final = frozenset({"Inner", "RightOuter"})
-"""The joins that drop rows of the table, on the left, that meet none of the source."""
+"""The joins that drop rows of the table, on the left, without a match in the source."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class _Join:
 
     plan: Any
     scan: Any
-    """That of the table, in the JVM."""
+    """The table's scan, in the JVM."""
     pairs: Sequence[tuple[str, int]]
-    """Columns of the table, and the places of those of the source that are equal where rows meet."""
+    """Columns of the table, each with the index of the source column that equals it in matched rows."""
 
 
 @contextmanager
 def with_source_pinned(
     spark: SparkSession, changes: DataFrame, scan: Scan, schema: Schema
 ) -> Iterator[tuple[DataFrame, bool]]:
-    """The changes of a merge with its source computed once; the scan of the table leaves out files by its keys.
+    """The changes of a merge with its source computed once; the scan of the table prunes files by its keys.
 
-    With them comes whether the commit is to refuse rows of the table that several rows of the source meet: Spark looks
-    for them in each task, and would shuffle the table for that. ``schema``: the table's. The changes stay as they are
-    where their plan compares none of its columns.
+    Also yields whether the commit must refuse rows of the table with several matches in the source. Spark itself checks
+    this in each task, and would shuffle the table for the check. ``schema``: the table's. The changes stay unchanged if
+    their plan compares no column of the table.
     """
     plan = changes._jdf.queryExecution().analyzed()
     join = _join_of(plan, scan, {each.name for each in schema.fields})

@@ -72,7 +72,7 @@ def _has(spark: SparkSession, name: str) -> bool:
 
 
 def _delegated(method: Any) -> str:
-    """A method of Spark's parser. One that parses a statement tries what Iceberg's own statement means, too."""
+    """A method of Spark's parser. A method that parses statements also tries Iceberg's own statements."""
     name, types = method.getName(), [each.getCanonicalName() for each in method.getParameterTypes()]
     errors = ", ".join(each.getCanonicalName() for each in method.getExceptionTypes())
     parameters = ", ".join(f"{kind} a{at}" for at, kind in enumerate(types))
@@ -86,7 +86,7 @@ def _delegated(method: Any) -> str:
 
 
 class OwnStatements(Remote):
-    """Says what statements mean to a catalog of Icefield's that Spark's parser refuses, or gives to no catalog."""
+    """Plans statements on catalogs of Icefield that Spark's parser refuses, or assigns to no catalog."""
 
     def __init__(self, context: SparkContext, *, has_procedures: bool) -> None:
         """``has_procedures``: whether Spark itself calls procedures of catalogs."""
@@ -111,7 +111,7 @@ class OwnStatements(Remote):
         return None if place is None else meaning(spark, place, cursor)
 
     def on_parsed(self, asked: Any) -> Any:
-        """The plan of a statement on a view of a catalog; None for one that is Spark's own to carry out."""
+        """The plan of a statement on a view of a catalog; None for a statement that Spark itself carries out."""
         session, plan = asked
         spark = SparkSession(self._context, session)
         parts = view_statements.name_in(spark, plan)
@@ -128,7 +128,7 @@ Place = tuple[str, tuple[str, ...]]
 
 
 def _altered(spark: SparkSession, place: Place, cursor: Cursor) -> Any:
-    """The plan of an ALTER TABLE of Spark's that hands the text to the catalog; None for a clause that is no such."""
+    """The plan of an ALTER TABLE of Spark's that hands the text to the catalog; None for other clauses."""
     if not is_own_clause(cursor):
         return None
     text = f"ALTER TABLE {quoted(place[0], *place[1])} SET TBLPROPERTIES ('{CLAUSE}' = '{_coded(cursor.rest())}')"
@@ -149,7 +149,7 @@ def _coded(clause: str) -> str:
 
 
 def _place(session: Any, parts: tuple[str, ...], *, is_namespace: bool = False) -> Place | None:
-    """The catalog of a name and the name in it; None where the catalog is none of Icefield's."""
+    """The catalog of a name and the name in it; None for a catalog that is not Icefield's."""
     least = 1 if is_namespace else 2
     if len(parts) >= least and _is_ours(session, parts[0]):
         return parts[0], parts[1:]

@@ -78,7 +78,7 @@ _COMPARED_ALIKE = (
     BinaryType, BooleanType, DateType, DecimalType, DoubleType, FloatType, IntegerType, LongType, StringType,
     TimestampType, TimestamptzType,
 )  # fmt: skip
-"""Types that Spark has too: others are strings, numbers or bytes there, which compare otherwise."""
+"""Types with an equal type in Spark: other types are strings, numbers or bytes there, which compare differently."""
 
 
 class Inexact(Exception):
@@ -95,11 +95,11 @@ class Filters:
         self._schema = schema
 
     def keeping(self, predicates: Iterable[Described]) -> BooleanExpression:
-        """A filter that holds of each row for which all the predicates hold; it may hold of others."""
+        """A filter that holds for each row that satisfies all the predicates; it may hold for other rows."""
         return conjunction([self._loose(predicate) for predicate in predicates])
 
     def exact(self, predicates: Iterable[Described]) -> BooleanExpression | None:
-        """The filter that holds of a row if and only if all the predicates do; None where there is none for certain."""
+        """The filter that holds for a row if and only if all the predicates hold; None if no filter certainly does."""
         try:
             return conjunction([self._exact(predicate) for predicate in predicates])
         except Inexact:
@@ -242,5 +242,5 @@ def _value(expression: Described) -> Any:
         raise Inexact(kind)
     try:
         return convert(value)
-    except (ValueError, OverflowError):  # a year beyond those of Python
+    except (ValueError, OverflowError):  # Python's years end at 9999
         raise Inexact(kind) from None

@@ -1,4 +1,4 @@
-"""Procedures of a session's catalog: what Spark is told of one, and what it gives for arguments."""
+"""Procedures of a session's catalog: their descriptions for Spark, and their calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CatalogProcedure(Remote):
     """A procedure, as Spark loaded it for one statement."""
 
     def __init__(self, ice: IcefieldSession, catalog_name: str, name: Sequence[str]) -> None:
-        """Raises ``UnsupportedFeature`` where there is none of the name."""
+        """Raises ``UnsupportedFeature`` where no procedure has this name."""
         self._ice = ice
         self._catalog_name = catalog_name
         self._name = name
@@ -39,7 +39,7 @@ class CatalogProcedure(Remote):
 
     @property
     def columns(self) -> str:
-        """The names and types of the columns of its rows."""
+        """The names and types of the procedure's result columns."""
         return self._procedure.columns
 
     def on_call(self, given: str) -> str:

@@ -50,7 +50,7 @@ _OF_SPARK = frozenset({"provider", "owner", "external", "is_managed_location", "
 _OURS = frozenset({"iceberg", "icefield"})
 _FORMATS = frozenset({"parquet", "orc", "avro"})
 _SHORT = {"bucket": "bucket", "truncate": "trunc"}
-"""What Java names a field after where a table is created: its column and this, without the number."""
+"""Suffixes of default partition field names, after the column: at creation, Java leaves the number out."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TAKEN = frozenset({"spark_catalog", "system", "global_temp", "session", "builtin"})
 
@@ -113,7 +113,7 @@ def withdraw(spark: SparkSession, name: str) -> None:
     for option in (setting, f"{setting}.key"):
         spark.conf.unset(option)
         shared.remove(option)
-    if any(each.startswith(f"{setting}.") for each in settings_of(spark)):  # those by which ``install`` opens it
+    if any(each.startswith(f"{setting}.") for each in settings_of(spark)):  # settings for ``install``
         spark.conf.set(setting, MARK)
 
 
@@ -246,13 +246,13 @@ class SessionCatalog(Remote):
         self._catalog.rename_table(tuple(given["name"]), self._here(given["to"]))
 
     def _here(self, name: list[str]) -> tuple[str, ...]:
-        """A new name without that of the catalog, which Spark takes for the first part of the namespace."""
+        """A new name without the catalog's name, which Spark takes for the first part of the namespace."""
         return tuple(name[1:] if len(name) > 2 and name[0] == self._name else name)
 
     # Views.
 
     def on_view(self, name: str) -> StoredView | None:
-        """A view; None where there is none."""
+        """A view; None if there is no view of the name."""
         return self.views.find(tuple(json.loads(name)))
 
     def on_views(self, namespace: str) -> str:
@@ -279,7 +279,7 @@ class SessionCatalog(Remote):
     # Procedures.
 
     def procedure(self, name: Sequence[str]) -> CatalogProcedure:
-        """The procedure of a name. Raises ``UnsupportedFeature`` where there is none."""
+        """The procedure of a name. Raises ``UnsupportedFeature`` if there is no such procedure."""
         return CatalogProcedure(self._ice, self._name, name)
 
     def on_procedure(self, name: str) -> CatalogProcedure:
@@ -329,7 +329,7 @@ class SessionCatalog(Remote):
 
 
 def _drop_all(catalog: Catalog, namespace: tuple[str, ...]) -> None:
-    """Drop what is in a namespace. Files of tables stay, as with DROP TABLE."""
+    """Drop the namespaces, tables and views in a namespace. Files of tables stay, as with DROP TABLE."""
     abilities = catalog.backend.abilities
     for inner in catalog.list_namespaces(namespace) if CatalogAbility.NESTED_NAMESPACES in abilities else ():
         _drop_all(catalog, inner)

@@ -1,4 +1,4 @@
-"""A scan of a table at a version, whose rows are a frame that Spark's own scan reads part by part."""
+"""A scan of a table at a version. Its rows are a frame that Spark's own scan reads part by part."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from icefield_spark.wap import branch_read
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a table: a snapshot id, a branch or tag, or what a session reads by itself.
+    """A version of a table: a snapshot id, a branch or tag, or the session's default.
 
-    ``after``: a snapshot since which only the rows that appends added are read.
+    ``after``: a snapshot; only rows of later appends are read.
     """
 
     snapshot_id: int | None = None
@@ -67,11 +67,11 @@ class Version:
         return table.scan(ref=self.ref)
 
     def pinned(self, spark: SparkSession, table: Table) -> Version:
-        """The version with the branch that the session reads where none is named."""
+        """The version, with the session's branch if it names none."""
         return Version(None, branch_read(spark, table)) if self == CURRENT else self
 
     def with_options(self, options: Mapping[str, str], table: Table) -> Version:
-        """The version that the options of a read or write name; itself where they name none."""
+        """The version that the options of a read or write name; this version if they name none."""
         given = {name.lower(): value for name, value in options.items() if name.lower() in _NAMING}
         for name in options:
             if name.lower() in _OF_CHANGES:
@@ -109,7 +109,7 @@ _NAMING = (*VERSIONS, _SINCE, _UP_TO)
 
 
 class Scan(Remote):
-    """A planned scan. Filters that Spark finds at run time plan it anew."""
+    """A planned scan. It is planned again for filters that Spark finds at run time."""
 
     def __init__(
         self,
@@ -122,9 +122,9 @@ class Scan(Remote):
         road: Road | None = None,
         stream: Callable[[], Stream] | None = None,
     ) -> None:
-        """``whole``: the scan that filters and columns narrow; ``key`` tells it from others.
+        """``whole``: the scan before filters and columns narrow it; ``key`` identifies it.
 
-        ``road``: how all files are read; None is as suits each. ``stream`` follows the table.
+        ``road``: how all files are read; None chooses for each file. ``stream`` follows the table.
         """
         self._spark = spark
         self._whole = whole
@@ -141,7 +141,7 @@ class Scan(Remote):
         self._planned: Planned | None = None
 
     def on_describe(self, _: None) -> str:
-        """What Spark shows of the scan, and counts of it."""
+        """The description and the statistics of the scan for Spark."""
         chosen = self._plan().roads.chosen
         in_arrow = [each for each in chosen if each.road is Road.ARROW]
         filters = self._shown_filters()
@@ -193,7 +193,7 @@ class Scan(Remote):
         return None if roads.arrow is None or roads.arrow or not roads.groups else self._frame()._jdf
 
     def on_count(self, columns: str) -> Any:
-        """A frame of one row, with the number of all rows in each column, where metadata says it; else nothing."""
+        """A frame of one row, with the number of all rows in each column, if metadata states it; else nothing."""
         if self._shown_filters():
             return None
         chosen = self._plan().roads.chosen
@@ -211,7 +211,7 @@ class Scan(Remote):
         return list(filter(self._keeps(), self._scan().plan_files()))
 
     def _keeps(self) -> Only | None:
-        """Whether a file may have rows in the buckets that are asked for; None where it is not asked."""
+        """Whether a file may have rows in the requested buckets; None if no buckets are requested."""
         specs = {spec.spec_id: spec for spec in self._whole.metadata.partition_specs}
         return keeps(self._whole.schema, specs, self._buckets) if self._buckets else None
 
@@ -241,7 +241,7 @@ class Scan(Remote):
 
 
 def _parts_of(scan: VersionScan) -> dict[str, list[tuple[str, ...]]]:
-    """The columns of which a scan takes some parts only, with the paths of these."""
+    """The columns that a scan reads in part, with the paths of the leaves that it reads."""
     if "*" in scan.selected_fields:
         return {}
     found = {}
@@ -262,7 +262,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def explanations_in(frame: DataFrame) -> list[Explanation]:
-    """How the tables of catalogs are read that a frame reads, those of its subqueries as well."""
+    """How a frame reads the tables of catalogs, including the tables in its subqueries."""
     if is_connected(frame.sparkSession):
         return []
     found, left = [], [frame._jdf.queryExecution().optimizedPlan()]
@@ -277,7 +277,7 @@ def explanations_in(frame: DataFrame) -> list[Explanation]:
 
 
 def scan_of(plan: Any) -> Scan | None:
-    """The scan of a catalog's table that a part of a plan is; None for all others."""
+    """The scan of a catalog's table in a node of a plan; None for other nodes."""
     java = java_scan_of(plan)
     found = None if java is None else remote(java.python())
     return found if isinstance(found, Scan) else None

@@ -1,4 +1,4 @@
-"""What statements show of a view that a catalog keeps."""
+"""Output of statements that show a catalog's views."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Described = tuple[str, str, str | None]
 
 
 def described(catalog: str, view: View, extended: bool) -> list[Described]:
-    """What ``DESCRIBE`` says of a view of a catalog of that name: name, type and comment of each column."""
+    """The output of ``DESCRIBE`` for a view of a catalog of that name: name, type and comment of each column."""
     rows: list[Described] = [
         (field.name, field.dataType.simpleString(), _comment(field) or "")
         for field in to_spark_schema(view.schema()).fields
@@ -52,12 +52,12 @@ def created(catalog: str, view: View) -> str:
 
 
 def _own(view: View) -> list[tuple[str, str]]:
-    """The properties that somebody gave a view, sorted."""
+    """The properties that users set on a view, sorted."""
     return sorted((key, value) for key, value in view.properties.items() if key not in KEPT)
 
 
 def shown_properties(view: View) -> dict[str, str]:
-    """The properties of a view, and those that Java's runtime shows in addition."""
+    """The properties of a view, and the properties that Java's runtime shows in addition."""
     return {
         **dict(_own(view)),
         "location": view.metadata.location,

@@ -38,7 +38,7 @@ class StagedTable(Remote):
         )
 
     def on_can_overwrite(self, _: str) -> str:
-        """Whether the rows to replace are stated exactly: there are none."""
+        """Whether a filter states the rows to replace exactly: always, as there are no rows."""
         return reply(True)
 
     def on_write(self, asked: str) -> StagedWrite:

@@ -1,4 +1,4 @@
-"""Streams of a table of a session's catalog: what Spark asks about offsets, and the rows of a batch."""
+"""Streams of a table of a session's catalog: answers to Spark about offsets, and the rows of a batch."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Stream(Remote):
         return reply(self._following.reach(Offset.from_json(given["start"]), limits).to_json())
 
     def on_pin(self, _: None) -> None:
-        """Note what the table has now: the query ends with that."""
+        """Pin the table's current state: the query ends there."""
         self._following.pin()
 
     def on_rows(self, asked: str) -> Any:

@@ -1,4 +1,4 @@
-"""Tables of a session's catalog: what Spark is told of them, and how they are scanned and changed."""
+"""Tables of a session's catalog: their descriptions for Spark, their scans and their changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OPERATION = "__row_operation"
 
 
 class SparkTable(Remote):
-    """A table at a version, as Spark loaded it for one statement: all scans of the statement read that version."""
+    """A table at the version that Spark loaded for one statement: all scans of the statement read that version."""
 
     def __init__(self, ice: IcefieldSession, catalog_name: str, table: Table, version: Version) -> None:
         self._ice = ice
@@ -92,7 +92,7 @@ class SparkTable(Remote):
         )
 
     def on_write(self, asked: str) -> Write:
-        """Begin a write, whose rows come next."""
+        """Begin a write; its rows follow."""
         return Write(self._ice, self._table, self._version, json.loads(asked))
 
     def on_operation(self, asked: str) -> Operation:
@@ -101,7 +101,7 @@ class SparkTable(Remote):
         return Operation(self, given["command"].lower(), given["options"])
 
     def on_can_overwrite(self, predicates: str) -> str:
-        """Agree to replace rows that a filter of the kernel states exactly; others are refused with the reason."""
+        """Agree to replace rows if a filter of the kernel states them exactly; else refuse with the reason."""
         if self._filters.exact(json.loads(predicates)) is None:
             raise UnsupportedFeature(NOT_EXACT)
         return reply(True)
@@ -122,13 +122,13 @@ class SparkTable(Remote):
         self._ice.delete(self._table.name(), where, branch=self._version.branch)  # type: ignore[arg-type]
 
     def target(self, kind: str) -> Target:
-        """The table as what a row-level operation changes, as it was when the statement was analyzed."""
+        """The table as the target of a row-level operation, in its state when the statement was analyzed."""
         branch, strings = place_of_write(self.spark, self._table, self._version.branch, None)
         return Target(self._table, branch or MAIN_BRANCH, kind, strings=strings or {})
 
 
 class Write(Remote):
-    """An append, or a replacement of all rows, some or those of partitions; ``epoch``: of a stream."""
+    """An append, or an overwrite of all rows, of matching rows or of partitions; with ``epoch``, one of a stream."""
 
     def __init__(self, ice: IcefieldSession, table: Table, version: Version, asked: Mapping[str, Any]) -> None:
         self._ice = ice
@@ -158,7 +158,7 @@ class Write(Remote):
 
 
 class Operation(Remote):
-    """A DELETE, UPDATE or MERGE of which Spark makes the changed rows."""
+    """A DELETE, UPDATE or MERGE. Spark computes the changed rows."""
 
     def __init__(self, table: SparkTable, kind: str, options: Mapping[str, str]) -> None:
         self._table = table

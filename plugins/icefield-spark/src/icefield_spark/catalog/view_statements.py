@@ -32,12 +32,12 @@ KINDS: Final = (
 
 
 def is_of_namespace(plan: Any) -> bool:
-    """Whether the name in a statement is that of a namespace."""
+    """Whether the name in a statement is the name of a namespace."""
     return _kind(plan) == "ShowViews"
 
 
 def name_in(spark: SparkSession, plan: Any) -> tuple[str, ...] | None:
-    """The name that a statement is on; None for one of Spark's alone, such as that of a temporary view."""
+    """The name in a statement; None for a name of Spark's alone, such as a temporary view."""
     child = plan.child()
     kind = _kind(child)
     if kind in ("CurrentNamespace", "CurrentNamespace$"):
@@ -57,7 +57,7 @@ def name_in(spark: SparkSession, plan: Any) -> tuple[str, ...] | None:
 def found(spark: SparkSession, views: Views, plan: Any, name: tuple[str, ...]) -> Command | None:
     """The command of a statement. ``name``: the name in it, as the catalog has it.
 
-    None where the statement is on a table, or on nothing that is there.
+    None if the statement is on a table, or if the name does not exist.
     """
     kind = _kind(plan)
     statement = _Statement(spark, views, plan, name)
@@ -179,7 +179,7 @@ class _Statement:
         return shown + [("", str(each.table()), True) for each in items(temporary)]
 
     def properties(self, view: View) -> list[tuple[str, str]]:
-        """The properties of a view, or the one that is asked for."""
+        """The properties of a view, or the requested property alone."""
         shown = shown_properties(view)
         if not self._plan.propertyKey().isDefined():
             return sorted(shown.items())

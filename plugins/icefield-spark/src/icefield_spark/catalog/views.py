@@ -1,4 +1,4 @@
-"""Views of a session's catalog: what Spark is told of one, and what becomes of those that it makes."""
+"""Views of a session's catalog: their descriptions for Spark, and the views that Spark creates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from icefield_spark.sql.view_plans import check_stored, check_text
 from icefield_spark.types import from_spark_schema, to_spark_schema
 
 DIALECT: Final = "spark"
-# What Iceberg's Java runtime keeps among the properties of a view, under its names.
+# Properties of a view that Iceberg's Java runtime writes, under its names.
 QUERY_COLUMNS: Final = "spark.query-column-names"
 MADE_BY: Final = "create_engine_version"
 COMMENT: Final = "comment"
@@ -32,7 +32,7 @@ KEPT: Final = frozenset({QUERY_COLUMNS, MADE_BY, CHANGED_BY, COMMENT})
 
 _CURRENT_SETTINGS: Final = "spark.sql.legacy.useCurrentConfigsForView"
 _FIXED: Final = {"spark.sql.variable.substitute": "false", "spark.sql.runSQLOnFiles": "false"}
-"""Settings that no view is read without: its text is what was checked, and a name is never the path of a file."""
+"""Settings for reading every view: Spark runs the text that was checked, and no name is the path of a file."""
 
 _APART: Final = "icefield.query-column-names"
 """The property of a view that states the names of its query's columns as JSON, where one of them holds a comma."""
@@ -146,14 +146,14 @@ class Views:
     """The views of a catalog, for one session."""
 
     def __init__(self, spark: SparkSession, catalog: Catalog, name: str) -> None:
-        """``name``: that of the catalog in the session."""
+        """``name``: the catalog's name in the session."""
         self.spark = spark
         self.catalog = catalog
         self.name = name
         self._read: dict[tuple[str, ...], tuple[tuple[str, str, tuple[str, ...]], list[tuple[str, ...]]]] = {}
 
     def find(self, name: tuple[str, ...]) -> StoredView | None:
-        """The view of a name; None where there is none."""
+        """The view of a name; None if there is no view of the name."""
         view = self.loaded(name)
         if view is None:
             return None
@@ -190,16 +190,16 @@ class Views:
             return None
 
     def is_own(self, catalog: str) -> bool:
-        """Whether a name is that of the catalog."""
+        """Whether a name is a name of the catalog."""
         return catalog in (self.name, self.catalog.name)
 
     def functions(self, catalog: str) -> list[tuple[str, ...]]:
-        """What stands before the names of Iceberg's functions in a view that is at home in a catalog."""
+        """The qualifiers of Iceberg's functions in a view with that default catalog."""
         own = {self.name, self.catalog.name}
         return [*((each, SYSTEM) for each in own), *([(SYSTEM,)] if catalog in own else [])]
 
     def paths(self, read: list[tuple[str, ...]], catalog: str, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """The names that a view reads, as the catalog has them: those of other catalogs are left out."""
+        """The names that a view reads, as the catalog has them, without names in other catalogs."""
         own, found = {self.name, self.catalog.name}, []
         for parts in read:
             if len(parts) > 2 and parts[0] in own:
@@ -209,7 +209,7 @@ class Views:
         return found
 
     def check_read(self, view: tuple[str, ...], read: list[tuple[str, ...]]) -> None:
-        """Refuse a view that is made from itself, or from too many others: Spark reads each as often as it is named.
+        """Refuse a view that reads itself, or too many other views: Spark reads a view again at each mention.
 
         Raises ``InvalidArgument``.
         """
@@ -231,7 +231,7 @@ class Views:
         count(read, (view,))
 
     def _read_by(self, name: tuple[str, ...]) -> list[tuple[str, ...]] | None:
-        """The names that a view reads; None for what is no view."""
+        """The names that a view reads; None if the name is not a view."""
         view = self.loaded(name)
         if view is None:
             return None
@@ -264,7 +264,7 @@ def _query_columns(view: View) -> list[str]:
 
 
 def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties that somebody gave a view. Spark takes some names for its own, which are no view's to state."""
+    """The properties that users set on a view, without names that Spark reserves for itself."""
     return {
         key: value
         for key, value in properties.items()

@@ -48,10 +48,10 @@ _MOST_FILES = 20_000
 """Files that Spark lists one by one."""
 
 _FEW_COLUMNS = 4
-"""Columns of Parquet up to which Arrow is the faster road where rows are deleted and a filter leaves out others."""
+"""Up to this number of leaf columns, Arrow is the faster road for files with deletes under a filter."""
 
 _FIRST_DAY = -25_567
-"""1900-01-01. From here on Java's older calendar and its zones agree with what files hold."""
+"""1900-01-01. From here on Java's older calendar and its zones agree with the values in files."""
 
 _DATE_BYTES = 4
 _DAY_US = 86_400_000_000
@@ -81,9 +81,9 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Files that one relation reads: of one shape, and with the same constants for what they lack.
+    """Files that one relation reads: they have one shape, and the same constants for missing columns.
 
-    ``held`` and ``constants`` are by field id; ``prefixes`` is what their locations begin with, in the table and for
+    ``held`` and ``constants`` are by field id; ``prefixes`` are the beginnings of their locations, in the table and for
     Spark, where the column ``_file`` is wanted.
     """
 
@@ -91,11 +91,11 @@ class Group:
     constants: dict[int, Any]
     prefixes: tuple[str, str]
     has_nans: bool
-    """Whether its floats may be NaN, by what manifests count."""
+    """Whether its floats may be NaN, according to the NaN counts in manifests."""
     is_old: bool
     """Whether its dates and times may be of before 1900, by the bounds in manifests."""
     deleted: DeletedRows | None = None
-    """The rows that are deleted of the files; None where no delete file applies to any."""
+    """The deleted rows of the files; None if no delete file applies."""
     paths: list[str] = field(default_factory=list)
     locations: list[str] = field(default_factory=list)
     size: list[int] = field(default_factory=lambda: [0])
@@ -103,13 +103,13 @@ class Group:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a scan asks for: its columns, those that only its filter needs, and the filter."""
+    """The request of a scan: its columns, further columns of its filter, and the filter."""
 
     columns: tuple[NestedField, ...]
     filtered: tuple[NestedField, ...]
     row_filter: BooleanExpression
     is_exact: bool
-    """Whether what the table requires is never null for Spark either; else every column may be."""
+    """Whether required columns of the table are not nullable in Spark; else every column is nullable."""
 
     @property
     def fields(self) -> tuple[NestedField, ...]:
@@ -125,13 +125,13 @@ class Roads:
     arrow: frozenset[str] | None
     """Locations of the files that are read in Arrow; None for all."""
     chosen: list[Chosen]
-    """What each file takes; empty where all take one road and nobody asked."""
+    """The road of each file; empty if all files take one road and no explanation was requested."""
 
 
 def wanted_of(scan: VersionScan, *, is_exact: bool) -> Wanted:
-    """What a scan asks of Spark's own reader. Raises ``Unfit`` with what it cannot do, whatever the files are.
+    """The request of a scan to Spark's own reader. Raises ``Unfit`` if no file can be read that way.
 
-    ``is_exact``: what the table requires is never null for Spark either.
+    ``is_exact``: required columns of the table are not nullable in Spark.
     """
     projection = scan.projection
     row_filter = bind(scan.schema, as_expression(scan.row_filter), scan.case_sensitive)
@@ -176,9 +176,9 @@ def needs_statistics(scan: VersionScan) -> bool:
 
 
 class Chooser:
-    """Chooses for the tasks of one scan, which have their statistics where it ``needs_statistics``.
+    """Chooses roads for the tasks of one scan. The tasks have statistics if the scan ``needs_statistics``.
 
-    ``is_asked_for``: files take Spark's own reader wherever it serves them, though Arrow were faster.
+    ``is_asked_for``: files take Spark's own reader if it serves them, even if Arrow is faster.
     """
 
     def __init__(self, spark: SparkSession, scan: VersionScan, wanted: Wanted, *, is_asked_for: bool = False) -> None:
@@ -213,7 +213,7 @@ class Chooser:
         kept = sorted(groups.values(), key=lambda group: group.size[0], reverse=True)[:_MOST_GROUPS]
         marked = [task for task in fit if task.delete_files and members.get(id(task)) in kept]
         unread = self._read_deletes(marked, members)
-        if unread is not None:  # executors read them again, and say what is wrong
+        if unread is not None:  # executors read them again, and raise the error
             kept = [group for group in kept if group.deleted is None]
         chosen, arrow = [], set()
         for task in files:
@@ -313,7 +313,7 @@ class Chooser:
         return held
 
     def _constant(self, column: NestedField, task: FileScanTask) -> Any:
-        """What a column is in every row of a file that lacks it."""
+        """The value of a column in every row of a file that lacks the column."""
         file = task.file
         if column.field_id == SPEC_ID:
             return file.spec_id
@@ -359,7 +359,7 @@ class Chooser:
 
 
 def all_in_arrow(tasks: Iterable[FileScanTask], reason: str) -> Roads:
-    """The roads of a scan of which no file takes Spark's own reader."""
+    """The roads of a scan with all files read in Arrow."""
     return Roads([], None, [_chosen(task, reason) for task in tasks])
 
 
@@ -394,7 +394,7 @@ def _may_be_old(file: DataFile, field_id: int) -> bool:
 
 
 def _prefixes(location: str, path: str) -> tuple[str, str]:
-    """What a location begins with in the table and for Spark; the rest is the same. Raises ``Unfit``."""
+    """The differing beginnings of a location in the table and for Spark. Raises ``Unfit``."""
     at = path.index("/", path.index("://") + 3)
     rest = path[at:]
     if not location.endswith(rest) or not _AS_IN_URIS.match(rest):
@@ -403,7 +403,7 @@ def _prefixes(location: str, path: str) -> tuple[str, str]:
 
 
 def checked_road(road: str | None) -> Road | None:
-    """The road that a user asked for; None for whichever each file takes."""
+    """The road that a user asked for; None to choose for each file."""
     if road is None or road == "auto":
         return None
     try:

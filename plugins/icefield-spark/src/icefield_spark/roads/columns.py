@@ -1,7 +1,7 @@
-"""Columns of a table as those of files of one shape: what Spark's own reader is asked for, and what is made of it.
+"""Columns of a table in files of one shape: the request to Spark's own reader, and the result's types.
 
-Columns are found by field id, and then read under the names that they have in these files, so that a filter which Spark
-pushes into Parquet by name is always about the column that it is meant for.
+Columns are found by field id, and then read under their names in these files. So a filter that Spark pushes into
+Parquet by name always reaches the intended column.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Unfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A column that the files have: the field to ask for, and the type that it is then to have."""
+    """A column in the files: the field to request, and the type to cast it to."""
 
     asked: spark.StructField
-    """With what may not be null as the table has it, unless all may be called nullable."""
+    """Its nullability is the table's, unless all columns may be nullable."""
     wanted: spark.DataType
     is_uuid: bool = False
 
@@ -70,15 +70,15 @@ def calendar_times_of(column: NestedField) -> Iterator[int]:
 def _leaves_of(column: NestedField, kinds: tuple[type[iceberg.IcebergType], ...]) -> Iterator[int]:
     if isinstance(column.field_type, kinds):
         yield column.field_id
-    elif isinstance(column.field_type, iceberg.StructType):  # what lists and maps hold has no condition pushed
+    elif isinstance(column.field_type, iceberg.StructType):  # no conditions are pushed into lists and maps
         for child in column.field_type.fields:
             yield from _leaves_of(child, kinds)
 
 
 class ShapeColumns:
-    """Finds columns in files of one shape. Raises ``Unfit`` for files whose columns cannot be told apart.
+    """Finds columns in files of one shape. Raises ``Unfit`` for files with ambiguous columns.
 
-    ``is_exact``: what the table requires, the files require as well; else all columns are nullable.
+    ``is_exact``: the files must require the columns that the table requires; else all columns are nullable.
     """
 
     def __init__(self, shape: FileShape, *, is_exact: bool) -> None:
@@ -103,7 +103,7 @@ class ShapeColumns:
             raise Unfit("it has no field ids")
 
     def held(self, field: NestedField, constants: Set[int]) -> Held | None:
-        """A column of the table as these files have it; None where they lack it. Raises ``Unfit``.
+        """A column of the table as these files have it; None if they lack it. Raises ``Unfit``.
 
         ``constants``: ids of fields that the partition states where a file lacks them.
         """
@@ -207,7 +207,7 @@ def _leaves(kind: pa.DataType) -> int:
 
 
 def _leaf(kind: iceberg.IcebergType, held: pa.DataType, physical: str) -> spark.DataType | None:
-    """The type to ask for, which is that of the file; None where Spark would not read it as it should."""
+    """The type to request, which is the file's type; None if Spark would read it incorrectly."""
     if isinstance(kind, iceberg.DecimalType):
         fits = pa.types.is_decimal(held) and held.scale == kind.scale and held.precision <= kind.precision
         return spark.DecimalType(held.precision, held.scale) if fits else None

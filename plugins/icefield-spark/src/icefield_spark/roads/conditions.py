@@ -19,7 +19,7 @@ _UNSUPPORTED = "the filter has a part that Spark does not know"
 
 
 def condition(expression: BooleanExpression, column_at: ColumnAt) -> Column:
-    """The filter as a condition. Raises ``Unfit`` for one that Spark cannot evaluate alike."""
+    """The filter as a condition. Raises ``Unfit`` for a filter that Spark evaluates differently."""
     if isinstance(expression, And | Or):
         join = and_ if isinstance(expression, And) else or_
         return reduce(join, (condition(child, column_at) for child in expression.children))

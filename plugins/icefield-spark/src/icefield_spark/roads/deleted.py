@@ -38,10 +38,11 @@ _WORDS: Final = StructType([StructField("words", ArrayType(LongType(), containsN
 def why_executors_apply(
     spark: SparkSession, files: Iterable[FileScanTask], *, shows_deleted: bool, is_narrow: bool
 ) -> Callable[[FileScanTask], str | None]:
-    """Says of a file with deletes why they are to be applied in Arrow; None where a condition of Spark's does it.
+    """Return a function from a file with deletes to the reason to apply them in Arrow, or None.
 
-    ``shows_deleted``: deleted rows are wanted, marked as such. ``is_narrow``: so few columns are wanted that Spark's
-    reader takes longer for the numbers of rows than Arrow does for all of it, where a filter leaves rows out.
+    None means that a condition of Spark applies them. ``shows_deleted``: deleted rows are requested, too, with a mark.
+    ``is_narrow``: few columns are requested, so that under a filter Arrow reads a file faster than Spark's reader reads
+    its row numbers.
     """
     marked = [task for task in files if task.delete_files]
     named = {(each.file_path, each.content_offset): each.record_count for task in marked for each in task.delete_files}
@@ -71,8 +72,8 @@ def _why_its_own(task: FileScanTask, is_narrow: bool) -> str | None:
 class DeletedRows:
     """The deleted rows of a group's files.
 
-    Spark says of a row where it is in its file, and of its file cheaply no more than how long it is: the files of a
-    group have different lengths.
+    Spark tells a row's position in its file. Of the file, it tells only the size cheaply: so the files of a group have
+    different sizes.
     """
 
     def __init__(self) -> None:
@@ -80,7 +81,7 @@ class DeletedRows:
         self._files: list[tuple[int, int, Longs]] = []
 
     def admits(self, size: int) -> bool:
-        """Whether a file of this size can be told from those that were admitted, which it is then one of."""
+        """Admit a file if its size differs from the sizes of all admitted files; whether it is admitted."""
         if size in self._admitted or len(self._admitted) == _MOST_FILES:
             return False
         self._admitted.add(size)
@@ -106,16 +107,16 @@ class DeletedRows:
 
 
 def _bits(rows: int, positions: Longs) -> Longs:
-    """A bit for each row of a file, and those of a last word; the lowest of a word is that of its first row."""
+    """A bit for each row of a file, padded to whole words. The lowest bit of a word is its first row."""
     bits = np.zeros(-(-rows // _BITS) * _BITS, np.bool_)
     bits[positions[: np.searchsorted(positions, rows)]] = True  # a position beyond the end is harmless
     return np.packbits(bits, bitorder="little").view(np.dtype("<i8")).astype(np.int64, copy=False)
 
 
 def _table_of(sizes: Longs, lengths: Sequence[int]) -> tuple[int, Longs]:
-    """A table in which each size has a place of its own, and how many places it has: sizes, each before a start.
+    """A hash table of sizes without collisions, and its number of slots. A slot holds a size and a start.
 
-    The starts are those of words of the given lengths, behind the table. Raises ``Unfit``.
+    A start is the index of the file's first word. The words of the given lengths follow the table. Raises ``Unfit``.
     """
     least = max(len(sizes), len(sizes) ** 2 // 4)
     places = next((m for m in islice(count(least), _TRIES) if len(np.unique(sizes % m)) == len(sizes)), None)

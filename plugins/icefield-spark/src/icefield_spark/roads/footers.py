@@ -1,4 +1,4 @@
-"""What the footers of Parquet files say of their columns, as far as Spark's own reader depends on it."""
+"""The columns in the footers of Parquet files, as far as Spark's own reader depends on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icefield.errors import IcefieldError
 from icefield.toolkit import LruCache, map_ahead
 
 _REMEMBERED = 100_000
-"""Files of which the shape is kept."""
+"""The number of files with a remembered shape."""
 
 _READERS = 8
 _OLD_CALENDARS = ("org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96")
@@ -33,15 +33,16 @@ class FileShape:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a footer says: the file's shape, and how many rows it has."""
+    """The content of a footer: the file's shape, and its number of rows."""
 
     shape: FileShape
     rows: int
 
 
 class Footers:
-    """Reads footers by the format's own reader, with its guards, several at once, and keeps what they say: data files
-    never change.
+    """Reads footers by the format's own reader with its guards, several at once, and caches them.
+
+    Data files never change, so that the cache stays valid.
     """
 
     def __init__(self) -> None:
@@ -49,7 +50,7 @@ class Footers:
         self._shapes: dict[tuple[bytes, tuple[str, ...], bool], FileShape] = {}
 
     def read(self, io: FileIO, files: Iterable[tuple[str, int]]) -> Iterator[Footer | None]:
-        """The footer of each file, given by location and size, in their order; None for one that cannot be read."""
+        """The footer of each file, given by location and size, in their order; None for an unreadable file."""
         wanted = list(files)
         unknown = [file for file in wanted if file not in self._known]
         if len(unknown) > 1:
@@ -57,7 +58,7 @@ class Footers:
         return (self._footer(io, file) for file in wanted)
 
     def forget(self) -> None:
-        """Keep nothing of what is known."""
+        """Drop all cached footers."""
         self._known.clear()
         self._shapes.clear()
 
@@ -71,7 +72,7 @@ class Footers:
                 schema, physical, rows = reader.schema, tuple(reader.stored_types), reader.record_count
                 is_rebased = not reader.metadata.keys().isdisjoint(_OLD_CALENDARS)
         except (IcefieldError, pa.ArrowException, OSError):
-            return None  # whoever reads it says what is wrong with it
+            return None  # the reader of the file raises the error
         key = (schema.serialize().to_pybytes(), physical, is_rebased)
         shape = self._shapes.setdefault(key, FileShape(schema, physical, is_rebased))
         found = Footer(shape, _UNKNOWN if rows is None else rows)
@@ -80,4 +81,4 @@ class Footers:
 
 
 FOOTERS = Footers()
-"""Those of this process."""
+"""The footers of this process."""

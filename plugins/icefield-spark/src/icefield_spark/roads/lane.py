@@ -93,8 +93,8 @@ def _options(fields: Sequence[spark_types.StructField], has_nans: bool, is_old: 
     # out row groups (seen with Spark 4.3).
     if any(_holds_floats(each.dataType) for each in fields):
         found |= _NO_VALUE_SETS
-    # Bounds in Parquet leave NaN out, which for Spark is greater than every number. Filters on a column as a whole are
-    # kept away by what is made of it, those on a part of a struct by this.
+    # Bounds in Parquet leave NaN out, which for Spark is greater than every number. ``nanvl`` in ``_made`` keeps
+    # filters on whole columns away from Parquet, and this option keeps filters on fields of structs away.
     if has_nans and any(_holds_floats(each.dataType) for each in fields if not isinstance(each.dataType, _FLOATS)):
         found |= _NO_BOUNDS
     return found
@@ -111,7 +111,7 @@ def _holds_floats(kind: spark_types.DataType) -> bool:
 
 
 def _made(column: NestedField, group: Group) -> Column:
-    """A column of the table out of what the files have."""
+    """A column of the table, computed from the columns of the files."""
     found = group.held.get(column.field_id)
     if found is not None and column.field_id not in OF_FILES:
         made = _held(found, column)
@@ -126,7 +126,7 @@ def _hides_nans(found: Held, group: Group) -> bool:
 
 
 def _named(column: NestedField, made: Column, group: Group) -> Column:
-    """A column under its name and comment. One that files have so is left alone: see docs/internals/spark.md."""
+    """A column under its name and comment. A column with its name in the files stays: see docs/internals/spark.md."""
     comment = comment_of(column)
     return made if not comment and _is_named(column, group) else made.alias(column.name, metadata=comment)
 

@@ -26,7 +26,7 @@ _PLAIN = (
 
 
 def literal(kind: iceberg.IcebergType, value: Any) -> Column:
-    """A value as Spark has it in a column of that type. Raises ``Unfit`` for one that it cannot write down."""
+    """A value as Spark has it in a column of that type. Raises ``Unfit`` for a value that has no literal."""
     if value is not None and isinstance(kind, iceberg.IntegerType | iceberg.LongType):
         # ``lit`` and ``cast`` ask the JVM ten times each: see docs/internals/spark.md.
         return functions.expr(f"{value}{'L' if isinstance(kind, iceberg.LongType) else ''}")

@@ -20,7 +20,7 @@ OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
 }
-"""How Parquet files are read, whatever the session says: no file is left out, no date is moved."""
+"""Options for reading Parquet files, over the session's settings: no file is skipped, no date is rebased."""
 
 _PROBE = "icefield_probe INT"
 _TRIES = 3
@@ -30,7 +30,7 @@ _SKIPPED_BY_SPARK = re.compile(r"^[_.]|\._COPYING_$")
 
 
 class Reach:
-    """What is known of the storage that one session reaches."""
+    """A cache of facts about the storage that one session reaches."""
 
     def __init__(self) -> None:
         self._schemes: dict[tuple[str, str], str] = {}
@@ -51,7 +51,7 @@ class Reach:
             for candidate in (scheme, *filter(None, [_ALSO_CALLED.get(scheme)])):
                 location = _joined(candidate, authority, path)
                 try:
-                    # A schema is given: Spark would refuse files for types of columns that nobody asks for.
+                    # A schema is given: Spark would refuse files for the types of unrequested columns.
                     spark.read.schema(_PROBE).options(**OPTIONS).parquet(location).limit(1).collect()
                 except Exception as failure:  # py4j and Spark Connect have errors of their own
                     failures.append(type(failure).__name__)
@@ -65,7 +65,7 @@ _REACH: LruCache[str, Reach] = LruCache(100)
 
 
 def reach_of(spark: SparkSession) -> Reach:
-    """What is known of a session's storage. The latest 100 sessions are remembered."""
+    """The cache of a session's storage. The latest 100 sessions are remembered."""
     return _REACH.get_or_make(key_of(spark), Reach)
 
 

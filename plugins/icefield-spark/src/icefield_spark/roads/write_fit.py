@@ -1,4 +1,4 @@
-"""What Spark's own Parquet writer can be asked to write for a table, and with which options."""
+"""Checks whether Spark's own Parquet writer can write to a table, and chooses its options."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _CODECS: Final = {"zstd": "zstd", "gzip": "gzip", "snappy": "snappy", "uncompres
 _TIMESTAMPS: Final = "spark.sql.parquet.outputTimestampType"
 _MICROS: Final = "TIMESTAMP_MICROS"
 _OPTIONS_SAY_WHICH_TIMESTAMPS: Final = tuple(map(int, spark_version.split(".")[:2])) >= (4, 3)
-"""Before, the session alone does, and what it says by default is INT96."""
+"""Before Spark 4.3, only the session's setting chooses the type of timestamps, and its default is INT96."""
 
 _COMMON: Final = {
     _TIMESTAMPS: _MICROS,
@@ -71,7 +71,7 @@ _COMMON: Final = {
     "parquet.bloom.filter.enabled": "false",
     "parquet.column.statistics.enabled": "true",
     "parquet.writer.version": "v1",
-    "mapreduce.output.basename": "part",  # files whose names begin with '_' are none of a table
+    "mapreduce.output.basename": "part",  # names of data files must not begin with '_'
     # The first version renames files into their place when all tasks are through, the second as each is.
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
@@ -103,7 +103,7 @@ _LEAST_OF_A_PAGE: Final = 64
 _LEVELS: Final = range(-131_072, 23)
 _CIPHER: Final = "parquet.crypto.factory.class"
 
-# What these settings are unless somebody has files written otherwise.
+# The defaults of these settings. With other values, files are written differently.
 _SETTINGS: Final = {
     "spark.sql.parquet.fieldId.write.enabled": "true",
     "spark.sql.parquet.writeLegacyFormat": "false",
@@ -118,7 +118,7 @@ _CALENDAR: Final = "spark.sql.parquet.datetimeRebaseModeInWrite"
 
 
 def check_fits_spark(spark: SparkSession, context: WriteContext) -> None:
-    """Raise ``Unfit`` with what of a table Spark's own writer cannot write, whatever the rows are."""
+    """Raise ``Unfit`` with the reason if a table's schema, properties or session rule out Spark's own writer."""
     if context.file_format != "parquet":
         raise Unfit(f"the table's files are {context.file_format}")
     if context.locations.object_storage:
@@ -144,7 +144,7 @@ def check_fits_spark(spark: SparkSession, context: WriteContext) -> None:
 
 
 def settings_of(context: WriteContext) -> dict[str, str]:
-    """What the session is to be set to while the job runs, for want of an option."""
+    """The settings of the session for the time of the job, where the writer has no option."""
     has_instants = any(isinstance(field.field_type, iceberg.TimestamptzType) for field in context.schema.fields)
     return {_TIMESTAMPS: _MICROS} if has_instants and not _OPTIONS_SAY_WHICH_TIMESTAMPS else {}
 
@@ -194,14 +194,15 @@ def _check_column(field: NestedField) -> None:
 def _rows_of_a_file(metadata: TableMetadata, target: int) -> int:
     """How many rows make a file of a size: by the files that the table has, or by the types of its columns.
 
-    Totals are what some writer wrote: a wrong one makes files too small or too large, and not one for each row.
+    The totals come from the summary of some writer: a wrong total makes files too small or too large, but never a file
+    for each row.
     """
     snapshot = metadata.current_snapshot()
     summary: Mapping[str, Any] = {} if snapshot is None else snapshot.summary
     size, files, rows = (_number(summary.get(name)) for name in _TOTALS)
     if rows and size >= files * _LARGE_FILE:
         bytes_of_a_row = size / rows
-    else:  # none, or small ones, most of which are not rows
+    else:  # no files, or small files, which are mostly metadata
         bytes_of_a_row = sum(_width(field) for field in metadata.schema().fields)
     return int(min(max(target / max(bytes_of_a_row, 1), _FEWEST_ROWS), _MOST_OF_AN_INT))
 

@@ -60,7 +60,7 @@ _LONGEST: Final = 100
 """Bytes of a value that name a folder as they are; a name has 255 of them, and each byte takes two digits."""
 
 _NULL: Final = "null"
-"""The folder of no string. Of strings that may be null Spark makes others, and then sorts by them once more."""
+"""The folder of null. With nullable strings, Spark would derive new folder names and then sort by them again."""
 
 _DESCRIBERS: Final = 8
 _OPEN_FILES: Final = "spark.sql.maxConcurrentOutputFileWriters"
@@ -93,9 +93,9 @@ def write_rows(
     distribution: str | None = None,
     road: Road | None = None,
 ) -> Outcome:
-    """Run the job that writes a frame's rows for a table. Its files are the transaction's, to commit or to delete.
+    """Run the job that writes a frame's rows for a table. The transaction owns its files, to commit or to delete.
 
-    The columns are known to fit (``check_fits``). ``road``: how; None is by Spark's own writer where that serves.
+    The columns are known to fit (``check_fits``). ``road``: the writer; None is Spark's own writer where it serves.
     Raises ``InvalidArgument`` for rows that do not fit, ``UnsupportedFeature`` for a road that does not serve.
     """
     metadata: TableMetadata = transaction.shape
@@ -152,7 +152,7 @@ class _Job:
             raise Unfit("Spark has no expression for a transform of the table")
         taken = {name.lower() for name in [*frame.columns, *(field.name for field in context.schema.fields)]}
         names = [_free(f"partition_{number}", taken) for number in range(len(keys))]
-        # Before rows move: what is on top of a shuffle would make each of them anew.
+        # Compute columns before the shuffle: expressions above a shuffle would build each row again.
         frame = frame.select(*columns, *(_as_folder(key).alias(name) for key, name in zip(keys, names, strict=True)))
         spread, context = distributed(frame, metadata, context, distribution, keys=[f.col(name) for name in names])
         return cls(spark, spread, names, options, metadata, context, place)
@@ -173,7 +173,7 @@ class _Job:
                 raise
             raise error from failure
         try:
-            any_lost = attempts.any_lost()  # waits for those that still run
+            any_lost = attempts.any_lost()  # waits for running attempts
             found = self._published()
             self._flush(found)
             files = self._described(found, self.context.sort_order_id if is_sorted else None)
@@ -247,7 +247,7 @@ class _Job:
 
         def describe(info: FileInfo) -> DataFile:
             file = describer.describe(info.location, of_one_partition=True)
-            # For Parquet's Java library NaN is the greatest: where a bound is stated, there is none.
+            # Parquet's Java library states no bounds for columns with NaN: a column with a bound has no NaN.
             free = {each: 0 for each in floats if each in file.upper_bounds}
             return replace(file, nan_value_counts=free, sort_order_id=order)
 
@@ -258,7 +258,7 @@ class _Job:
         return [file for file in files if file.record_count]
 
     def _remove(self, name: str) -> None:
-        """Delete what is below the job's folder, or all of it. What stays is for the removal of orphans."""
+        """Delete a path below the job's folder, or the whole folder. The removal of orphans deletes leftovers."""
         with suppress(Py4JError):
             system, path = _opened(self.spark, f"{self.place.path}/{name}".rstrip("/"))
             system.delete(path, True)
@@ -299,7 +299,7 @@ def _opened(session: SparkSession, path: str) -> tuple[Any, Any]:
 
 
 def _in_order_of_bytes(frame: DataFrame) -> DataFrame:
-    """A frame of which Spark compares and sorts strings as Iceberg does, whatever their collation."""
+    """A frame without collations, so that Spark compares and sorts strings as Iceberg does."""
     plain = spark.StringType()
     strings = {each.name: each.dataType for each in frame.schema.fields if isinstance(each.dataType, spark.StringType)}
     if all(kind == plain for kind in strings.values()):
@@ -309,7 +309,7 @@ def _in_order_of_bytes(frame: DataFrame) -> DataFrame:
 
 
 def _columns(frame: DataFrame, context: WriteContext, exact: bool) -> list[Column]:
-    """The table's columns out of those of a frame, with their ids."""
+    """The table's columns, computed from a frame's columns, with their field ids."""
     fields = context.schema.fields
     spelt = spelt_as([field.name for field in fields], frame.columns, exact)
     given = dict(zip(spelt, frame.schema.fields, strict=True))
@@ -355,7 +355,7 @@ def _some_value(kind: iceberg.IcebergType) -> Any:
 
 
 def _as_folder(key: tuple[Column, iceberg.IcebergType]) -> Column:
-    """A partition's value as what tells it from others in the name of a folder. It is not read back from there."""
+    """A partition's value as a unique name of its folder. The value is not read back from the name."""
     column, kind = key
     if isinstance(kind, iceberg.TimestamptzType):
         return f.unix_micros(column)

@@ -19,7 +19,7 @@ from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.types import from_spark_schema, to_spark_type
 
 Values = Mapping[str, str | None]
-"""What names of folders say of a file: strings by the names of columns."""
+"""The partition values in the names of a file's folders: strings by the names of columns."""
 
 _FORMATS = ("parquet", "orc", "avro")
 _SHORT = {"parquet": ("parq", "pq")}
@@ -29,7 +29,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True)
 class _Files:
-    """Files, with what the names of their folders say of each."""
+    """Files, each with the partition values in the names of its folders."""
 
     place: str
     found: Mapping[str, Values]
@@ -37,12 +37,12 @@ class _Files:
     """The format of all of them, where that was stated."""
 
     def where(self, wanted: Mapping[str, str]) -> _Files:
-        """Those in partitions with certain values."""
+        """The files in partitions with certain values."""
         fits = {each for each, values in self.found.items() if wanted.items() <= values.items()}
         return replace(self, found={each: values for each, values in self.found.items() if each in fits})
 
     def stated(self, context: Context, schema: Schema) -> dict[str, dict[str, Any]]:
-        """What their folders say of columns of a table, as values of these."""
+        """The partition values of the folders, as values of the table's columns."""
         sensitive = context.case_sensitive
         columns = {name if sensitive else name.lower(): name for name in (field.name for field in schema.fields)}
         strings = {
@@ -73,7 +73,7 @@ def add_files(context: Context, table: Table, given: Mapping[str, Any]) -> Rows:
 
 
 def snapshot(context: Context, given: Mapping[str, Any]) -> Rows:
-    """Make a table of the files of one of Spark's own, which stays as it is and keeps its files."""
+    """Create a table from the files of a table of Spark, which stays unchanged and keeps its files."""
     source = name_of(given["source_table"])
     _check_of_spark(context, source)
     name = context.names.local(name_of(given["table"]))
@@ -122,7 +122,7 @@ def _check_of_spark(context: Context, parts: tuple[str, ...]) -> None:
 
 
 def _files_in(context: Context, kind: str, folder: str) -> _Files:
-    """The files of a folder and of those in it, but for what Spark and Hive do not take for data."""
+    """The files of a folder and its subfolders, except files that Spark and Hive do not take for data."""
     root = folder.rstrip("/")
     found = {}
     for each in context.catalog.io.list_files(root):
@@ -134,7 +134,7 @@ def _files_in(context: Context, kind: str, folder: str) -> _Files:
 
 
 def _may_be(kind: str, name: str) -> bool:
-    """Whether a file in a folder of a format is of it: by its suffix, or since it has none, as those of Hive."""
+    """Whether a file may be of a format: it has a suffix of the format, or none, as the files of Hive."""
     _, dot, suffix = name.lower().rpartition(".")
     return suffix == kind or not dot or suffix in _SHORT.get(kind, ())
 
@@ -161,7 +161,7 @@ def _partition_columns(session: SparkSession, parts: tuple[str, ...]) -> list[st
 
 
 def _values(folders: Iterable[str]) -> Values:
-    """What names of folders say: ``kind=a%3Ab`` that ``kind`` is ``a:b``."""
+    """The values in names of folders: in ``kind=a%3Ab``, ``kind`` is ``a:b``."""
     pairs = [folder.partition("=") for folder in folders]
     return {unquote(name): None if value == _NULL else unquote(value) for name, sign, value in pairs if sign}
 

@@ -128,7 +128,7 @@ def _ordering(item: Cursor) -> tuple[str, str, str, str | None]:
 
 
 def _items(cursor: Cursor) -> list[Cursor]:
-    """Take what rows are ordered by, with parentheses around it or without: a cursor over each."""
+    """Take the terms of a sort order, with or without parentheses; return a cursor over each."""
     if cursor.sees("("):
         return cursor.enclosed().items()
     start = cursor.at

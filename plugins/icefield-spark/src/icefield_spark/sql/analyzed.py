@@ -107,9 +107,9 @@ class Analyzed:
             )
 
     def run(self, spark: SparkSession, text: str) -> DataFrame:
-        """Run one statement in a session that ``serves``: the frame of what it gives.
+        """Run one statement in a session that ``serves``; return the frame of its result.
 
-        Raises ``ParseException`` for a text that Spark cannot parse, and whatever the statement raises.
+        Raises ``ParseException`` for a text that Spark cannot parse, and the errors of the statement.
         """
         clone = self._clone(spark)
         with as_icefields():
@@ -144,7 +144,7 @@ class Analyzed:
         for option, value in self._settings.items():
             clone.conf().set(option, value)
         manager = clone.sessionState().catalogManager()
-        with _active(spark, clone):  # whose settings name the catalog
+        with _active(spark, clone):  # the clone's settings name the catalog
             for name in self._names:
                 # Jobs are the session's, not the clone's.
                 manager.catalog(name).attach(java, self._settings[f"{PREFIX}{name}.key"])
@@ -173,7 +173,7 @@ _SHOWN: set[str | None] = {None}
 
 @contextmanager
 def as_icefields() -> Iterator[None]:
-    """What is run by Spark: an error of Icefield, which Spark brings as one of its own, is raised as what it was."""
+    """A context for calls of Spark: an error of Icefield that Spark wrapped in its own is raised again as itself."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as failure:
@@ -219,9 +219,9 @@ def _is_deterministic(plan: Any) -> bool:
 
 
 def _take_variables(spark: SparkSession, clone: Any, text: str) -> None:
-    """Give a clone the variables of its session that a text may name: Spark copies none."""
+    """Give a clone the variables of its session that a text may name: Spark does not copy variables."""
     manager = spark._jsparkSession.sessionState().catalogManager()
-    if spark.version.startswith("3.") or manager.tempVariableManager().isEmpty():  # Spark 3.5 has none
+    if spark.version.startswith("3.") or manager.tempVariableManager().isEmpty():  # Spark 3.5 has no variables
         return
     mine, copied = manager.tempVariableManager(), clone.sessionState().catalogManager().tempVariableManager()
     for word in sorted({each.strip("`").lower() for each in _WORD.findall(text)}):

@@ -40,9 +40,9 @@ class Parameter:
 
 
 def taken(spark: SparkSession, procedure: str, parameters: Sequence[Parameter], cursor: Cursor) -> dict[str, Any]:
-    """The arguments in the parentheses that come next, by name; those that are left out are not there.
+    """The arguments in the parentheses that come next, by name, without omitted arguments.
 
-    Times are ms since 1970 UTC. Raises ``InvalidArgument`` for one that is unknown or given twice.
+    Times are ms since 1970 UTC. Raises ``InvalidArgument`` for an unknown or repeated argument.
     """
     known = {each.name: each for each in parameters}
     found: dict[str, str] = {}
@@ -65,7 +65,7 @@ def taken(spark: SparkSession, procedure: str, parameters: Sequence[Parameter], 
 def checked(procedure: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that have a value and an effect, by name.
 
-    Raises ``InvalidArgument`` for one that is missing, ``UnsupportedFeature`` for one that cannot be heeded.
+    Raises ``InvalidArgument`` for a missing argument, ``UnsupportedFeature`` for an argument without support.
     """
     found = {}
     for each in parameters:

@@ -96,7 +96,7 @@ class ByNames:
         """The rows of a query. ``prefix`` comes before it for Spark: ``EXPLAIN``.
 
         Raises ``InvalidArgument`` for a query of the catalog's tables that cannot be understood, and
-        ``UnsupportedFeature`` for what is not done by names.
+        ``UnsupportedFeature`` for statements that are not queries.
         """
         statement = Statement(string)
         text = statement.string
@@ -130,7 +130,7 @@ class ByNames:
         return self._names.find(parts) is not None or self._names.view(parts) is not None
 
     def _place(self, statement: Statement, table: exp.Table) -> _Place | None:
-        """Where a table of the catalog stands; None for other relations."""
+        """The place of a catalog's table in a statement; None for other relations."""
         if not all(isinstance(part, exp.Identifier) for part in table.parts) or self._is_common(table):
             return None
         parts = tuple(part.name for part in table.parts)
@@ -207,7 +207,7 @@ class ByNames:
         return planned_frame(self._spark, source.scan(where), road=None)
 
     def _filter(self, statement: Statement, tree: exp.Expr, place: _Place) -> BooleanExpression | None:
-        """What the WHERE of a single SELECT from a table says of its rows."""
+        """The filter in the WHERE of a single SELECT from a table; None if there is none."""
         table, where, alias = place.node, tree.args.get("where"), place.node.args.get("alias")
         is_single = isinstance(tree, exp.Select) and statement.is_word(0, "SELECT") and tree.args["from_"].this is table
         if not is_single or where is None or len(list(tree.find_all(exp.Query))) > 1:
@@ -230,7 +230,7 @@ class ByNames:
             if isinstance(node, exp.With):
                 visible = [*takewhile(partial(is_not, below), node.expressions), *([below] if node.recursive else [])]
                 assert node.parent is not None
-                node = node.parent  # whose WITH this is
+                node = node.parent  # the query of the WITH
             else:
                 clause = node.args.get("with_")
                 visible = [] if clause is None else clause.expressions

@@ -30,7 +30,7 @@ _OPTIONS = {
 
 
 def create_changelog_view(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    """Make a temporary view of what changed between two snapshots, and give its name."""
+    """Create a temporary view of the changes between two snapshots, and return its name."""
     options = given.get("options", {})
     for key in options:
         if key not in _OPTIONS:
@@ -49,7 +49,7 @@ def create_changelog_view(context: Context, table: Table, given: dict[str, Any])
 
 
 def changes_of(spark: SparkSession, table: Table, options: Mapping[str, str], **how: Any) -> DataFrame:
-    """The rows that changed between the snapshots or times that options name; others are passed over."""
+    """The rows that changed between the snapshots or times in the options; other options are ignored."""
     bounds: dict[str, Any] = {argument: int(options[key]) for key, argument in _OPTIONS.items() if key in options}
     scan = table.incremental_changelog_scan(**how, **bounds)
     columns = to_spark_schema(scan.projection)
@@ -61,7 +61,7 @@ def changes_of(spark: SparkSession, table: Table, options: Mapping[str, str], **
 
 
 class _ChangeReader:
-    """What ``mapInArrow`` runs: the rows that changed, in the order of the commits."""
+    """The function for ``mapInArrow``: the changed rows, in the order of the commits."""
 
     def __init__(self, context: ChangelogContext, tasks: bytes, schema: Schema, columns: StructType) -> None:
         self._context = context

@@ -1,6 +1,6 @@
 """``DELETE``, ``UPDATE`` and ``MERGE``: their pieces, given to the changes of frames.
 
-Spark resolves the names in conditions and values: those of columns, with or without the alias of their table.
+Spark resolves the names of columns in conditions and values, with or without the alias of their table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from icefield_spark.sql.parsing import Cursor, Statement, chains
 from icefield_spark.wap import staged_strings
 
 _UNNAMED = "icefield_unnamed"
-"""The alias of a source that is given none."""
+"""The alias of a source without an alias."""
 
 _WHEN = ("WHEN",)
 _QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
@@ -96,7 +96,7 @@ def _subject(context: Context, cursor: Cursor, kind: str, end: str) -> tuple[Tar
 
 
 def _target(context: Context, parts: tuple[str, ...], kind: str) -> Target | None:
-    """The table that a statement changes; None for what is Spark's."""
+    """The table that a statement changes; None for a table of Spark."""
     source = context.names.written(parts)
     if source is None:
         if context.names.is_known(parts) and context.names.view(parts) is None:
@@ -116,7 +116,7 @@ def _alias(cursor: Cursor, parts: tuple[str, ...], end: str) -> str:
 
 
 def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, str]:
-    """Take what is merged, and its alias."""
+    """Take the source of a merge and its alias."""
     start = cursor.at
     if cursor.sees("("):
         cursor.enclosed()

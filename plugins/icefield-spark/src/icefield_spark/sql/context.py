@@ -1,4 +1,4 @@
-"""What a statement is carried out with."""
+"""The context of a statement."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Context:
         return bool(self.spark.conf.get(CASE_SENSITIVE, "false") == "true")
 
     def nothing(self) -> DataFrame:
-        """What a statement gives that gives nothing."""
+        """The empty result of a statement."""
         return no_rows(self.spark)
 
     def rows(self, columns: str, rows: Rows) -> DataFrame:
@@ -42,7 +42,7 @@ class Context:
         return self.spark.createDataFrame([tuple(row) for row in rows], columns)
 
     def passed(self, cursor: Cursor) -> DataFrame:
-        """What Spark makes of the whole statement."""
+        """The result of Spark for the whole statement."""
         return run_sql(self.spark, cursor.statement.string)
 
 

@@ -24,7 +24,7 @@ _AT_ONCE = 500
 
 
 def value_of(session: SparkSession, expression: str, kind: spark.DataType) -> Any:
-    """What a constant expression of Spark's is, in a type. Raises ``InvalidArgument`` where it is none."""
+    """The value of a constant expression of Spark, in a type. Raises ``InvalidArgument`` if it is not constant."""
     try:
         made = run_sql(session, f"SELECT CAST(({expression}) AS {spelt_type(kind)})").collect()[0][0]
     except PySparkException as error:
@@ -34,7 +34,7 @@ def value_of(session: SparkSession, expression: str, kind: spark.DataType) -> An
 
 
 def values_of(session: SparkSession, strings: Sequence[str | None], kinds: Sequence[spark.DataType]) -> list[Any]:
-    """Strings as values of types of Spark's; nulls where they are none."""
+    """Strings as values of Spark's types; None for a string that is not a value of its type."""
     made: list[Any] = []
     for start in range(0, len(strings), _AT_ONCE):
         pieces = [
@@ -73,7 +73,7 @@ def default_of(schema: Schema, path: tuple[str, ...], value: str) -> str:
 
 
 def constant_of(field: NestedField) -> str:
-    """The default that writers give a column, as Spark's expression of its type; a null where it has none."""
+    """The write default of a column, as Spark's expression of its type; a null if it has no default."""
     kind, value = field.field_type, field.write_default
     name = spelt_type(to_spark_type(kind))
     if value is None:

@@ -27,7 +27,7 @@ def frame_about(spark: SparkSession, source: Source) -> DataFrame:
 
 
 class _Rows:
-    """What ``mapInArrow`` runs: the rows that were sent along."""
+    """The function for ``mapInArrow``: it returns the rows that it was pickled with."""
 
     def __init__(self, stream: bytes) -> None:
         self._stream = stream

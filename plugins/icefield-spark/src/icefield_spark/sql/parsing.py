@@ -1,4 +1,4 @@
-"""Statements as tokens, with their places in the string, so that what is not Icefield's stays as it was written."""
+"""Statements as tokens with positions in the string. Parts for Spark keep their original text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LITERAL = frozenset(
         TokenType.HEREDOC_STRING,
     }
 )
-"""Tokens in quotes: whatever is in them is neither a word nor a sign."""
+"""Quoted tokens: their content is neither a word nor a sign."""
 
 
 class Token(NamedTuple):
@@ -41,7 +41,7 @@ class Token(NamedTuple):
 
 
 class _Tokenizer(Spark.Tokenizer):
-    """Spark's tokens, those of statements too that sqlglot keeps as one string."""
+    """Spark's tokens, also for statements that sqlglot keeps as one string."""
 
     COMMANDS: ClassVar[set[TokenType]] = set()
 
@@ -53,7 +53,7 @@ class Statement:
         if len(string) > _MOST_CHARACTERS:
             raise InvalidArgument(f"a statement has at most {_MOST_CHARACTERS} characters, not {len(string)}")
         try:
-            # A number with a suffix, as 1L, comes as three tokens of one place.
+            # A number with a suffix, such as 1L, arrives as three tokens at one position.
             found = [piece for token in _Tokenizer(dialect=Spark).tokenize(string) for piece in _pieces(token, string)]
         except SqlglotError as error:
             raise InvalidArgument(f"the statement cannot be read: {_first_line(error)}") from error
@@ -76,7 +76,7 @@ class Statement:
         )
 
     def between(self, start: int, end: int) -> str:
-        """The string from a token to the one before another."""
+        """The string from a token up to the token before another."""
         if start >= end:
             return ""
         return self.string[self.tokens[start].start : self.tokens[end - 1].end + 1]
@@ -111,7 +111,7 @@ class Cursor:
         return next((word for word in words if self.takes(word)), None)
 
     def expect(self, *words: str) -> None:
-        """Take these words. Raises ``InvalidArgument`` where others come."""
+        """Take these words. Raises ``InvalidArgument`` if other words follow."""
         if not self.takes(*words):
             raise self.unexpected(" ".join(words))
 
@@ -121,7 +121,7 @@ class Cursor:
             raise self.unexpected("the end of the statement")
 
     def unexpected(self, wanted: str) -> InvalidArgument:
-        """The error that says what was expected and what was found."""
+        """The error that names the expected token and the text in its place."""
         if self.is_over:
             return InvalidArgument(f"the statement ends where {wanted} was expected: {self.statement.string:.200}")
         token = self.statement.tokens[self.at]
@@ -167,7 +167,7 @@ class Cursor:
         return sign * value
 
     def enclosed(self, what: str = "'('") -> Cursor:
-        """Take what is in a pair of parentheses: a cursor over it."""
+        """Take a pair of parentheses and return a cursor over their content."""
         if not self.sees("("):
             raise self.unexpected(what)
         start = self.at + 1
@@ -175,7 +175,7 @@ class Cursor:
         return Cursor(self.statement, start, self.at - 1)
 
     def closing(self, at: int) -> int:
-        """The place of the parenthesis that closes the one at a place."""
+        """The index of the parenthesis that closes the parenthesis at an index."""
         depth = 0
         for place in range(at, self.end):
             kind = self.statement.tokens[place]
@@ -210,7 +210,7 @@ class Cursor:
         return self.statement.between(start, self.end)
 
     def items(self) -> list[Cursor]:
-        """What stands between commas in all that is left, a cursor over each."""
+        """Cursors over the items between commas in the remaining tokens."""
         found = []
         while not self.is_over:
             start = self.at
@@ -241,7 +241,7 @@ def chains(statement: Statement) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _pieces(token: Read, string: str) -> Iterator[Token]:
-    """A token of sqlglot's, which takes some pairs of words for one."""
+    """The words of a token of sqlglot, which joins some pairs of words into one token."""
     whole = string[token.start : token.end + 1]
     if token.token_type in _LITERAL or len(whole.split()) < 2:
         yield Token(token.token_type, token.text, token.start, token.end)

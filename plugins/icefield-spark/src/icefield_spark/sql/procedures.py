@@ -27,7 +27,7 @@ _PUBLISHED = "source_snapshot_id bigint NOT NULL, current_snapshot_id bigint NOT
 
 @dataclass(frozen=True)
 class Procedure:
-    """A procedure: a sentence on it, its parameters, its columns, and what gives its rows for arguments."""
+    """A procedure: a description, parameters, columns, and the function that computes its rows from arguments."""
 
     doc: str
     parameters: Sequence[Parameter]
@@ -56,7 +56,7 @@ def call(context: Context, cursor: Cursor) -> DataFrame:
 
 
 def procedure(name: Sequence[str]) -> Procedure:
-    """The procedure of a name. Raises ``UnsupportedFeature`` where there is none."""
+    """The procedure of a name. Raises ``UnsupportedFeature`` if there is no such procedure."""
     *above, last = [part.lower() for part in name]
     if above == [NAMESPACE] and last in _REFUSED:
         raise UnsupportedFeature(f"there is no procedure '{last}' here: {_REFUSED[last]}")
@@ -67,9 +67,9 @@ def procedure(name: Sequence[str]) -> Procedure:
 
 
 def called(context: Context, name: Sequence[str], given: Mapping[str, Any]) -> Rows:
-    """The rows of a call. ``given``: values by the names of parameters; None is none, times are ms since 1970 UTC.
+    """The rows of a call. ``given``: values by the names of parameters; None is omitted, times are ms since 1970 UTC.
 
-    Raises ``InvalidArgument`` for an argument that is missing, ``UnsupportedFeature`` for one that cannot be heeded.
+    Raises ``InvalidArgument`` for a missing argument, ``UnsupportedFeature`` for an argument without support.
     """
     found = procedure(name)
     return found.run(context, checked(name[-1].lower(), found.parameters, given))
@@ -175,7 +175,7 @@ PROCEDURES: Final[dict[str, Procedure]] = {
             Parameter("prefix_mismatch_mode", doc="error (by default), ignore or delete"),
             Parameter("prefix_listing", BOOLEAN, "has no effect", ignored=True),
             _STREAMED,
-            # Last, as the others have places of their own.
+            # Last, since the other parameters have fixed positions.
             Parameter("exclusive", BOOLEAN, "whether no other table needs anything there; false by default"),
         ],
         "orphan_file_location string NOT NULL",

@@ -1,4 +1,4 @@
-"""The properties of a table as Spark shows them, with those that are made from its metadata."""
+"""The properties of a table as Spark shows them, with properties computed from its metadata."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icefield_spark.quoting import spelt
 from icefield_spark.transforms import parted
 
 MADE_PROPERTIES = frozenset({"sort-order", "identifier-fields", "current-snapshot-id", "format"})
-"""Those that are shown and cannot be set. The statement that ``SHOW CREATE TABLE`` gives has them, too."""
+"""Computed properties: shown, but not settable. ``SHOW CREATE TABLE`` prints them, too."""
 
 
 def shown_properties(metadata: TableMetadata) -> dict[str, str]:

@@ -44,14 +44,14 @@ def moving(change: Callable[[Any, dict[str, Any]], Any]) -> Callable[[Context, T
 
 
 def cherrypick_snapshot(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    """Add what a staged snapshot added to the current one."""
+    """Apply the changes of a staged snapshot to the current snapshot."""
     with table.manage_snapshots() as update:
         update.cherry_pick(given["snapshot_id"])
     return [[given["snapshot_id"], _current(table)]]
 
 
 def publish_changes(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    """Add what was staged under a ``wap.id``."""
+    """Publish the changes that were staged under a ``wap.id``."""
     staged = [each.snapshot_id for each in table.snapshots() if each.summary.get("wap.id") == given["wap_id"]]
     with table.manage_snapshots() as update:
         update.publish_changes(given["wap_id"])

@@ -20,7 +20,7 @@ from icefield_spark.wap import branch_read, branch_written
 
 @dataclass(frozen=True)
 class Source:
-    """What a name stands for: a table at one version, or a table about it."""
+    """The meaning of a name: a table at one version, or a metadata table."""
 
     name: tuple[str, ...]
     table: Table
@@ -96,7 +96,7 @@ class Names:
         return part in (self._catalog.name, self.attached)
 
     def is_known(self, parts: tuple[str, ...]) -> bool:
-        """Whether a name can be that of a table of the catalog alone."""
+        """Whether a name can only be the name of a table of the catalog."""
         return self.is_place(parts) and not self.is_temporary(parts)
 
     def is_place(self, parts: tuple[str, ...]) -> bool:
@@ -111,7 +111,7 @@ class Names:
         return (*self.namespace, *parts) if len(parts) == 1 else parts
 
     def find(self, parts: tuple[str, ...]) -> Source | None:
-        """What a name stands for, to be read; None when it is none of the catalog's tables."""
+        """The source of a name that is read; None if the name is no table of the catalog."""
         found = None if self.is_temporary(parts) else self._find(parts)
         if found is None or not found.is_plain:
             return found
@@ -119,14 +119,14 @@ class Names:
         return found if branch is None else replace(found, ref=branch, by_session=True)
 
     def written(self, parts: tuple[str, ...]) -> Source | None:
-        """What a name stands for, to be written to; None when it is none of the catalog's tables."""
+        """The source of a name that is written to; None if the name is no table of the catalog."""
         found = None if self.is_temporary(parts) else self._find(parts)
         if found is None or not found.is_plain:
             return found
         return replace(found, ref=branch_written(self._session, found.table))
 
     def view(self, parts: tuple[str, ...]) -> View | None:
-        """The view of a name; None when it is none of the catalog's."""
+        """The view of a name; None if the name is no view of the catalog."""
         name = () if self.is_temporary(parts) else self.local(parts)
         if len(name) < 2 or CatalogAbility.VIEWS not in self._catalog.backend.abilities:
             return None
@@ -138,7 +138,7 @@ class Names:
         return self._views[name]
 
     def is_temporary(self, parts: tuple[str, ...]) -> bool:
-        """Whether a name of one part is that of a temporary view, which comes before the current namespace."""
+        """Whether a name of one part names a temporary view, which takes precedence over the current namespace."""
         if len(parts) > 1 or not self.namespace:
             return False
         if parts[0] not in self._temporary:
@@ -157,7 +157,7 @@ class Names:
         return None if table is None else selected(parts, table, name[-1])
 
     def check_about(self, parts: tuple[str, ...]) -> None:
-        """Raise ``NoSuchTable`` for a name that begins as a table's and goes on as none of the tables about it."""
+        """Raise ``NoSuchTable`` for a table's name with a suffix that is not the name of a metadata table."""
         name = self.local(parts)
         if len(name) > 2 and self._load(name[:-1]) is not None:
             raise no_table_about(parts)
@@ -188,7 +188,7 @@ class Names:
 
 
 def selected(parts: tuple[str, ...], table: Table, last: str) -> Source | None:
-    """A table with what its name says after its own: a table about it, or a version; None where it says neither."""
+    """A table with the suffix of its name: a metadata table or a version; None for any other suffix."""
     plain = last.lower()
     if plain in METADATA_TABLES:
         return Source(parts, table, about=plain)

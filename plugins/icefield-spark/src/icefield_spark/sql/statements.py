@@ -42,9 +42,9 @@ _INSTEAD: Final = {
     "SHOW": "ice.catalog.list_tables, list_namespaces and load_table(name)",
     "TRUNCATE": "DELETE FROM",
 }
-"""Statements that are not done by names, each with what does the same."""
+"""Statements that are not done by names, each with its replacement."""
 _OWN: Final = (["ALTER"], ["CALL"])
-"""The first words of statements of Iceberg's own, which Spark's parser refuses: ``CALL`` that of Spark 3.5."""
+"""The first words of Iceberg's own statements, which Spark's parser refuses; only Spark 3.5 refuses ``CALL``."""
 _EXPLAINS: Final = ("EXTENDED", "FORMATTED", "COST", "CODEGEN")
 
 
@@ -63,7 +63,7 @@ class Statements:
         return self._analyzed.serves(spark)
 
     def run(self, spark: SparkSession, string: str) -> DataFrame:
-        """Run one statement in a session, whose views and variables it may name: the frame of what it gives."""
+        """Run one statement in a session, with its views and variables; return the frame of its result."""
         is_analyzed = self._analyzed.serves(spark)
         try:
             if not is_analyzed:
@@ -101,7 +101,7 @@ class Statements:
         return Context(spark, self._catalog, names, ByNames(spark, names))
 
     def _own(self, spark: SparkSession, string: str) -> DataFrame | None:
-        """Run a statement of Iceberg's own that Spark has refused; None where it is none."""
+        """Run a statement of Iceberg's own that Spark has refused; None for other statements."""
         cursor = Cursor(Statement(substituted(spark, string)))
         context = self._context(spark, self._analyzed.namespace)
         return procedures.call(context, cursor) if cursor.takes("CALL") else alter.alter(context, cursor)

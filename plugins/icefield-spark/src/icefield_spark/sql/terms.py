@@ -18,7 +18,7 @@ _WITH_WIDTH = {"BUCKET": "bucket", "TRUNCATE": "truncate"}
 
 
 def term(cursor: Cursor) -> tuple[str, str]:
-    """Take a column, or a transform of one: ``bucket(16, id)``. Gives column and transform."""
+    """Take a column or a transform of a column, such as ``bucket(16, id)``; return column and transform."""
     parts = cursor.names("a column or a transform")
     if len(parts) > 1 or not cursor.sees("("):
         return ".".join(parts), "identity"

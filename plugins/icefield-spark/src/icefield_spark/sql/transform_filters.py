@@ -49,10 +49,10 @@ _FIRST_YEAR, _LAST_YEAR = 1900, 9998
 def filter_of_time(
     kind: Any, path: tuple[str, ...], column: IcebergType, unit: str, value: Any
 ) -> BooleanExpression | None:
-    """The filter of a column whose ``unit`` compares with a value: a date for ``day``, else a number since 1970.
+    """The filter of a column that compares its ``unit`` with a value: a date for ``day``, else a number since 1970.
 
-    ``kind``: the class of the comparison. Rows match the filter if and only if the comparison holds. None where there
-    is no such filter.
+    ``kind``: the class of the comparison. Rows match the filter if and only if the comparison holds. None if there is
+    no such filter.
     """
     if not isinstance(column, _TIMES):
         return None
@@ -125,7 +125,7 @@ def _between(kind: Any, path: tuple[str, ...], start: Any, end: Any) -> BooleanE
 
 
 def _start(column: IcebergType, unit: str, value: Any, more: int) -> date | datetime | None:
-    """The first value of a column of which a unit is a value, or one ``more``."""
+    """The first value of a column in the unit ``value + more``."""
     hours = 0
     if unit == "day":
         day = value + timedelta(days=more) if isinstance(value, date) else None

@@ -1,4 +1,4 @@
-"""Procedures of upkeep, the work of which Spark's executors do."""
+"""Procedures of maintenance. Spark's executors do the work."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def remove_orphan_files(context: Context, table: Table, given: dict[str, Any]) -
 
 
 def rewrite_data_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    """Write data files anew, in better sizes or sorted."""
+    """Rewrite data files, in better sizes or sorted."""
     chosen = options("rewrite_data_files", given.get("options", {}), _REWRITE_OPTIONS, _IGNORED_OPTIONS)
     order = given.get("sort_order")
     strategy = given.get("strategy", "binpack" if order is None else "sort").lower()
@@ -121,14 +121,14 @@ def _spelt(context: Context, table: Table, item: Cursor) -> str:
 
 
 def _spelling(context: Context, schema: Schema, name: str) -> str:
-    """The schema's own spelling of a column or nested field; the name as it is where it is none."""
+    """The schema's own spelling of a column or nested field; the unchanged name if there is no such field."""
     if context.case_sensitive or not schema.has_field(name, False) or schema.has_field(name):
         return name
     return str(schema.find_column_name(schema.find_field(name, False).field_id))
 
 
 def _where(context: Context, table: Table, given: dict[str, Any]) -> BooleanExpression | str | None:
-    """The condition on the files, in Spark's words or in those of Iceberg's filters here."""
+    """The condition on the files, written in Spark's SQL or as a filter string of Icefield."""
     condition = given.get("where")
     if condition is None:
         return None
@@ -149,7 +149,7 @@ def _zorder(order: str) -> list[str]:
 
 
 def rewrite_manifests(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    """Write manifests anew."""
+    """Rewrite manifests."""
     made = maintenance_of(context.spark, table).rewrite_manifests(
         given.get("spec_id"), cluster_by=given.get("sort_by") or ()
     )
@@ -157,7 +157,7 @@ def rewrite_manifests(context: Context, table: Table, given: dict[str, Any]) -> 
 
 
 def rewrite_position_delete_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    """Write position deletes anew, without those of rows that are gone."""
+    """Rewrite position deletes, without the deletes of rows that are gone."""
     chosen = options("rewrite_position_delete_files", given.get("options", {}), _DELETE_OPTIONS, _IGNORED_OPTIONS)
     made = maintenance_of(context.spark, table).rewrite_position_delete_files(_where(context, table, given), **chosen)
     return [

@@ -1,8 +1,8 @@
-"""The functions that a view of a catalog may call: those of Spark's own that compute from their arguments alone.
+"""The functions that a view of a catalog may call: functions of Spark that compute from their arguments alone.
 
-Left out are functions that run programs (``reflect``, ``java_method``, ``try_reflect``), that read
-files (``from_protobuf`` takes the path of one, ``from_xml`` of a schema), and that tell of files and
-logs of the driver (``input_file_name``, ``python_worker_logs``).
+Left out are functions that run programs (``reflect``, ``java_method``, ``try_reflect``), that read files
+(``from_protobuf`` takes the path of a file, ``from_xml`` the path of a schema), and that reveal files and logs of the
+driver (``input_file_name``, ``python_worker_logs``).
 """
 
 from __future__ import annotations

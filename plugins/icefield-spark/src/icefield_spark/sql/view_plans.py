@@ -1,8 +1,8 @@
-"""The plan that Spark's parser makes of a view's query: which nodes, relations and functions may be in it.
+"""Checks of the parsed plan of a view's query: allowed nodes, relations and functions.
 
-Other engines and people write views, and their text runs in the driver of whoever reads them. So the plan is checked
-that Spark then resolves and runs, not a text that is read again. What is on no list is refused, so that nothing new in
-a version of Spark is let through unseen.
+Other engines and people write views, and the text of a view runs in the driver of each reader. So the check reads the
+very plan that Spark then resolves and runs, not a text that is parsed again. Everything outside the lists is refused,
+so that no addition in a new version of Spark passes unseen.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ UnresolvedSubqueryColumnAliases UnresolvedTVFAliases UnresolvedWindowExpression 
 UsingJoin WindowExpression WindowSpecDefinition WindowSpecReference WithWindowDefinition
 """
 _NODES: Final = frozenset(_NODE_NAMES.split())
-"""Classes of plans and expressions that the parser makes of a query, none of which reads or runs anything."""
+"""Classes of plans and expressions in parsed queries. None of them reads or runs anything."""
 
 
 def refuse_variables(spark: SparkSession, analyzed: Any, name: str) -> None:
-    """Raise ``UnsupportedFeature`` for a view whose analyzed query reads a variable of the session."""
+    """Raise ``UnsupportedFeature`` if the analyzed query of a view reads a variable of the session."""
     if _has_variables(spark) and _reads_a_variable(analyzed):
         raise UnsupportedFeature(f"view {name} reads a variable of the session, which is not for a view to know")
 
@@ -82,10 +82,10 @@ def _reads_a_variable(plan: Any) -> bool:
 
 
 def check_stored(plan: Any, name: str, icebergs: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The names that a view's query reads, as often as it does. Spark looks them up, none as the path of a file.
+    """The names that a view's query reads, with repetitions. Spark never takes them for paths of files.
 
-    ``icebergs``: what stands before the names of Iceberg's functions where they are those of the view's catalog.
-    Raises ``UnsupportedFeature`` for what no view may do.
+    ``icebergs``: the qualifiers under which Iceberg's functions of the view's catalog are called. Raises
+    ``UnsupportedFeature`` for a query outside the lists of this module.
     """
     checked = _Checked(name, icebergs)
     checked.look(plan, frozenset(), 0)
@@ -111,7 +111,7 @@ class _Checked:
         self.read: list[tuple[str, ...]] = []
 
     def look(self, node: Any, known: frozenset[str], depth: int) -> None:
-        """Check a node and what it is made of. ``known``: the common table expressions that are visible there."""
+        """Check a node and its parts. ``known``: the common table expressions that are visible there."""
         if not is_object(node):
             return
         kind = str(node.getClass().getName())
@@ -144,8 +144,8 @@ class _Checked:
             self.look(node.productElement(at), known, depth + 1)
 
     def _with(self, node: Any, known: frozenset[str], depth: int) -> frozenset[str]:
-        """Check the common table expressions of a WITH: those that are visible after them."""
-        recursive = node.productArity() > 2 and bool(node.allowRecursion())  # Spark 3.5 has none
+        """Check the common table expressions of a WITH; return all that are visible after them."""
+        recursive = node.productArity() > 2 and bool(node.allowRecursion())  # Spark 3.5 has no recursion
         for relation in items(node.cteRelations()):
             own = known | {str(relation._1()).lower()}
             self.look(relation._2(), own if recursive else known, depth + 1)
@@ -189,7 +189,7 @@ class _Checked:
 
 
 def _parts(node: Any, kind: str) -> Iterator[Any]:
-    """What is in a collection, an option or a pair of Scala's."""
+    """The items of a collection, option or tuple of Scala."""
     if kind.startswith("scala.collection."):
         yield from items(node.toSeq())
     elif kind == "scala.Some" or kind.startswith("scala.Tuple"):

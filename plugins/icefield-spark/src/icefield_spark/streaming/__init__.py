@@ -1,4 +1,4 @@
-"""Tables as sources and sinks of Structured Streaming. What ``foreachBatch`` takes loads on every Spark, 3.5 too."""
+"""Tables as sources and sinks of Structured Streaming. The helpers for ``foreachBatch`` load on Spark 3.5, too."""
 
 from icefield_spark.streaming.epochs import epoch_properties, is_written
 

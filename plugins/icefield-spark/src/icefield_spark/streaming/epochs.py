@@ -1,9 +1,9 @@
-"""Which epochs of a query a table holds: what makes a sink write each of them once.
+"""Looks up the epochs of a query in a table, so that a sink writes each epoch once.
 
-The snapshot of an epoch names the query and the epoch in its summary, as with Iceberg's Java runtime. Whether an epoch
-is there is looked up by the very commit that would add it, on each base that it tries, so that of two attempts at one
-epoch, by drivers that know nothing of each other, one finds that of the other. A table remembers the last epochs of its
-queries when their snapshots have expired.
+The snapshot of an epoch names the query and the epoch in its summary, as with Iceberg's Java runtime. The commit that
+would add an epoch looks it up itself, on each base that it tries. So of two attempts at one epoch, by drivers that know
+nothing of each other, the later finds the epoch of the earlier. A table remembers the last epochs of its queries when
+their snapshots have expired.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from icefield.transaction import Action, ActionContext, Changes
 
 RUN_ID: Final = "icefield.streaming.run-id"
 WRITE_ID: Final = "icefield.write-id"
-"""Keys of a summary, beside those that name the query and the epoch."""
+"""Keys of a summary, beside the keys of the query and the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """An epoch of a query: what one micro-batch wrote. ``run`` distinguishes the query's starts."""
+    """An epoch of a query: one micro-batch. ``run`` distinguishes the query's starts."""
 
     query: str
     number: int
@@ -34,25 +34,25 @@ class Epoch:
 
     @property
     def marker(self) -> str:
-        """What is in the names of the files of every attempt at it, and of no others."""
+        """The part of a file's name that marks it as written by an attempt at this epoch."""
         return f"{self.query}-{self.number}-"
 
     def properties(self) -> dict[str, str]:
-        """What the summary of its snapshot says."""
+        """The properties of the epoch for the summary of its snapshot."""
         run = {RUN_ID: self.run} if self.run else {}
         return {STREAM_QUERY_ID: self.query, STREAM_EPOCH_ID: str(self.number), **run}
 
     def claim(self, transaction: Any, branch: str | None, strings: Mapping[str, str] | None) -> dict[str, str]:
-        """Have a transaction commit only where a branch does not hold the epoch; what its snapshot is to say."""
+        """Have a transaction commit only if a branch does not hold the epoch; return the snapshot's properties."""
         write_id = uuid4().hex
         WriteOnce(transaction.stage, self, branch or MAIN_BRANCH, write_id).commit()
         return {**(strings or {}), **self.properties(), WRITE_ID: write_id}
 
 
 def is_written(table: Table, query_id: str, epoch_id: int, branch: str = "main") -> bool:
-    """Whether a table holds an epoch of a query, or a later one: asked by a function of ``foreachBatch`` that appends.
+    """Whether a table holds an epoch of a query, or a later epoch. For functions of ``foreachBatch`` that append.
 
-    What it appends then goes under ``epoch_properties``.
+    Such a function then appends with ``epoch_properties``.
     """
     found = last_epoch(table.refresh().metadata, branch, str(query_id))
     return found is not None and found[0] >= epoch_id
@@ -69,7 +69,7 @@ class EpochWritten(ValidationFailed):
 
 @contextmanager
 def written_once(table: Table) -> Iterator[None]:
-    """A commit of an epoch: where the table holds the epoch already, nothing is left to do."""
+    """A context for the commit of an epoch. If the table already holds the epoch, it ends without an error."""
     try:
         yield
     except EpochWritten:
@@ -94,17 +94,17 @@ class WriteOnce(Action):
             return Changes()
         number, snapshot = found
         if snapshot is None or snapshot.summary.get(WRITE_ID) == self._write_id:
-            context.written.forget()  # they are the very files that the table has, or may be
+            context.written.forget()  # the table has, or may have, these very files
         raise EpochWritten(
             f"epoch {self._epoch.number} of query {self._epoch.query} is in the table, whose last one is {number}"
         )
 
 
 def sweep_epoch(table: Table, epoch: Epoch, branch: str, folders: Iterable[str]) -> None:
-    """Delete what other attempts at an epoch left, once the table holds it. Raises nothing: upkeep finds what stays.
+    """Delete the files of other attempts at an epoch that the table holds. Raises nothing: leftovers are orphans.
 
-    From then on no commit can add their files, whoever they belong to and whether their drivers still run: it would
-    meet the epoch. It lists the table's folders, so that it is for the first epoch of a run.
+    No later commit can add the files of another attempt, even if its driver still runs: the commit would find the
+    epoch. This lists the table's folders, so it is for the first epoch of a run only.
     """
     found = last_epoch(table.metadata, branch, epoch.query)
     kept = _write_ids(table.metadata, epoch)
@@ -121,9 +121,9 @@ def sweep_epoch(table: Table, epoch: Epoch, branch: str, folders: Iterable[str])
 
 
 def _write_ids(metadata: TableMetadata, epoch: Epoch) -> set[str] | None:
-    """The attempts at an epoch that any kept snapshot may hold; None where that is not known.
+    """The write ids of attempts at an epoch in any kept snapshot; None if that is unknown.
 
-    There can be several: a table that was rolled back keeps the snapshots of the time before.
+    There can be several: a table that was rolled back keeps the earlier snapshots.
     """
     parents = {snapshot.parent_snapshot_id for snapshot in metadata.snapshots}
     found = set()
@@ -142,5 +142,5 @@ def _write_ids(metadata: TableMetadata, epoch: Epoch) -> set[str] | None:
         else:
             if oldest.parent_snapshot_id is not None:
                 return None
-    # One that does not state its attempt was not written here, nor do the names of its files.
+    # A snapshot without a write id comes from another writer, and so do its files.
     return {each for each in found if each}

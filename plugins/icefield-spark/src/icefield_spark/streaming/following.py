@@ -1,4 +1,4 @@
-"""What a stream reads of a table: how far its next batch goes, and the tasks of a batch."""
+"""Batches of a stream from a table: the end of the next batch, and the tasks of a batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BEGINNINGS: Final = ("start", "state", "latest")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ChangesContext:
-    """What the tasks of a changelog are read with, and the columns as Spark wants them."""
+    """The context for reading the tasks of a changelog, and the columns as Spark wants them."""
 
     changelog: Any
     schema: Schema
@@ -51,7 +51,7 @@ class ChangesContext:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The chunks of a batch, and what reads them; there is none for a batch without chunks."""
+    """The chunks of a batch, and the context that reads them; a batch without chunks has no context."""
 
     chunks: Sequence[bytes] = ()
     context: ReadsChunks | None = None
@@ -104,7 +104,7 @@ class Following:
         return self._follow.begin == "start"
 
     def pin(self) -> None:
-        """Note what the table has now: the stream ends with that."""
+        """Pin the table's current state: the stream ends there."""
         self._pinned = self._table()
 
     # -- offsets ------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Following:
     def batch(self, start: Offset, end: Offset) -> Batch:
         """The tasks that read from one offset to another.
 
-        Raises ``NoSuchSnapshot`` where what is between them has expired, ``UnsupportedFeature`` for a snapshot that
+        Raises ``NoSuchSnapshot`` if snapshots between them have expired, ``UnsupportedFeature`` for a snapshot that
         cannot be followed.
         """
         first, last = start, end
@@ -182,7 +182,7 @@ class Following:
             yield from self._part(table, ids[-1], 0, rest, False)
 
     def _part(self, table: Table, snapshot_id: int, first: int, to: int | None, state: bool) -> list[bytes]:
-        """Some of the files of a snapshot: those that match, of all in the order of their paths."""
+        """Chunks of some files of a snapshot: the matching files among ``first`` to ``to`` in the order of paths."""
         scan: TableScan | IncrementalAppendScan
         if state:
             scan = self._filtered(table.scan(snapshot_id=snapshot_id, options=self._splits))
@@ -223,7 +223,7 @@ class Following:
         return found
 
     def _files(self, table: Table, snapshot_id: int, state: bool) -> list[FileScanTask]:
-        """All files of a snapshot, or those that it added, in the order in which they are counted."""
+        """All files of a snapshot, or the files that it added, in the order in which offsets count them."""
         if state:
             found = table.scan(snapshot_id=snapshot_id).plan_files()
         else:

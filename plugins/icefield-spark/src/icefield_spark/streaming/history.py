@@ -1,4 +1,4 @@
-"""What follows in a table's history after an offset, and how much of it a batch may take."""
+"""Snapshots after an offset in a table's history, and the share of them for one batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Files = Callable[[Snapshot, bool], Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """What a stream follows, and how: a branch, what it does with snapshots that are no appends, where it begins."""
+    """Options of a stream: its branch, its treatment of snapshots other than appends, and its start."""
 
     branch: str | None = None
     changes: bool = False
@@ -28,7 +28,7 @@ class Follow:
     from_timestamp: int | None = None
 
     def check(self, snapshot: Snapshot, table: str) -> bool:
-        """Whether the stream has rows of a snapshot. Raises ``UnsupportedFeature`` for one that it cannot follow."""
+        """Whether the stream has rows of a snapshot. Raises ``UnsupportedFeature`` if it cannot follow the snapshot."""
         operation = snapshot.operation
         if self.changes:
             return operation is not Operation.REPLACE
@@ -51,7 +51,7 @@ class Follow:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that one batch takes; None is no limit. One file is taken in any case."""
+    """The limits of one batch; None is no limit. A batch takes at least one file."""
 
     files: int | None = None
     rows: int | None = None
@@ -63,7 +63,7 @@ class Limits:
 
 
 class Room:
-    """What is left of a batch's limits."""
+    """The remaining room within a batch's limits."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -93,7 +93,7 @@ class Room:
 
 
 def origin_of(metadata: TableMetadata, follow: Follow, table: str) -> Origin | None:
-    """Where a stream begins that has not begun; None while the table has nothing to begin with.
+    """The origin of a new stream; None while the table has no snapshot to begin with.
 
     Raises ``NoSuchSnapshot`` for a snapshot that is not there, or has expired.
     """
@@ -122,7 +122,7 @@ def origin_of(metadata: TableMetadata, follow: Follow, table: str) -> Origin | N
             "with the option stream-from=latest or stream-from-snapshot-id",
             snapshot_id=line[0].parent_snapshot_id,
         )
-    # What the snapshots added that have expired is what the oldest that is kept has.
+    # The oldest kept snapshot holds the rows of all expired snapshots before it.
     return Origin(line[0].snapshot_id, STATE)
 
 
@@ -141,9 +141,9 @@ def _from_timestamp(line: Sequence[Snapshot], instant: int, table: str) -> Origi
 
 
 def following(metadata: TableMetadata, offset: Offset, follow: Follow, table: str, to: int | None) -> list[Snapshot]:
-    """The snapshots after an offset, that of the offset included where a part of it is left, up to ``to`` or the head.
+    """The snapshots after an offset, up to ``to`` or the head, with the offset's own snapshot if a part remains.
 
-    Raises ``NoSuchSnapshot`` where they have expired.
+    Raises ``NoSuchSnapshot`` if they have expired.
     """
     snapshot = None if offset.snapshot == BEFORE_ALL else offset.snapshot
     try:
@@ -166,7 +166,7 @@ def following(metadata: TableMetadata, offset: Offset, follow: Follow, table: st
 
 
 def first_offset(origin: Origin) -> Offset:
-    """What was read when nothing of the origin was."""
+    """The offset of a stream that has read nothing since its origin."""
     if origin.begin == AFTER:
         return Offset(origin.snapshot, None, origin=origin)
     return Offset(origin.snapshot, 0, origin.begin == STATE, origin)
@@ -206,11 +206,11 @@ def advance(
 def _take(
     snapshot: Snapshot, room: Room, limits: Limits, files: Files, changes: bool, done: int, state: bool
 ) -> int | None:
-    """How many of a snapshot's files are read in the end; None is all of them, and zero none so far."""
+    """How many of a snapshot's files are read after this batch; None is all files, zero no file yet."""
     if limits.none:
         return None
     if changes:
-        # What a snapshot changed is read at once, since the rows of several files may belong together.
+        # All changes of a snapshot are read at once, since the rows of several files may belong together.
         count, rows = _changed(snapshot)
         return None if room.take(count, rows) or room.take(1, rows) else 0
     counts = _added(snapshot)

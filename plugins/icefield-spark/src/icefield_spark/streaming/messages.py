@@ -1,4 +1,4 @@
-"""What a task of a streaming write does: files, or the rows themselves where they are few, and what it reports."""
+"""Tasks of a streaming write, and their messages: files, or the rows themselves if there are few."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from icefield_spark.ending import is_contested, take_back_if_lost, whole
 from icefield_spark.streaming.epochs import Epoch
 from icefield_spark.writing import APPLICATION, CASE_SENSITIVE
 
-# Local properties of tasks, by which Spark says what they belong to.
+# Local properties of tasks, by which Spark names their query, batch and run.
 _QUERY: Final = "sql.streaming.queryId"
 _BATCH: Final = "streaming.sql.batchId"
 _RUN: Final = "spark.jobGroup.id"
 
 SMALL_TASK_BYTES: Final = 256 << 10
-"""Rows of a task up to this size travel to the commit, which writes those of all tasks together."""
+"""Rows of a task up to this size travel to the commit, which writes the rows of all tasks together."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Written(WriterCommitMessage):
-    """What a task reports. ``rows`` and ``keys`` are Arrow streams."""
+    """The report of a task. ``rows`` and ``keys`` are Arrow streams."""
 
     epoch: Epoch
     write_id: str
@@ -52,7 +52,7 @@ class Written(WriterCommitMessage):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamTask:
-    """What tasks write with. ``keys``: the columns by which rows replace others; empty where rows are added."""
+    """The context in which tasks write. ``keys``: the columns by which rows replace others; empty for appends."""
 
     context: WriteContext
     deletes: DeleteContext | None = None
@@ -125,7 +125,7 @@ def _distinct(keys: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def to_stream(batches: Sequence[pa.RecordBatch]) -> bytes:
-    """Batches of one schema as an Arrow stream; nothing for none."""
+    """Batches of one schema as an Arrow stream; empty bytes without batches."""
     if not batches:
         return b""
     sink = pa.BufferOutputStream()

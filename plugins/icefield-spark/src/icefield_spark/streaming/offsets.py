@@ -18,7 +18,7 @@ _BEGINNINGS: Final = (AFTER, WITH, STATE)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a stream began: after a snapshot, with what it added, or with all rows that there were in it."""
+    """The start of a stream: after a snapshot, with the rows that it added, or with all of its rows."""
 
     snapshot: int
     begin: str
@@ -26,12 +26,12 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """All that is before it was read.
+    """A position in a stream: everything before it was read.
 
-    ``snapshot``: the last of which something was read; None where the stream has not begun. ``files``: how many of its
-    files, in the order of their paths; None is all. ``state``: whether those are the files that the snapshot has, and
-    not those that it added. ``origin``: where the stream began, in the first offset that it reached: a batch that is
-    run again begins there, whatever the table has become.
+    ``snapshot``: the last snapshot that was read, at least in part; None before the stream begins. ``files``: the
+    number of its files that were read, in the order of their paths; None for all. ``state``: whether these count all
+    files of the snapshot, and not only its added files. ``origin``: the start of the stream, in the first offset that
+    it reached: a repeated batch begins there even if the table has changed.
     """
 
     snapshot: int | None = None
@@ -51,7 +51,7 @@ class Offset:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Offset:
-        """An offset of a checkpoint. Raises ``InvalidArgument`` for one of another source, or of a later version."""
+        """An offset of a checkpoint. Raises ``InvalidArgument`` if another source or a later version wrote it."""
         if found.get("version") != VERSION:
             raise InvalidArgument(
                 f"the checkpoint holds an offset that this version does not know: {dict(found)}; it was written by "

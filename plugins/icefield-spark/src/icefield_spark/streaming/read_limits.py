@@ -1,4 +1,4 @@
-"""What Spark 4.2 and later know of bounded batches, and what stands for it where Spark does not."""
+"""Classes of Spark 4.2 and later for bounded batches, and substitutes for earlier versions."""
 
 from __future__ import annotations
 

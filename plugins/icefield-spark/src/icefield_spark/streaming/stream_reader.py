@@ -1,7 +1,7 @@
-"""The streaming source: what is committed to a table, batch by batch.
+"""The streaming source: the commits to a table, batch by batch.
 
 Spark asks for offsets and plans in one Python worker of the driver, for as long as the query runs; tasks read in the
-Python workers of executors, as those of a batch do.
+Python workers of executors, as in a batch read.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class StreamChunk(InputPartition):
 
 
 class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
-    """Follows a table. Only what a partition holds goes to executors."""
+    """Follows a table. Executors receive only the partitions, without the reader."""
 
     def __init__(self, source: Source, columns: StructType) -> None:
         self._following = Following(source, source.table, columns)
@@ -61,7 +61,7 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
         return Offset().to_json()
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802 -- Spark's name
-        """The limit of the options; where there are two, both count when Spark asks for one."""
+        """The limit in the options. If the options set two limits, both apply."""
         limits = self._following.limits
         if limits.files is not None:
             return ReadMaxFiles(limits.files)
@@ -70,7 +70,7 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
     @cause_alone()
     def latestOffset(self, start: Mapping[str, Any] | None = None, limit: Any = None) -> Mapping[str, Any]:  # noqa: N802
         """How far the next batch goes; ``start`` itself where nothing came."""
-        if start is None:  # before Spark 4.2: everything, whatever it is, and planning refuses what cannot be followed
+        if start is None:  # before Spark 4.2: up to the head; planning refuses snapshots that cannot be followed
             return self._following.head().to_json()
         given = Offset.from_json(start)
         limits = Limits() if isinstance(limit, ReadAllAvailable) else self._following.limits
@@ -78,7 +78,7 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
         return start if reached == given else reached.to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
-        """Note what the table has now: the query ends with that."""
+        """Pin the table's current state: the query ends there."""
         self._following.pin()
 
     @cause_alone()
@@ -95,7 +95,7 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
         begin_task()
         yield from pickle.loads(partition.context).read(partition.chunk)
 
-    def __getstate__(self) -> dict[str, Any]:  # tasks read by what their partitions hold
+    def __getstate__(self) -> dict[str, Any]:  # tasks read with the context in their partitions
         return {}
 
     def __repr__(self) -> str:  # options may hold credentials

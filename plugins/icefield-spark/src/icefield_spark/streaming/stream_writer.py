@@ -1,6 +1,6 @@
-"""The streaming sink: each epoch of a query is one commit, and in the table once.
+"""The streaming sink: each epoch of a query is one commit, and enters the table once.
 
-Spark makes the writer anew in a process of its own for each commit, so that all it knows comes with the messages.
+Spark creates the writer again for each commit, in a process of its own, so all of its state comes with the messages.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
                 if any(message.is_contested for message in found):  # an attempt that lost may have left files
                     sweep(replace(self._context, operation_id=found[0].write_id), files)
             except EpochWritten:
-                # What this attempt wrote was deleted with its transaction, unless it is what the table has.
+                # The transaction has deleted the files of this attempt, unless they are the very files of the table.
                 table.refresh()
             if is_first:
                 folders = self._context.locations.data_folder, self._context.locations.metadata_folder
@@ -123,7 +123,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
         return [*files, *deletes]
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
-        """Delete what tasks wrote, when it is certain that no version refers to it.
+        """Delete the files of tasks, when it is certain that no version refers to them.
 
         Spark calls this when a task failed, and when ``commit`` raised. In the second case every message is there: the
         commit has cleaned up after itself, unless its outcome is unknown, and then the next attempt at the epoch
@@ -132,7 +132,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
         found = [message for message in messages if isinstance(message, Written)]
         if not found or len(found) == len(messages):
             return
-        # An error here would hide the one that matters; what stays goes with the next attempt at the epoch.
+        # An error here would hide the original error. The next attempt at the epoch deletes leftovers.
         with suppress(Exception), self._source.catalog() as catalog:
             table = self._source.load(catalog)
             write_id = found[0].write_id
@@ -144,7 +144,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
 
 
 def upsert_keys(source: Source, schema: Schema, complete: bool, properties: Any) -> tuple[str, ...]:
-    """The columns by which rows of a stream replace others; none where they are added. Raises ``InvalidArgument``."""
+    """The columns by which rows of a stream replace others; empty for appends. Raises ``InvalidArgument``."""
     named = source.options.get("upsert-columns")
     default = not complete and is_true(properties, "write.upsert.enabled")
     if not (is_true(source.options, "upsert", default) or named):
@@ -168,7 +168,7 @@ def upsert_keys(source: Source, schema: Schema, complete: bool, properties: Any)
 
 
 def _check_keys(messages: Sequence[Written], keys: Sequence[str]) -> None:
-    """Raise ``InvalidArgument`` where two tasks have rows of one key: neither can know which comes last."""
+    """Raise ``InvalidArgument`` if two tasks have rows with the same key: their order is unknown."""
     streams = [message.keys for message in messages if message.keys]
     if len(streams) < 2:
         return

@@ -1,4 +1,4 @@
-"""What a process does that dies while it writes. A fresh interpreter runs this file, so it imports little."""
+"""A process that dies while it writes. A fresh interpreter runs this file, so it imports little."""
 
 from __future__ import annotations
 

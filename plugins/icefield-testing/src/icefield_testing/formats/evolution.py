@@ -1,4 +1,4 @@
-"""A file is read under later schemas, by field id: the kernel's column projection over what the format reads."""
+"""Checks of reading under later schemas, by field id: the kernel's column projection over a format's columns."""
 
 from __future__ import annotations
 
