@@ -1,4 +1,4 @@
-"""Adding records to a copy of a file without decoding what is there."""
+"""Appending records to a copy of a file without decoding the existing records."""
 
 from __future__ import annotations
 

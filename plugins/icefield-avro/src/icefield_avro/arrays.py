@@ -10,7 +10,7 @@ import pyarrow as pa
 Vector = np.ndarray[Any, Any]
 
 FIRST_BYTES: Final = np.array([int.from_bytes(b"\1" * count, "little") for count in range(9)], "<u8")
-"""Words of which the first n bytes are 1: seen as booleans, a mask of n bytes of eight."""
+"""At index n, a word with its first n bytes set to 1: viewed as booleans, a mask of the first n of eight bytes."""
 
 
 def valid_rows(array: pa.Array) -> Vector | None:

@@ -29,7 +29,7 @@ _XZ_MEMORY: Final = 256 * 1024 * 1024
 Inflate = Callable[[bytes | memoryview], bytes | bytearray]
 Deflate = Callable[[bytes | memoryview], bytes | bytearray]
 
-# What the table property ``write.avro.compression-codec`` calls the codecs.
+# The names of codecs in the table property ``write.avro.compression-codec``.
 _PROPERTY_NAMES: Final = {
     "gzip": "deflate",
     "deflate": "deflate",
@@ -59,7 +59,7 @@ def _inflate_deflate(data: bytes | memoryview) -> bytes | bytearray:
     for times in _TIMES:
         try:
             return deflate.deflate_decompress(data, min(times * size, MAX_INFLATED))
-        except deflate.DeflateError:  # which does not state a block that is damaged from one that holds more
+        except deflate.DeflateError:  # the error does not distinguish a damaged block from a larger one
             continue
     return _inflate_in_pieces(data)
 

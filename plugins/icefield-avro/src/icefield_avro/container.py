@@ -1,7 +1,7 @@
 """The container of Avro files: a header with schema and metadata, then blocks that each end in the sync marker.
 
-Follows "Object Container Files" of the Avro specification. Whatever a file says of sizes is compared with the size
-of the file before anything is read or allocated.
+Follows "Object Container Files" of the Avro specification. All sizes in a file are compared with the size of the file
+before anything is read or allocated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CHUNK: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands before the first block: key-value metadata, the sync marker, and how many bytes it takes."""
+    """The header of a file: key-value metadata, the sync marker, and its size in bytes."""
 
     metadata: Mapping[str, bytes]
     sync: bytes
@@ -116,7 +116,7 @@ class Container:
         self.header = self._read_header()
 
     def invalid(self, reason: str) -> InvalidFile:
-        """The error that says what is wrong with this file."""
+        """Return the error for damage of this file, with a reason."""
         return InvalidFile(f"{self.location} is damaged or no Avro file: {reason}", location=self.location)
 
     def _read_header(self) -> Header:
@@ -133,7 +133,7 @@ class Container:
                 want *= 4
 
     def _fetch(self, start: int, size: int) -> None:
-        """Make the buffer hold exactly ``size`` bytes from ``start``, keeping what it has of them."""
+        """Fill the buffer with exactly ``size`` bytes from ``start``, and reuse the bytes that it has already."""
         kept = b""
         if self._start <= start < self._start + len(self._buffer):
             kept = self._buffer[start - self._start :]

@@ -1,4 +1,4 @@
-"""Decoding groups of blocks: vectorized where the proof of that holds, value by value where it does not."""
+"""Decoding groups of blocks: vectorized where the result can be proved, else value by value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEW_BYTES: Final = 16 * 1024
 class Decoder:
     """Decodes blocks of one writer's schema into arrays of structs.
 
-    ``memory`` is what the blocks are laid out in; who gives it uses nothing else that is in it meanwhile.
+    ``memory`` holds the blocks during decoding; the caller must not use other buffers in it meanwhile.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Decoder:
 
 
 class _Key:
-    """A writer's schema and what is wanted of it. Equal only if ids and all other metadata are."""
+    """A cache key: a writer's schema and the requested columns. Equal only if ids and all other metadata are."""
 
     __slots__ = ("_hash", "columns", "keys", "record", "serialized")
 
@@ -88,7 +88,7 @@ class _Key:
 
 @lru_cache(maxsize=256)
 def _compiled(key: _Key) -> tuple[Selection, VectorizedDecoder | None]:
-    """What is compiled for a request: the manifests of a table are all read by one or two of these."""
+    """Compile a request, cached: one or two compiled requests read all manifests of a table."""
     selection = select(key.record, key.columns, key.keys)
     try:
         return selection, VectorizedDecoder(key.record, selection)

@@ -19,7 +19,7 @@ _WIDEST_MATRIX = 32  # bytes of a fixed type; a longer one goes through Arrow's 
 
 
 def encode(record: Record, columns: list[pa.Array], rows: int) -> EncodedRows:
-    """Encode ``rows`` rows; ``columns`` are those of the record, in its order.
+    """Encode ``rows`` rows; ``columns`` are the fields of the record, in its order.
 
     Raises ``InvalidArgument`` for a null where the schema allows none.
     """

@@ -17,9 +17,9 @@ SIZED: Final = frozenset({"bytes", "string"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Primitive:
-    """A value without parts. ``arrow`` is what it is read as; ``factor`` turns its unit into microseconds.
+    """A primitive value. ``arrow`` is the Arrow type it is read as; ``factor`` converts its unit to microseconds.
 
-    ``name_in_metadata`` is the table format's name of a type whose Arrow type is not its own (``uuid``).
+    ``name_in_metadata`` is the table format's name of a type without an Arrow type of its own (``uuid``).
     """
 
     wire: Wire

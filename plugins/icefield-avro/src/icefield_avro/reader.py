@@ -180,7 +180,7 @@ class AvroReader(ManifestFormatReader):
             except Malformed:
                 payload = b""
             if len(payload) < self._minimum or not payload:
-                payload = self._payload(block, 1, offsets[number - 1])  # names what is wrong
+                payload = self._payload(block, 1, offsets[number - 1])  # raises the exact error
             payloads.append(payload)
             size += len(payload)
             if size >= GROUP_BYTES or number == len(blocks):

@@ -1,8 +1,8 @@
-"""Puts rows together from parts that are in columns: short values as matrices of bytes, long ones as Arrow binaries.
+"""Assembly of rows from columns of parts: short values as matrices of bytes, long ones as Arrow binaries.
 
-``RowBytes`` is given the parts of all rows from left to right. Neighbouring short parts become one matrix with a mask
-of the bytes that count, and one selection makes the bytes of all rows of it; Arrow's own join then puts these
-between the long ones. No Python object is made for a row.
+``RowBytes`` takes the parts of all rows from left to right. Neighbouring short parts become one matrix with a mask of
+valid bytes, and one selection returns the bytes of all rows. Arrow's join then inserts them between the long parts. No
+Python object is created for a row.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class RowBytes:
             self._parts.append(pa.Array.from_buffers(pa.binary(), self.rows, buffers))
 
     def _matrix(self) -> tuple[Vector, Vector | None, Vector | int]:
-        """All short parts side by side, the mask of what counts of them, and the bytes that count in each row."""
+        """Return all short parts side by side, the mask of their valid bytes, and the number of these in each row."""
         width = sum(part.shape[1] for part, _ in self._short)
         matrix = np.empty((self.rows, width), _U8)
         masked = any(not isinstance(length, int) for _, length in self._short)

@@ -1,7 +1,7 @@
-"""The decoder that goes value by value. Slow and plain: it reads what the vectorized decoder cannot prove.
+"""The scalar decoder, slow and plain. It reads the blocks that the vectorized decoder cannot prove.
 
-It is also what states why a file is damaged, and what the vectorized decoder is compared with in tests. A decoder is a
-function of the bytes and a position that gives a value and the position after it.
+It also finds the reason why a file is damaged, and is the reference for the vectorized decoder in tests. A decoder is
+a function of the bytes and a position that returns a value and the position after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Encoding a few rows value by value: for a manifest of one file the vectors of ``encoding`` are too long a run-up."""
+"""Encoding a few rows value by value: for a manifest with one file, the set-up of ``encoding`` costs too much."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _bare(field: Field, node: Node, array: pa.Array) -> list[bytes]:
 
 
 def _records(node: Record, array: pa.Array) -> list[bytes]:
-    if array.null_count:  # what is below a null may break any rule
+    if array.null_count:  # values below a null may be invalid
         present = array.filter(array.is_valid())
         made = iter(_records(node, present))
         return [next(made) if valid else b"" for valid in _valid(array)]
@@ -73,7 +73,7 @@ def _records(node: Record, array: pa.Array) -> list[bytes]:
 
 
 def _compact(array: pa.Array) -> pa.Array:
-    """The lists without items behind those that are null."""
+    """Drop the items of null lists."""
     return array.take(pa.array(range(len(array)))) if array.null_count else array
 
 

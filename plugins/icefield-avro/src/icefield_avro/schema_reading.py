@@ -44,7 +44,7 @@ _TIMESTAMPS: Final = {
 
 
 def parse_schema(string: bytes) -> Record:
-    """The nodes of a schema. Raises ``Malformed``, or ``UnsupportedFeature`` for what no table holds."""
+    """Parse a schema to nodes. Raises ``Malformed``, or ``UnsupportedFeature`` for types that no table holds."""
     if len(string) > MAX_SCHEMA_BYTES:
         raise Malformed(f"a schema of more than {MAX_SCHEMA_BYTES:,} bytes")
     return _parse(string) if len(string) > _CACHED_BYTES else _parse_cached(string)
@@ -218,7 +218,7 @@ def _enum(schema: dict[str, Any]) -> Primitive:
 
 
 def _decimal(schema: dict[str, Any]) -> pa.DataType | None:
-    """The decimal that a schema states; None when it states none or of one that breaks the rules (Avro: ignore)."""
+    """Return the decimal type of a schema; None without one, or if it is invalid (Avro: ignore)."""
     if schema.get("logicalType") != "decimal":
         return None
     precision, scale = schema.get("precision"), schema.get("scale", 0)

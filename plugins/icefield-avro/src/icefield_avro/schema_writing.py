@@ -1,6 +1,6 @@
-"""From a table's schema to the Avro schema that Icefield writes.
+"""Conversion of a table's schema to the Avro schema that Icefield writes.
 
-Follows Appendix A of the table spec ("Avro"). Names of nested records, maps and fixed types are those of other
+Follows Appendix A of the table spec ("Avro"). Nested records, maps and fixed types have the same names as in other
 writers (``r2``, ``k117_v118``, ``decimal_9_2``, ``uuid_fixed``); only the ids carry meaning.
 """
 
@@ -189,7 +189,7 @@ class _Builder:
 
 
 def _default(field: NestedField) -> Any:
-    """The Avro default that equals the field's initial default; None when it has none, or one of a nested type."""
+    """Return the Avro default for the field's initial default; None without one, and for nested types."""
     value = field.initial_default
     if value is None:
         return None

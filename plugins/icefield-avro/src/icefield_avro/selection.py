@@ -1,4 +1,4 @@
-"""What a read request wants of a writer's schema: a tree next to the tree of nodes."""
+"""The projection of a writer's schema for a read request: a tree parallel to the tree of nodes."""
 
 from __future__ import annotations
 

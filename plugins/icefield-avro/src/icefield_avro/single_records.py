@@ -1,4 +1,4 @@
-"""Files whose blocks hold one record each, as PyIceberg writes manifests: as little work a block as can be."""
+"""Files with one record in each block, like PyIceberg's manifests: as little work for each block as possible."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def single_records(container: Container) -> tuple[list[bytes], list[int]] | None
 
 
 def _head(size: int) -> bytes | None:
-    """What a block of one record begins with that takes ``size`` bytes without its marker; None if none can."""
+    """Return the first bytes of a block with one record and ``size`` bytes without marker; None if there is none."""
     for width in range(1, 10):
         length = encode_long(max(0, size - len(_ONE) - width))
         if len(length) == width:

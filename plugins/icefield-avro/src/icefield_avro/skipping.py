@@ -1,7 +1,7 @@
-"""Passing values one after another without making anything of them.
+"""Skipping values without creating objects.
 
-A skipper is a function of the bytes and a position that gives the position after a value. What it passes is checked
-as closely as if it were read.
+A skipper is a function of the bytes and a position that returns the position after a value. Skipped values are checked
+as closely as values that are read.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from icefield_avro.varints import Data, Malformed, Truncated, read_long
 Skip = Callable[[Data, int], int]
 
 MAX_EMPTY_ITEMS: Final = 1 << 20
-"""The most items of no bytes at all (nulls, empty records) that the arrays of one block may hold together."""
+"""The most items without bytes (nulls, empty records) that the arrays of one block may hold together."""
 
 
 _MOST_INTEGERS: Final = 256
 
 
 class Budget:
-    """How many items of no bytes a block may still hold: nothing else bounds what it makes of a few bytes."""
+    """The number of items without bytes that a block may still hold: a few bytes can claim any number of them."""
 
     __slots__ = ("left",)
 
@@ -147,7 +147,7 @@ def _skip_items(item: Skip, read_count: ItemCount) -> Skip:
 
 
 def _skip_sized_entries(read_count: ItemCount) -> Skip:
-    """Pass maps from integers to byte strings, as manifests hold bounds in, of which there may be very many."""
+    """Skip maps from integers to byte strings, like the bounds in manifests, which may have very many entries."""
 
     def skip(data: Data, position: int) -> int:
         size = len(data)
@@ -159,7 +159,7 @@ def _skip_sized_entries(read_count: ItemCount) -> Skip:
                 for _ in range(count):
                     position = position + 1 if data[position] < 0x80 else read_long(data, position)[1]
                     length = data[position]
-                    # Of one byte and not negative, as nearly all are; else looked at more closely.
+                    # Nearly all lengths have one byte and are not negative.
                     position = skip_sized(data, position) if length & 0x81 else position + 1 + (length >> 1)
             except IndexError:
                 raise Truncated from None
@@ -175,12 +175,12 @@ def _is_integer(node: Node) -> bool:
 
 @lru_cache(maxsize=_MOST_INTEGERS)
 def _integers(count: int) -> re.Pattern[bytes]:
-    """So many integers in a row: the regular expression engine is the fastest loop over bytes that Python has."""
+    """Return a pattern for ``count`` integers: regular expressions are Python's fastest loop over bytes."""
     return re.compile(rb"(?:[\x80-\xff]{0,8}[\x00-\x7f]|[\x80-\xff]{9}[\x00\x01]){%d}" % count)
 
 
 def _skip_runs(each: int, read_count: ItemCount) -> Skip:
-    """Pass arrays of which each item is so many integers and nothing else."""
+    """Skip arrays with items of ``each`` integers and nothing else."""
 
     def skip(data: Data, position: int) -> int:
         while True:
@@ -199,7 +199,7 @@ def _skip_runs(each: int, read_count: ItemCount) -> Skip:
 
 
 def _skip_one_by_one(data: Data, position: int, left: int) -> int:
-    """Find out what is wrong with integers that are not as they should be."""
+    """Skip integers one by one, to raise the exact error of a damaged one."""
     for _ in range(left):
         position = _skip_long(data, position)
     return position

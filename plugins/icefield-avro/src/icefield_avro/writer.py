@@ -65,7 +65,7 @@ class BlockCutter:
                 yield self.cut()
 
     def cut(self) -> tuple[int, bytes | memoryview]:
-        """The count and the bytes of what is pending, which is then forgotten."""
+        """Return the count and the bytes of the pending records, and clear them."""
         count, body = self._rows, self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
         self._pending, self._rows, self.pending_bytes = [], 0, 0
         return count, body
@@ -156,7 +156,7 @@ class AvroWriter(FormatWriter):
 
     @property
     def estimated_size(self) -> int:
-        """Bytes written, and what is pending as if packed like the last block."""
+        """The bytes written, plus the pending bytes at the compression ratio of the last block."""
         return self._written + int(self._cutter.pending_bytes * min(self._ratio, 1.0))
 
     def close(self) -> WrittenFile:

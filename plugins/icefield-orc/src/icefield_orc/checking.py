@@ -1,9 +1,8 @@
-"""What is looked at in a stripe before Arrow decodes it.
+"""Checks of a stripe before Arrow decodes it.
 
-Arrow makes room for as many bytes of strings, entries of dictionaries and elements of lists as a stripe claims, and
-ends the process when there is no such room; it does the same for a null among the keys of a map. So the claims are
-compared with what the streams that are there can hold. Streams are read ahead for that, and Arrow gets them from
-memory.
+Arrow allocates as many bytes of strings, dictionary entries and list elements as a stripe claims, and ends the process
+when the allocation fails; a null among the keys of a map ends it too. So the claims are compared with the capacity of
+the streams in the file. Streams are read ahead for these checks, and Arrow gets them from memory.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ _VALUES_IN_A_BYTE = 520
 """The most values that an encoding puts into a byte: runs of 130 equal bytes of eight flags take two."""
 
 _SLACK = 4
-"""What is claimed may be so many times as much as there is room for, as bounds of it can be known faster."""
+"""A claim may exceed the capacity of its streams by this factor: an upper bound of a claim is faster than its sum."""
 
 _LARGEST = 4 << 30
 _LONGEST_LENGTHS = 1 << 30
 
 
 class Ahead(InputFile):
-    """A file of which some pieces are held in memory."""
+    """A file with some pieces held in memory."""
 
     def __init__(self, source: InputFile) -> None:
         self._source = source
         self._pieces: list[tuple[int, bytes]] = []
 
     def hold(self, spans: Iterable[tuple[int, int]]) -> None:
-        """Read pieces ahead, by where they begin and end, in place of those held before; near ones in one go."""
+        """Read pieces ahead by start and end, and drop earlier ones; read pieces close to each other together."""
         self._pieces = []
         merged: list[list[int]] = []
         for start, end in sorted(spans):
@@ -71,12 +70,14 @@ class Ahead(InputFile):
         return self._source.closed
 
     def close(self) -> None:
-        """Do nothing: the file is closed by whoever opened it."""
+        """Do nothing: the opener of the file closes it."""
 
 
 def check_stripe(ahead: Ahead, footer: StripeFooter, stripe: Stripe, postscript: PostScript, nodes: list[Node]) -> None:
-    """Read the streams of columns ahead and make sure that they hold what they claim. ``nodes`` are the types that the
-    library will decode. Raises ``ValueError``."""
+    """Read the streams of columns ahead and check their claims. Raises ``ValueError`` for a false claim.
+
+    ``nodes`` are the types that Arrow will decode.
+    """
     columns = {node.column for node in nodes}
     streams = _Streams(ahead, postscript)
     position = stripe.start
@@ -151,7 +152,7 @@ def _unpacked_bound(data: bytes, block_size: int) -> int:
 
 
 def _check_lengths(streams: _Streams, column: int, encoding: int, room: int, harmless: int) -> int:
-    """Compare what lengths add up to with the room that there is. Returns how many there are."""
+    """Compare the sum of lengths with the available bytes. Returns the number of lengths."""
     data, second = streams.unpacked(column, LENGTH), encoding in _SECOND_VERSIONS
     count, total = sum_of_lengths(data, second)
     allowed = min(max(room * _SLACK, harmless), _LARGEST)
@@ -171,7 +172,7 @@ def _check_dictionary(streams: _Streams, column: int, encoding: int, entries: in
 
 
 def _check_keys(streams: _Streams, node: Node, encoding: int) -> None:
-    """Make sure that none of a map's keys is null."""
+    """Check that no key of a map is null."""
     _, count = sum_of_lengths(streams.unpacked(node.column, LENGTH), encoding in _SECOND_VERSIONS, exact=True)
     data, position, flags = streams.unpacked(node.children[0].column, PRESENT), 0, 0
     while flags < count:

@@ -1,7 +1,7 @@
-"""The compressed chunks that an ORC file's tail is stored in.
+"""The compressed chunks of an ORC file's tail.
 
-A chunk has three bytes in front: its length, and whether it holds the bytes as they are. No chunk unpacks to more than
-the file's block size, so what a few bytes can grow to is bounded before anything is unpacked.
+A chunk begins with three bytes: its length, and whether it is uncompressed. No chunk unpacks to more than the file's
+block size, so the unpacked size is bounded before anything is unpacked.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def pack_plain(data: bytes, codec: int, block_size: int) -> bytes:
 
 
 def pack(data: bytes, codec: int, block_size: int) -> bytes:
-    """Bytes as compressed chunks; those that do not shrink hold them as they are."""
+    """Pack bytes into compressed chunks; a chunk that does not shrink stays uncompressed."""
     if codec == NONE:
         return data
     compress = _COMPRESSORS[codec]

@@ -1,4 +1,4 @@
-"""From what Arrow decodes to the Arrow types that a schema promises, whole arrays at a time."""
+"""Conversion of the arrays that Arrow decodes to the Arrow types of a schema."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _retyped(wanted: pa.DataType) -> Convert:
 
 
 def _with_offset(array: pa.Array) -> pa.Array:
-    """The timestamp of a struct of a timestamp and an offset; the timestamp is in UTC, whatever the offset."""
+    """Return the timestamp of a struct of a timestamp and an offset; the timestamp is in UTC at any offset."""
     timestamps = array.flatten()[0]
     return _timestamps(pa.timestamp("us", "UTC"))(timestamps)
 
@@ -60,7 +60,7 @@ def _structs(pick: Pick, wanted: pa.StructType) -> Convert:
     places = [place for place, _ in pick.parts]
 
     def convert(array: pa.Array) -> pa.Array:
-        # What is below a null struct need be no value of its type, so it must be null before it is converted.
+        # A child below a null struct need be no value of its type, so it must become null before it is converted.
         held = array.flatten() if array.null_count else [array.field(at) for at in range(array.type.num_fields)]
         children = [make(held[place]) for make, place in zip(inner, places, strict=True)]
         for child, field in zip(children, fields, strict=True):

@@ -1,16 +1,16 @@
 """Fractions of seconds before 1970, written so that all readers agree about them.
 
-A timestamp is stored as seconds and nanoseconds. For what is before 1970 the format has a rule of its own: where the
+A timestamp is stored as seconds and nanoseconds. The format has a special rule for timestamps before 1970: where the
 fraction, counted forward, has more than 999,999 nanoseconds, the second is stored rounded towards 1970, and a reader
-takes one away. Arrow's encoder does not know it, and stores the fraction as a negative number: readers on the JVM are
-then a second off. So a stripe that holds such a timestamp is put together anew when its file is closed: the two streams
-of its timestamps are encoded here, by the rule.
+subtracts one. Arrow's encoder ignores the rule, and stores the fraction as a negative number: readers on the JVM are
+then a second off. So a stripe with such a timestamp is rebuilt when its file is closed: the two streams of its
+timestamps are encoded here, by the rule.
 
-The rule has no answer for the last second before 1970, whose rounded second is not below zero, so that no reader takes
-one away; Java's own writer loses these timestamps. There the negative fraction stays: readers on the C++ library are
-right, and readers on the JVM are for fractions of less than a millisecond.
+The rule fails for the last second before 1970: its rounded second is not below zero, so readers do not subtract one.
+Java's own writer loses these timestamps. There the negative fraction stays: readers on the C++ library are right, and
+readers on the JVM are right for fractions of less than a millisecond.
 
-Two things would be wrong with negative fractions, and go: statistics of the timestamps, and row indexes, which point
+Two parts would be wrong after the change, and are removed: statistics of the timestamps, and row indexes, which point
 into streams. A file without row indexes says so in its footer.
 """
 
@@ -48,7 +48,7 @@ _TIMESTAMP_STATISTICS = 9
 
 
 class Rebuilt(NamedTuple):
-    """The bytes of a stripe, what the file's footer is to say of it as if it began at 0, and its own footer."""
+    """A rebuilt stripe: its bytes, its entry for the file's footer as if it began at 0, and its own footer."""
 
     data: bytes
     stripe: Stripe
@@ -117,7 +117,7 @@ def rewritten_footer(footer: bytes, stripes: list[Stripe], timestamps: frozenset
 
 
 def rewritten_statistics(statistics: bytes, timestamps: frozenset[int]) -> bytes:
-    """The statistics of stripes without those of ``timestamps``."""
+    """Return the statistics of stripes without the statistics of the columns in ``timestamps``."""
     out = []
     for number, value in items(statistics, len(statistics)):
         if number == 1:
@@ -129,7 +129,7 @@ def rewritten_statistics(statistics: bytes, timestamps: frozenset[int]) -> bytes
 
 
 def stripe_message(stripe: Stripe) -> bytes:
-    """What a footer says of a stripe."""
+    """Return the entry of a stripe in a file's footer."""
     stated = (stripe.start, stripe.index_length, stripe.data_length, stripe.footer_length, stripe.rows)
     return b"".join(write_integer(number, value) for number, value in enumerate(stated, start=1))
 
@@ -150,7 +150,7 @@ def _stream(stream: Stream) -> bytes:
 
 
 def _timestamps(alone: bytes, rows: int, root: Node) -> Iterator[tuple[int, pa.Array]]:
-    """The values of each timestamp column in their order, read back from a file of one stripe."""
+    """Read back the values of each timestamp column, in order, from a file with one stripe."""
     wanted = [child for child in root.children if any(node.kind in TIMESTAMPS for node in child.below())]
     with OrcReader(BytesInput(alone), "an ORC file that is being written", len(alone)) as reader:
         columns = pa.schema([child.arrow_field() for child in wanted])

@@ -1,4 +1,4 @@
-"""How failures of the ORC libraries become Icefield's errors, which name the file."""
+"""Conversion of the ORC libraries' exceptions to Icefield's errors, which name the file."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _DAMAGE = (
 
 @contextmanager
 def reading(location: str, what: str) -> Iterator[None]:
-    """Turn what is raised on a damaged file into ``InvalidFile``.
+    """Turn exceptions from a damaged file into ``InvalidFile``.
 
-    An error of the storage below keeps its kind, and what pyarrow has not built is ``UnsupportedFeature``.
+    An error of the storage keeps its kind. ``NotImplementedError`` of pyarrow becomes ``UnsupportedFeature``.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""What this plugin provides."""
+"""The providers of this plugin."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a writer takes from table properties.
+"""The writer options from table properties.
 
 | property | effect |
 |---|---|

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class OrcFormat(FileFormat):
     """ORC files, read and written by field id.
 
-    Stripes are what a split selects and what a filter skips. ``icefield_orc.options`` says what a writer takes from
-    table properties, ``icefield_orc.storage`` which attributes it writes.
+    A split selects stripes, and a filter prunes them. ``icefield_orc.options`` documents the table properties of a
+    writer, ``icefield_orc.storage`` the attributes that it writes.
     """
 
     name: ClassVar[str] = "orc"

@@ -30,8 +30,9 @@ def has_timestamps(node: Node) -> bool:
 
 
 def read_columns(source: InputFile, root: Node, stripe: int, positions: Sequence[int]) -> list[pa.Array]:
-    """Whole top-level columns of one stripe, by their positions, in the form that Arrow's reader would give them in,
-    with timestamps in the unit that the schema has.
+    """Read whole top-level columns of one stripe, by position.
+
+    They have the form that Arrow's reader returns, with timestamps in the unit of the schema.
 
     Raises ``MissingPlugin`` where pyorc is not installed, ``ValueError`` for a damaged stripe.
     """

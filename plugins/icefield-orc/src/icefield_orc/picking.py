@@ -16,10 +16,10 @@ from icefield_orc.schema import Kind, Node
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A type and what is wanted of it.
+    """A type and its projected children.
 
-    ``parts`` are the wanted children in the order they are wanted in, each with its position among the children that
-    are read, which come in the file's order.
+    ``parts`` are the projected children in projection order. Each has its position among the children that are read,
+    which come in the file's order.
     """
 
     node: Node
@@ -35,7 +35,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The picks of a request's columns. ``paths`` are what pyarrow is to read, None for everything."""
+    """The picks of a request's columns. ``paths`` are the paths for pyarrow to read, None for everything."""
 
     root: Pick
     paths: tuple[str, ...] | None
@@ -56,12 +56,12 @@ def select(root: Node, columns: pa.Schema) -> Selection:
 
 
 def decoded(root: Node, selection: Selection) -> list[Node]:
-    """The types that pyarrow decodes for a selection: those at its paths, all below them and all above."""
+    """Return the types that pyarrow decodes for a selection: at its paths, below them, and above them."""
     nodes = list(root.below())
     if selection.paths is None:
         return nodes
     paths = frozenset(selection.paths)
-    # A list comes before its element of the same path, and what is below a type has the numbers that follow its own.
+    # A list comes before its element of the same path, and the types below a type have the numbers after its own.
     tops: list[Node] = []
     for node in nodes[1:]:
         if node.path in paths and not (tops and node.column <= tops[-1].last):
@@ -79,7 +79,7 @@ def whole(root: Node, field: pa.Field) -> Pick:
 
 
 def _pick(node: Node, wanted: pa.DataType, paths: list[str] | None) -> Pick:
-    """``paths`` gathers what to read, and is None below what is read as a whole."""
+    """Pick a type. ``paths`` collects the paths to read, and is None below a type that is read as a whole."""
     if node.kind == Kind.STRUCT and not node.opaque:
         asked = child_fields(wanted)
         partial = paths is not None and len(asked) < len(node.children) and len(asked) > 0
@@ -123,7 +123,7 @@ def _is_nested(data_type: pa.DataType) -> bool:
 
 
 def _match(siblings: Sequence[Node], same: list[int], wanted: pa.Field) -> int:
-    """Which of the siblings of one name is meant."""
+    """Choose among siblings with the same name."""
     if not same:
         raise InvalidArgument(f"the file has no column '{wanted.name}'")
     if len(same) > 1:

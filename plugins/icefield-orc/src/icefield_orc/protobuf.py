@@ -1,6 +1,7 @@
 """The wire format of the messages in an ORC file's tail: just enough to read them, and to add to one.
 
-Every length is checked against what is there, so damaged bytes end in ``ValueError`` and never in a large allocation.
+Every length is checked against the remaining bytes, so damaged bytes raise ``ValueError`` and never cause a large
+allocation.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ def items(data: bytes, most: int = MOST_FIELDS) -> Iterator[Item]:
 
 
 def check_counts(data: bytes, most: int, what: str) -> None:
-    """Raise ``ValueError`` if a field occurs more than ``most`` times, before a value is made of any; ``what`` says so.
+    """Raise ``ValueError`` if a field occurs more than ``most`` times, before any is decoded.
 
-    Bytes that are no message are left to ``items``.
+    ``what`` begins the error's message. Bytes that are no message are left to ``items``.
     """
     counts: dict[int, int] = {}
     position, end, left = 0, len(data), _KINDS * most
@@ -135,5 +136,5 @@ def write_integer(number: int, value: int) -> bytes:
 
 
 def write_item(number: int, value: int | bytes) -> bytes:
-    """The bytes of a field as ``items`` gave it; fields of a fixed width are none that it gives apart."""
+    """Encode a field from ``items`` again. Not for fields of fixed width, which ``items`` returns as bytes."""
     return write_integer(number, value) if isinstance(value, int) else write_bytes(number, value)

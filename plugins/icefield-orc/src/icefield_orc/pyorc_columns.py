@@ -68,7 +68,7 @@ def _array(node: Node, values: list[Any]) -> pa.Array:
 
 
 def _values(node: Node) -> Values:
-    """How a value of pyorc becomes one that Arrow takes for ``_held_type``."""
+    """Return the conversion of pyorc's values to values that Arrow accepts for ``_held_type``."""
     if node.kind in TIMESTAMPS:
         return (lambda nanos: nanos) if _unit(node) == "ns" else (lambda nanos: nanos // 1000)
     inner = [_values(child) for child in node.children]

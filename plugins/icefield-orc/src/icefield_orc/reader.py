@@ -25,8 +25,8 @@ from icefield_orc.stripes import column_sizes, read_footers, read_stripe_footer
 from icefield_orc.tail import read_stripe_statistics, read_tail
 
 _LARGEST_STRIPE = 4 << 30
-"""Bytes that the values of fixed width in a stripe may take in memory, by what the file claims: a few bytes of a
-hostile file can claim any number of rows, and Arrow makes room for them first."""
+"""The most bytes that a stripe's values of fixed width may take in memory. A few bytes of a hostile file can claim any
+number of rows, and Arrow allocates memory for them first."""
 
 _STRING_WIDTH = 16
 POSITION = pa.field("_pos", pa.int64(), nullable=False)
@@ -124,7 +124,7 @@ class OrcReader(FormatReader):
             yield batch.slice(start, request.batch_rows)
 
     def _check(self, stripe: int, nodes: list[Node]) -> None:
-        """Make sure that a stripe holds what it claims of some types, and read these ahead."""
+        """Check a stripe's claims for some types, and read their streams ahead."""
         place = self._tail.stripes[stripe]
         footer = read_stripe_footer(self._source, place, self._tail)
         check_stripe(self._ahead, footer, place, self._tail.postscript, nodes)
@@ -138,8 +138,8 @@ class OrcReader(FormatReader):
             if not out_of_range(error):
                 raise
             return self._far_columns(stripe, wanted)
-        # Of damaged bytes Arrow makes offsets and strings that would end the process of whoever uses them, and
-        # decimals that are too long.
+        # From damaged bytes Arrow makes decimals that are too long, and offsets and strings that crash their user's
+        # process.
         for column in batch.columns:
             if _may_be_unsound(column.type):
                 validate_full(column)
@@ -149,7 +149,7 @@ class OrcReader(FormatReader):
         return [_finished(batch.column(place), pick, field) for (place, pick), field in parts]
 
     def _far_columns(self, stripe: int, wanted: pa.Schema) -> list[pa.Array]:
-        """The same where a timestamp is beyond what Arrow reads: those columns come by the slow way."""
+        """Read the columns of a stripe with timestamps outside Arrow's range: such columns are read by pyorc."""
         picks = [whole(self._root, field) for field in wanted]
         far = [pick.node.column for pick in picks if has_timestamps(pick.node)]
         below = (node for pick in picks if pick.node.column in far for node in pick.node.below())

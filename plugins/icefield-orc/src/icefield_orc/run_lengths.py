@@ -1,7 +1,7 @@
-"""The run-length encodings of a stripe's lengths, just enough to know what they add up to.
+"""The run-length encodings of a stripe's lengths, just enough to compute their sum.
 
-What lengths add up to is memory that Arrow makes room for without a look, and ends the process where there is
-none. Runs of up to 512 numbers are taken as one wherever a bound of their sum is enough.
+Arrow allocates the sum of the lengths unchecked, and ends the process when the allocation fails. Where a bound of the
+sum is enough, each run of up to 512 numbers is bounded as a whole.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SHORT_REPEAT, _DIRECT, _PATCHED, _DELTA = range(4)
 
 
 def sum_of_lengths(data: bytes, second_version: bool, *, exact: bool = False) -> tuple[int, int]:
-    """How many lengths a stream holds, and what they add up to; not ``exact``, a bound of that which is not lower.
+    """Return the number of lengths in a stream, and their sum; an upper bound of the sum unless ``exact``.
 
     Raises ``ValueError`` for bytes that are no such stream, and for a length below zero.
     """
@@ -120,7 +120,7 @@ def _patched(data: bytes, position: int, run: int, width: int) -> tuple[int, int
 
 
 def _sum(data: bytes, count: int, width: int) -> int:
-    """What such numbers add up to."""
+    """Return the sum of ``count`` big-endian numbers of ``width`` bits."""
     if width == 8:
         return int(np.add.reduce(np.frombuffer(data, np.uint8), dtype=np.int64))
     ones = np.unpackbits(np.frombuffer(data, np.uint8))[: count * width].reshape(count, width)

@@ -45,9 +45,9 @@ _INTEGERS = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One type with its place: ``column`` is its number in pre-order, the root's is 0.
+    """A type in the tree: ``column`` is its number in pre-order, the root's is 0.
 
-    ``last`` is the highest number below it, its own where nothing is. ``path`` is what pyarrow reads it by: the names
+    ``last`` is the highest number below it, or its own number for a leaf. ``path`` is pyarrow's name for it: the names
     of the struct fields from the root on, with dots between them. Lists and maps add nothing, so an element has the
     path of its list. ``data_type`` is the Arrow type that it is read as. ``opaque`` is true for a struct that is read
     as one value: a variant, or a timestamp with an offset next to it.
@@ -78,7 +78,7 @@ class Node:
 def read_tree(types: Sequence[TypeEntry], metadata: Mapping[str, bytes]) -> Node:
     """The tree of types, with field ids and Arrow types.
 
-    Raises ``ValueError`` for types that are no tree, ``UnsupportedFeature`` for one that no table can have.
+    Raises ``ValueError`` for types that are no tree, ``UnsupportedFeature`` for a type that no table can have.
     """
     if not types or len(types) > _MOST_TYPES:
         raise ValueError(f"a list of {len(types)} types")

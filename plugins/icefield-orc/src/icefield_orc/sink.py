@@ -1,8 +1,8 @@
-"""The stream that pyarrow writes an ORC file to, whose end is completed before it goes out.
+"""The stream for pyarrow's ORC writer, which completes the end of a file before it is written.
 
-pyarrow writes no user metadata, so the last bytes of a file are held back, and its footer is written anew with them.
-From the first timestamp on that pyarrow stores as only some readers understand it (``early_timestamps``), whole stripes
-are held back as well.
+pyarrow writes no user metadata, so the last bytes of a file are buffered, and its footer is rewritten with the
+metadata. pyarrow stores some timestamps in a form that only some readers understand (``early_timestamps``): from the
+first of them on, whole stripes are buffered as well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PIECE = 4 << 20
 
 
 class Sink:
-    """A file that pyarrow writes to. After ``abort`` it swallows what still comes."""
+    """A file that pyarrow writes to. After ``abort`` it discards all writes."""
 
     closed = False
 
@@ -62,7 +62,7 @@ class Sink:
         return self._length
 
     def hold(self) -> None:
-        """Keep back what is written from here on, if not already so."""
+        """Buffer further writes, unless they are buffered already."""
         if self._held is None:
             self._held_from = self._length
             self._held = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
@@ -73,11 +73,11 @@ class Sink:
             self._ends[self._length] = self._last
 
     def complete(self, metadata: Mapping[str, bytes], early_timestamps: bool) -> tuple[Tail, dict[int, int]]:
-        """Write out what was kept back, with user metadata in the footer.
+        """Write the buffered bytes, with user metadata in the footer.
 
-        With ``early_timestamps`` the stripes that were kept back are put together anew.
+        With ``early_timestamps`` the buffered stripes are rebuilt.
 
-        Returns what the tail states, and the sizes of columns by field id if they are known.
+        Returns the parsed tail, and the sizes of columns by field id if they are known.
         """
         postscript = read_postscript(
             self._piece(max(self._held_from, self._length - _LONGEST_POSTSCRIPT), self._length)
@@ -110,7 +110,7 @@ class Sink:
         return parse_footer(footer, postscript, self._stream.tell()), sizes
 
     def _rebuild(self, tail: Tail, root: Node, footer: bytes, footers: list[StripeFooter | None]) -> list[Stripe]:
-        """Put the stripes that were kept back together anew; where all stripes are then."""
+        """Rebuild the buffered stripes. Returns the new positions of all stripes."""
         stripes: list[Stripe] = []
         end = self._held_from
         for number, stripe in enumerate(tail.stripes):
@@ -170,7 +170,7 @@ class Sink:
 
 
 def _postscript(old: bytes, footer_length: int, statistics_length: int) -> bytes:
-    """A postscript with other lengths of what is before it, and its own length behind it."""
+    """Return a postscript with new lengths of the footer and the statistics, followed by its own length."""
     stated = {_FOOTER_LENGTH: footer_length, _STATISTICS_LENGTH: statistics_length}
     message = b"".join(write_item(number, stated.get(number, value)) for number, value in items(old))
     return message + bytes([len(message)])

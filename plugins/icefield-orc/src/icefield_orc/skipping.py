@@ -1,4 +1,4 @@
-"""The statistics of stripes as the metrics evaluators ask for them, to skip stripes that no row of a filter is in."""
+"""The statistics of stripes for the metrics evaluators, to prune stripes without rows of a filter."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def _gather(pick: Pick, wanted: Sequence[pa.Field], nodes: dict[int, Node]) -> N
 
 
 class StripeStatistics:
-    """Statistics of some stripes as arrays, one item a stripe; what cannot be known is None, or null in an array.
+    """Statistics of some stripes as arrays, one item a stripe; unknown statistics are None, or null in an array.
 
-    ``types`` gives, by field id, the Arrow type that bounds are wanted in: the table's, where a column was promoted.
+    ``types`` gives, by field id, the Arrow type of the bounds: the table's, where a column was promoted.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the column statistics of an ORC file state: counts and bounds by field id."""
+"""The column statistics of an ORC file: counts and bounds by field id."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ _MOST_PLACES = 100
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """One column's statistics: how many values are not null, and bounds as internal values; what is not
-    stated is None. A bound may be wider than the values are, never narrower. ``no_nan`` says that none of the values is
-    NaN for sure."""
+    """One column's statistics: the number of values that are not null, and bounds as internal values.
+
+    An absent statistic is None. A bound may be wider than the values, never narrower. ``no_nan`` is true only if no
+    value is NaN.
+    """
 
     values: int | None = None
     lower: Any = None
@@ -49,7 +51,7 @@ def file_metrics(tail: Tail, root: Node) -> Metrics:
 
 
 def _gather(node: Node, tail: Tail, metrics: Metrics) -> None:
-    """A column of rows or a field of one; what is inside lists and maps is not counted by rows."""
+    """Add the metrics of a column or a struct's field; elements of lists and maps are not counted by rows."""
     if node.kind == Kind.STRUCT and not node.opaque:
         for child in node.children:
             _gather(child, tail, metrics)
@@ -155,5 +157,5 @@ def _timestamp_bounds(value: int | bytes, unit: str) -> tuple[int | None, int | 
 
 
 def _nanos(stored: int | None, absent: int) -> int:
-    """Nanoseconds below a millisecond are stored one up, so that 0 can stand for what is absent."""
+    """Decode nanoseconds below a millisecond. They are stored plus one; 0 stands for an absent value."""
     return absent if not stored or stored > _MILLI_NANOS else stored - 1

@@ -1,4 +1,4 @@
-"""Arrow data in the form that an ORC file stores: attributes at every level, what ORC lacks as what it has.
+"""Conversion of Arrow data to ORC's types, with attributes at every level for types that ORC lacks.
 
 | type | stored as | attributes besides ``iceberg.id`` and ``iceberg.required`` |
 |---|---|---|
@@ -56,7 +56,7 @@ _ATTRIBUTES: dict[type[IcebergType], dict[str, str]] = {
 def storage_schema(schema: Schema) -> pa.Schema:
     """The Arrow schema that a file of ``schema`` is written with; field metadata become type attributes.
 
-    Raises ``UnsupportedFeature`` where a column of unknown type cannot be left out, for nothing else is there.
+    Raises ``UnsupportedFeature`` for a column of unknown type that is the only one, and so cannot be left out.
     """
     return pa.schema(_stored_fields(schema.fields, "the table"))
 
@@ -69,7 +69,7 @@ def storage_batch(batch: pa.RecordBatch, schema: Schema, storage: pa.Schema) -> 
 
 
 def types_of(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
-    """The types of a file as it numbers them, in pre-order, less the one of its rows."""
+    """Iterate over the types of a file in the order of their numbers, pre-order, without the root."""
     for field in fields:
         yield field
         yield from types_of(child_fields(field.type))

@@ -1,4 +1,4 @@
-"""Footers of stripes: which streams a stripe holds, of which column, and how long they are."""
+"""Footers of stripes: the streams of a stripe, with their columns and lengths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STREAMS, ENCODINGS = 1, 2
 _LARGEST_FOOTER = 16 << 20
 _MOST_BYTES = 64 << 20
 _PARTS_OF_A_TYPE, _OTHER_PARTS = 16, 1024
-"""How many fields a stripe's footer may have: streams of nine kinds, an encoding, and what is not known here."""
+"""The most fields of a stripe's footer: for each type streams of nine kinds and an encoding, and unknown fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def parse_stripe_footer(packed: bytes, tail: Tail) -> StripeFooter:
 
 
 def check_streams(footer: StripeFooter, stripe: Stripe, types: int) -> None:
-    """Make sure that the streams are those of columns that are there, and fill their stripe. Raises ``ValueError``."""
+    """Check that the streams belong to the file's columns and fill their stripe. Raises ``ValueError``."""
     if len(footer.encodings) != types or any(stream.column >= types for stream in footer.streams):
         raise ValueError("a stripe's footer speaks of other columns than the file has")
     if sum(stream.length for stream in footer.streams) != stripe.index_length + stripe.data_length:

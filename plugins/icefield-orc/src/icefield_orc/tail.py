@@ -1,7 +1,7 @@
-"""The tail of an ORC file: postscript, footer and stripe statistics, read without handing the file to a library first.
+"""The tail of an ORC file: postscript, footer and stripe statistics, parsed in Python.
 
-So its depth, its sizes and its offsets are known to be sound before a line of C++ sees them, and stripes can be found
-by where they start.
+So its depth, sizes and offsets are validated before the C++ library reads them, and stripes can be found by their
+start.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _MOST_STATISTICS = 1_000_000
 """Of columns in stripes. More are not read, and no stripe is skipped by them."""
 
 _MOST_ROWS_FOR_A_BYTE_BITS = 31
-"""Of a file, as a power of two: rows without columns come in steps, of which there is an end."""
+"""The most rows for each byte of a file, as a power of two: it bounds the batches of rows without columns."""
 
 _OTHER_FIELDS = 16
 """Fields of a message of statistics that a later version of the format may add."""
 
 _SHORT_TYPE = 64
-"""Bytes of a type that is likely to occur again, byte for byte: one of a wide file's columns."""
+"""The most bytes of a type that is cached, as the columns of a wide file repeat short types byte for byte."""
 
 _ENCRYPTION = 10
-"""The field of a footer that says which columns are encrypted; what is in the open is masked: nulls, digests."""
+"""The footer's field for encrypted columns; their unencrypted copies are masked as nulls or digests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class TypeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What the tail states. ``statistics`` are the column statistics of the whole file, not yet decoded."""
+    """The parsed tail of a file. ``statistics`` are the column statistics of the whole file, not yet decoded."""
 
     postscript: PostScript
     size: int
@@ -101,7 +101,7 @@ class Tail:
 
 
 def read_tail(source: InputFile, size: int) -> Tail:
-    """The tail of a file of ``size`` bytes. Raises ``ValueError`` for what is no whole ORC file."""
+    """Read the tail of a file of ``size`` bytes. Raises ``ValueError`` for an incomplete or foreign file."""
     first = _read(source, max(0, size - _FIRST_READ), size)
     postscript = read_postscript(first)
     end = size - 1 - postscript.length
@@ -114,9 +114,9 @@ def read_tail(source: InputFile, size: int) -> Tail:
 
 
 def read_stripe_statistics(source: InputFile, tail: Tail) -> list[list[bytes]]:
-    """For each stripe the statistics of each column, not yet decoded; empty where the file has none.
+    """Read the statistics of each column for each stripe, not yet decoded; empty where the file has none.
 
-    It is empty as well where there are so many that reading them takes longer than they save.
+    The result is also empty for so many statistics that reading them takes longer than they save.
     """
     postscript = tail.postscript
     end = tail.size - 1 - postscript.length - postscript.footer_length
@@ -162,7 +162,7 @@ def _read(source: InputFile, start: int, end: int) -> bytes:
 
 
 def parse_footer(footer: bytes, postscript: PostScript, size: int) -> Tail:
-    """What a footer states. Raises ``ValueError`` for a damaged one, ``UnsupportedFeature`` for encrypted columns."""
+    """Parse a footer. Raises ``ValueError`` for a damaged footer, ``UnsupportedFeature`` for encrypted columns."""
     tail = Tail(postscript, size, 0, [], [], {}, [])
     check_counts(footer, _MOST_PARTS, "a footer of")
     rows, types = 0, _Types(tail.types)

@@ -1,7 +1,7 @@
-"""What the annotations of a column may say of it: which physical types each may annotate, and what is made of it.
+"""Checks of column annotations: the physical types that each may annotate, and the verdict on each column.
 
-pyarrow passes over an annotation that does not fit its column, and cuts values down to the width that one
-promises. Here the first is an error, as the format says, and the stored values are kept.
+pyarrow ignores an annotation that does not fit its column, and truncates values to the width that an annotation
+promises. Here a misfit is an error, as the format demands, and the stored values are kept.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _MOST_INT32_DIGITS, _MOST_INT64_DIGITS = 9, 18
 
 
 class Verdict(NamedTuple):
-    """What is to be done about a column's annotations: an error, a warning, or others in their place.
+    """The verdict on a column's annotations: an error, a warning, or replacement annotations.
 
-    ``instead`` are the fields of the element that take the place of its annotations; None leaves it as it is.
+    ``instead`` holds the fields that replace the annotations of the element; None leaves the element unchanged.
     """
 
     error: type[InvalidFile | UnsupportedFeature] | None = None
@@ -62,7 +62,7 @@ _STRING: Final = Verdict(instead=((CONVERTED, (I32, write_int(UTF8))),))
 
 
 def judge(fields: Fields) -> Verdict:
-    """What is to be made of an element of a schema. Raises ``ValueError`` for one that is no element."""
+    """Judge an element of a schema. Raises ``ValueError`` for a malformed element."""
     if TYPE not in fields or (CONVERTED not in fields and LOGICAL not in fields):
         return FINE
     logical = fields.get(LOGICAL)
@@ -149,7 +149,7 @@ def _decimal(physical: int, length: int, precision: int, scale: int) -> Verdict:
 
 
 def most_digits(length: int) -> int:
-    """How many decimal digits fit in so many bytes of two's complement."""
+    """Return how many decimal digits fit in ``length`` bytes of two's complement."""
     if length > 1_000:
         return int((8 * length - 1) * math.log10(2))
     return len(str(2 ** (8 * length - 1) - 1)) - 1

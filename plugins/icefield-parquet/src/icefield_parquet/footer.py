@@ -1,7 +1,7 @@
-"""Footers before pyarrow sees them, and after it wrote them.
+"""Corrections of footers, before pyarrow reads and after it writes them.
 
-When a file is read, its last bytes are read here once and handed to pyarrow. When one is written, pyarrow's
-footer is the last thing it writes: what its annotations lack is put in on the way.
+When a file is read, its last bytes are read here once and passed to pyarrow. When a file is written, pyarrow writes
+the footer last: missing annotations are added on the way.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _END = 8
 _TAIL = 64 << 10
 _REMEMBERED: Final = 16
 _FINE: Final[list[tuple[bytes, ...]]] = [()]
-"""How footers begin of which nothing is to be said, the last ones first: the files of a table are much alike."""
+"""The first bytes of footers without findings, most recent first: the files of a table have similar footers."""
 
 _TYPED: Final = "typed_value"
 """Part of a shredded variant, which distinguishes integers of different widths."""
 
 _ORDERED: Final = bytes([0x1C, 0, 0])
-"""A column whose order is that of its type, as the last field of a footer lists them."""
+"""``TypeDefinedOrder``, as an item of ``column_orders``, the last field of a footer."""
 
 
 class ParquetWarning(UserWarning):
@@ -72,10 +72,10 @@ def read_tail(source: InputFile, size: int) -> bytes | None:
 
 
 def checked_tail(tail: bytes, location: str) -> bytes:
-    """The tail with annotations that pyarrow reads as the format means them.
+    """Return the tail with annotations that make pyarrow follow the format.
 
-    Raises ``InvalidFile`` for an annotation that may not stand where it does, ``UnsupportedFeature`` for one of a
-    version of the format to come. Warns of a decimal that takes twice the room it needs.
+    Raises ``InvalidFile`` for an annotation that does not fit its column, ``UnsupportedFeature`` for an annotation of a
+    future version of the format. Warns of a decimal that takes twice the space it needs.
     """
     if tail.startswith(_FINE[0]):
         return tail
@@ -84,7 +84,7 @@ def checked_tail(tail: bytes, location: str) -> bytes:
     except TooManyElements:
         raise
     except ValueError:
-        return tail  # what is wrong with it is for pyarrow to say
+        return tail  # pyarrow raises the error for a damaged footer
     stated = changed = False
     for position, (_, fields) in enumerate(schema.elements):
         try:
@@ -125,11 +125,11 @@ def is_ordered(tail: bytes, columns: int) -> bool:
 def completed_tail(
     tail: bytes, logical_types: Mapping[int, bytes], known: list[tuple[bytes, bytes]] | None = None
 ) -> bytes:
-    """What pyarrow wrote last, with the annotations that it leaves out.
+    """Add the annotations that pyarrow leaves out to the last bytes it wrote.
 
-    Each time and timestamp gets its old annotation, local ones as well; each field in ``logical_types`` (by id) gets
-    that logical type unless it has one, a time in any case. Bytes before the footer stay. ``known`` keeps what was made
-    of the schema for the next file of the same one. Raises ``ValueError`` where pyarrow's footer is not understood.
+    Each time and timestamp gets its converted type, local ones as well. Each field in ``logical_types`` (by id) gets
+    that logical type unless it has one, a time in any case. Bytes before the footer stay. ``known`` caches the
+    completed schema for the next file with the same schema. Raises ``ValueError`` for a footer that is not understood.
     """
     (length,) = struct.unpack("<I", tail[-_END:-4])
     start = len(tail) - _END - length

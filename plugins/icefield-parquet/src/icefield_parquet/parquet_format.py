@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class ParquetFormat(FileFormat):
     """Parquet files, read and written by field id.
 
-    Row groups are what a split selects and what a filter skips. See the options of
-    ``icefield_parquet.writing.options`` for what a writer takes from table properties.
+    A split selects row groups, and a filter prunes them. ``icefield_parquet.writing.options`` documents the table
+    properties of a writer.
     """
 
     name: ClassVar[str] = "parquet"
@@ -56,6 +56,6 @@ class ParquetFormat(FileFormat):
     def writers(
         self, schema: Schema, *, properties: Mapping[str, str] | None = None
     ) -> Callable[[OutputStream], FormatWriter]:
-        """What begins the files of one write. How their columns are encoded is chosen for many files at once."""
+        """Return the opener of the files of one write. Many files share the choice of their columns' encodings."""
         choice = EncodingChoice()
         return partial(ParquetWriter, schema=schema, properties=properties or {}, metadata={}, choice=choice)

@@ -1,4 +1,4 @@
-"""Schemas on both sides of a Parquet file: leaves of one that is read, storage types of one that is written."""
+"""Schemas of Parquet files: the leaves of a file to read, the storage types of a file to write."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _collect(field: pa.Field, repeated: bool, found: list[Leaf]) -> None:
 
 
 def leaf_paths(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:
-    """The path of every leaf in a file that is written with those fields, as pyarrow's writer names columns."""
+    """Iterate over the paths of leaves in a file with these fields, as pyarrow's writer names columns."""
     for field in fields:
         place = above + field.name
         if pa.types.is_struct(field.type):
@@ -135,7 +135,7 @@ def _select_below(held: pa.DataType, first: int, wanted: pa.DataType) -> list[in
     if not children:
         return [] if is_struct else [first]
     if not is_struct:
-        # An element, a key and a value are found by their place: what Parquet files call them varies.
+        # An element, a key and a value are found by position: their names vary between Parquet files.
         pairs = zip(children, _starts(children, first), asked, strict=True)
         return [index for child, start, want in pairs for index in _select_below(child.type, start, want.type)]
     return [index for indices in _select(children, first, asked) for index in indices]

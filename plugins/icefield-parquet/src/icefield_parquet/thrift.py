@@ -1,8 +1,8 @@
 """Thrift's compact protocol, as footers and page headers use it: the one reader and writer of this plugin.
 
-The schema stands at the front of a footer, so ``parse_schema`` looks at nothing behind it, however many row groups
-there are. What a change does not touch keeps its bytes. All functions that read raise ``IndexError`` where the data end
-too early and ``ValueError`` where they are not Thrift, unless they say otherwise.
+The schema is at the front of a footer, so ``parse_schema`` reads nothing after it, at any number of row groups.
+Unchanged parts keep their bytes. All functions that read raise ``IndexError`` where the data end too early and
+``ValueError`` where they are not Thrift, unless documented otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DEEPEST: Final = 64
 _LONG_LIST = 15
 
 MOST_ELEMENTS: Final = 100_000
-"""Of a schema: columns, and what they are in."""
+"""The most elements of a schema: columns, and the groups around them."""
 
 Fields: TypeAlias = "dict[int, tuple[int, bytes]]"
 """The fields of a struct by number: the kind of each, and the bytes of its value."""
@@ -179,7 +179,7 @@ def read_int(data: bytes) -> int:
 
 
 def read_i32(data: bytes) -> int:
-    """An integer as it stands in a field, cut to 32 bits as pyarrow cuts one that is written with more."""
+    """Read an integer of a field, truncated to 32 bits as pyarrow truncates longer integers."""
     return _unzigzag(read_varint(data, 0)[0] & 0xFFFFFFFF)
 
 

@@ -57,7 +57,7 @@ _STATUS: tuple[tuple[type[IcefieldError], int, str], ...] = (
 
 
 class Refused(Exception):
-    """A request that is answered with an error of the model, whatever the catalog would say."""
+    """A rejected request, answered with an error of the protocol's model instead of the catalog's answer."""
 
     def __init__(self, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request is answered: ``body`` is JSON text, an object to be written as JSON, or None."""
+    """The answer to a request: ``body`` is JSON text, an object to be encoded as JSON, or None."""
 
     status: int = 200
     body: Any = None
@@ -85,10 +85,10 @@ def no_content() -> Answer:
 
 
 def error_answer(error: BaseException, message: str | None = None, *, nothing_done: bool = False) -> Answer:
-    """An error as the protocol writes it, with the kernel's message or another.
+    """Return an error in the protocol's form, with the error's own message or ``message``.
 
-    What the kernel does not raise on purpose says nothing of its inside. ``nothing_done``: a failure other than
-    ``CommitStateUnknown`` is to be distinguished from that one, which clients see in every status from 500 on.
+    An exception other than ``IcefieldError`` reveals only its type. ``nothing_done``: nothing was changed. A status of
+    500 then becomes 400, except for ``CommitStateUnknown``: clients assume that error at every status from 500 on.
     """
     if isinstance(error, Refused):
         return _error(error.status, error.kind, error.message, error.headers)

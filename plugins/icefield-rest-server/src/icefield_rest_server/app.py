@@ -48,15 +48,15 @@ _MAX_PATH = 16 * 1024
 _OF_RIGHTS = 30.0
 _CONFIG = "/v1/config"
 _BESIDES = {_CONFIG: ["GET"], **{path: ["GET", "HEAD"] for path in ("/health/live", "/health/ready", "/metrics")}}
-"""What other paths have than those of the router."""
+"""The methods of the paths outside the router."""
 
 
 def app(catalog: Catalog, settings: Settings | None = None) -> Starlette:
     """The server of a catalog, to run or to mount.
 
-    With an authenticator or an authorizer the catalog opens no file from then on but those below its
-    ``location.allowed-roots`` or, where it has none, below its warehouse and ``Settings.owned_folders``. Raises
-    ``UnsafeCommit`` where neither is a location.
+    With an authenticator or an authorizer, the catalog only opens files below its ``location.allowed-roots`` from then
+    on. Without that property, it only opens files below its warehouse and ``Settings.owned_folders``. Raises
+    ``UnsafeCommit`` if it has neither roots nor a warehouse location.
     """
     settings = settings or Settings()
     limit_to_roots(catalog, settings)
@@ -96,24 +96,24 @@ class _Service:
         self.budget = Budget(settings.max_bodies, settings.max_body)
 
     def _keys(self, processes: Processes | None, seconds: int) -> IdempotencyStore:
-        """Where answers are kept by key: in memory, or where all processes of the server see them."""
+        """Return the store of answers by key: in memory, or shared by all processes of the server."""
         if processes is None:
             return IdempotencyKeys(seconds)
         return self._opened.enter_context(closing(SharedKeys(processes, seconds)))
 
     def close(self) -> None:
-        """End what is under way, and leave the other processes of the server."""
+        """Finish the requests under way, and leave the other processes of the server."""
         self.pool.shutdown(wait=True)
         self._opened.close()
 
-    # -- what is not of the protocol --------------------------------------------------------------------------------
+    # -- endpoints outside the protocol -----------------------------------------------------------------------------
 
     async def live(self, request: Request) -> Response:
-        """The process answers."""
+        """Answer liveness checks."""
         return PlainTextResponse("ok")
 
     async def ready(self, request: Request) -> Response:
-        """The catalog behind answers."""
+        """Answer readiness checks: the catalog must respond."""
         try:
             await self._in_thread(lambda: self.state.catalog.backend.list_namespaces((), size=1), 10.0)
         except Exception as error:
@@ -122,7 +122,7 @@ class _Service:
         return PlainTextResponse("ok")
 
     async def show_metrics(self, request: Request) -> Response:
-        """Counts, for whoever may use the catalog."""
+        """Answer with the metrics. Only authenticated clients may see them."""
         try:
             await self._who(request)
         except (Refused, IcefieldError) as error:
@@ -133,7 +133,7 @@ class _Service:
     # -- the protocol -----------------------------------------------------------------------------------------------
 
     async def serve(self, request: Request) -> Response:
-        """Any request of the protocol."""
+        """Serve a request of the protocol."""
         began = time.perf_counter()
         self.metrics.began()
         operation, call, answer = "unknown", None, None
@@ -167,7 +167,7 @@ class _Service:
         return response
 
     def _count(self, operation: str, status: int, seconds: float, call: Call | None) -> None:
-        """Add a request to the metrics. Whatever fails there, the request has its answer."""
+        """Add a request to the metrics. An error is only logged: the request has its answer already."""
         try:
             self.metrics.ended(operation, status, seconds, None if call is None else call.more.get("report"))
         except Exception:
@@ -216,7 +216,7 @@ class _Service:
         return self.once.answer(key, call, lambda: _answered(endpoint, self.state, call), commits=endpoint.commits)
 
     def _config(self) -> Answer:
-        """What clients are to use, and every endpoint that the catalog can do, and no other."""
+        """Answer with the clients' configuration, and the endpoints that the catalog supports."""
         body: dict[str, Any] = {
             "defaults": dict(self.settings.defaults),
             "overrides": dict(self.settings.overrides),
@@ -227,7 +227,7 @@ class _Service:
         return Answer(body=body)
 
     async def _who(self, request: Request) -> Principal | None:
-        """Who asks. Raises ``Refused`` for nobody, unless everybody on this machine may."""
+        """Authenticate the client; None without an authenticator. Raises ``Refused`` for anybody without access."""
         authenticator = self.settings.authenticator
         if authenticator is None:
             if not is_local(request):
@@ -267,7 +267,7 @@ class _Service:
         return b"".join(parts)
 
     async def _in_thread(self, work: Callable[[], Any], seconds: float) -> Any:
-        """What work gives. It goes on when the time is up: what it commits may become visible later."""
+        """Run ``work`` in a thread. It continues after the time-out: its commit may become visible later."""
         future = asyncio.get_running_loop().run_in_executor(self.pool, work)
         try:
             return await asyncio.wait_for(asyncio.shield(future), seconds)
@@ -277,7 +277,7 @@ class _Service:
 
 
 async def _not_served(request: Request, error: Exception) -> Response:
-    """What Starlette itself refuses: a target that is no path, and methods that are not of the protocol."""
+    """Answer requests that Starlette itself rejects: targets that are no path, and methods outside the protocol."""
     assert isinstance(error, HTTPException)
     kind = "NotFoundException" if error.status_code == 404 else "BadRequestException"
     answer = error_answer(Refused(error.status_code, kind, "there is no such endpoint", error.headers))
@@ -296,7 +296,7 @@ def _answered(endpoint: Endpoint, state: State, call: Call) -> Answer:
 
 
 def _of_path(call: Call) -> tuple[tuple[str, ...], ...]:
-    """What a request's path names, before its body is read."""
+    """Return the name in the path of a request, before its body is read."""
     return () if call.operation == "createNamespace" else (call.target,)
 
 

@@ -1,4 +1,4 @@
-"""Signatures of requests to S3 (AWS Signature Version 4), of requests whose body is elsewhere."""
+"""Signatures of requests to S3 (AWS Signature Version 4) for requests without their bodies."""
 
 from __future__ import annotations
 

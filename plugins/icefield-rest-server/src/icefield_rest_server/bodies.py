@@ -13,7 +13,7 @@ from icefield.errors import InvalidArgument
 MOST_CONTAINERS: Final = 200_000
 MOST_VALUES: Final = 500_000
 MOST_ESCAPES: Final = 5_000_000
-"""So many are decoded in some 100 ms. The decoder holds the interpreter's lock, and nothing else runs meanwhile."""
+"""These limits bound decoding to about 100 ms. The decoder holds the GIL, so nothing else runs meanwhile."""
 _DECODING: Final = threading.Lock()
 """Bodies are decoded one at a time: the event loop has its turn between two of them."""
 
@@ -40,7 +40,7 @@ class Shape:
     _escapes: bool = False
 
     def add(self, piece: bytes) -> None:
-        """Read on. What is between quotes does not count."""
+        """Add the next piece. Characters inside strings do not count."""
         if b"\\" in piece or self._escapes:
             self.escapes += piece.count(b"\\")
             piece = self._without_escapes(piece)
@@ -86,7 +86,7 @@ def check_shape(data: bytes, most_deep: int) -> None:
 
 
 def parsed(data: bytes, most_deep: int) -> Any:
-    """A JSON body. Raises ``InvalidArgument`` for one that is no JSON or too large in parts, before it is decoded."""
+    """Parse a JSON body. Raises ``InvalidArgument`` for invalid JSON, or before decoding for an excess of parts."""
     if not data:
         return None
     check_shape(data, most_deep)

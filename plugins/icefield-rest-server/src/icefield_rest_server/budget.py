@@ -28,7 +28,7 @@ class Budget:
         self._held[who] += size
 
     def give_back(self, who: str, size: int) -> None:
-        """These bytes are no longer held."""
+        """Release bytes that are no longer held."""
         self._total -= size
         self._held[who] -= size
         if self._held[who] <= 0:

@@ -46,7 +46,7 @@ class Call:
 
     @property
     def target(self) -> tuple[str, ...]:
-        """What the path names, or else the body or the query: a namespace, or what is in one; empty for neither."""
+        """The namespace, table or view named by the path, or else by the body or the query; empty without a name."""
         if self.operation == "createNamespace":
             return levels(self.document().get("namespace"), "namespace")
         if self.operation == "listNamespaces" and (parent := self.query.get("parent")):
@@ -74,7 +74,7 @@ class Call:
 
 
 def levels(given: Any, what: str) -> tuple[str, ...]:
-    """The levels of a name. Raises ``InvalidArgument`` for what no catalog could hold, or is no name of a folder."""
+    """Return the levels of a name. Raises ``InvalidArgument`` for names that no catalog or folder can have."""
     if not isinstance(given, (list, tuple)) or not 0 < len(given) <= _MAX_LEVELS:
         raise InvalidArgument(f"a {what}'s name has 1 to {_MAX_LEVELS} levels")
     for level in given:
@@ -97,7 +97,7 @@ def identifier(given: Any, what: str) -> tuple[str, ...]:
 
 
 def renaming(call: Call) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The name that a table or view has, and the one that it is to get."""
+    """Return the old and the new name of a table or view."""
     document = call.document()
     source, target = (identifier(document.get(key), key) for key in ("source", "destination"))
     if min(len(source), len(target)) < 2:
@@ -111,7 +111,7 @@ def strings(given: Any, what: str) -> dict[str, str]:
 
 
 def typed(given: Any, kind: Any, what: str) -> Any:
-    """A value of a body as what it must be. Raises ``InvalidArgument`` that names it."""
+    """Convert a value of a body to its expected type. Raises ``InvalidArgument``, naming the value."""
     try:
         return msgspec.convert(given, kind)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -121,7 +121,7 @@ def typed(given: Any, kind: Any, what: str) -> Any:
 def check_updates(*given: Any) -> None:
     """Raise ``InvalidArgument`` where changes of tables or views have more updates than a request may.
 
-    Each is applied to the whole that those before it made, and what describes a table is compared with all there is.
+    Each update costs as much as the whole metadata, and a new schema, spec or order is compared with all existing ones.
     """
     updates = [update for each in given if isinstance(each, list) for update in each]
     actions = [update.get("action") for update in updates if isinstance(update, dict)]
@@ -135,7 +135,7 @@ def check_updates(*given: Any) -> None:
 
 @contextmanager
 def stated_by_the_client() -> Iterator[None]:
-    """Metadata that is wrong here, and a place that cannot be used, are the request's fault: ``InvalidArgument``."""
+    """Turn errors of metadata and locations that the client states into ``InvalidArgument``."""
     try:
         yield
     except (InvalidMetadata, FileMissing, MissingPlugin, StorageError) as error:

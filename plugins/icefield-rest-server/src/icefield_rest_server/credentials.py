@@ -1,4 +1,4 @@
-"""Credentials for a table's files, given to clients with it: fixed keys by prefix, or short-lived ones of STS."""
+"""Vended credentials for a table's files: fixed keys by prefix, or short-lived keys of STS."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VendedCredentials = list[tuple[str, dict[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class StaticCredentials:
-    """Fixed properties by prefix; a table gets those of the longest prefix that its location is below.
+    """Fixed properties by prefix; a table gets the properties of the longest prefix of its location.
 
     Raises ``InvalidArgument`` for anything but an object of prefixes, and for a prefix without a scheme.
     """
@@ -42,7 +42,7 @@ class StaticCredentials:
                 raise InvalidArgument(f"credentials are for a prefix such as s3://bucket/, and not for '{prefix:.100}'")
 
     def credentials(self, principal: Principal | None, table: tuple[str, ...], location: str) -> VendedCredentials:
-        """Those of the longest prefix; none where no prefix fits."""
+        """Return the credentials of the longest prefix; none where no prefix fits."""
         fitting = [prefix for prefix in self.by_prefix if _below(location, prefix)]
         if not fitting:
             return []
@@ -62,9 +62,9 @@ class StsCredentials:
         self._lock = threading.Lock()
 
     def credentials(self, principal: Principal | None, table: tuple[str, ...], location: str) -> VendedCredentials:
-        """Keys that open what is below the table's location; none for a whole bucket, or where STS has no say.
+        """Return keys for the files below the table's location; none for a whole bucket, or outside S3.
 
-        Raises ``StorageError`` where STS gives none.
+        Raises ``StorageError`` where STS issues no keys.
         """
         scheme, _, rest = location.partition("://")
         if scheme not in ("s3", "s3a", "s3n") or not _FOLDER.fullmatch(rest):
@@ -102,9 +102,9 @@ class StsCredentials:
 
 
 def _policy(path: str) -> str:
-    """What the keys are restricted to: the objects below the table's location.
+    """Return the policy that restricts the keys to the objects below the table's location.
 
-    A policy's own signs in it stand for themselves: a location may have them.
+    A policy's special characters are escaped: a location may contain them.
     """
     bucket, _, folder = path.partition("/")
     prefix = folder.translate(_MEANT)

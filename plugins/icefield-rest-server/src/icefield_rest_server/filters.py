@@ -127,7 +127,7 @@ class _Reader:
 
 
 class _Column:
-    """A column of a predicate, which says what its literals mean."""
+    """A column of a predicate: its type determines the meaning of literals."""
 
     def __init__(self, field: NestedField, path: tuple[str, ...]) -> None:
         self.path = path

@@ -22,23 +22,23 @@ _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 class Begun(Enum):
-    """What is to be done with a request that has a key."""
+    """The state of a request with a key that has no answer yet."""
 
     NEW = "new"
     AGAIN = "again"
-    """A process that died has begun it, and nobody knows how far it came."""
+    """A process began the request and died; its progress is unknown."""
 
 
 class IdempotencyStore(Protocol):
-    """Keeps the answers to requests by their keys, each for one of those who ask.
+    """Keeps the answers to requests by their keys, separately for each client.
 
-    Of all requests with one key, at whatever process of the server, one is done at a time.
+    Requests with the same key are done one at a time, across all processes of the server.
     """
 
     def begin(self, who: str, key: str, asked: str, timeout: float) -> Answer | Begun:
-        """The answer that the key has, or that the request is to be done, and then ``end`` is to be called.
+        """Return the answer kept for a key, or ``Begun``: the caller then does the request and calls ``end``.
 
-        ``asked`` distinguishes requests. Raises ``InvalidArgument`` for what is no key, and ``Refused`` where the key
+        ``asked`` distinguishes requests. Raises ``InvalidArgument`` for an invalid key, and ``Refused`` where the key
         was used for another request, or where a request with it is still under way after ``timeout`` seconds.
         """
 
@@ -47,7 +47,7 @@ class IdempotencyStore(Protocol):
 
 
 def check_key(key: str) -> None:
-    """Raise ``InvalidArgument`` for what is no key: a UUID, in the one form that RFC 9562 gives it."""
+    """Raise ``InvalidArgument`` unless a key is a UUID in the form of RFC 9562."""
     if not _UUID.fullmatch(key):
         raise InvalidArgument("the header Idempotency-Key must be a UUID, such as 01978a3c-7d7e-7c8f-9a4b-3f6d2c1b0a99")
 
@@ -86,9 +86,9 @@ class _Entry:
 
 
 class IdempotencyKeys:
-    """Answers by key in the memory of one process, for some time.
+    """Answers by key in the memory of one process, for a limited time.
 
-    Bodies are compressed, and the oldest answers go where all of them would take too much memory.
+    Bodies are compressed, and the oldest answers are evicted when all of them would take too much memory.
     """
 
     def __init__(self, seconds: float, most_bytes: int = MOST_BYTES) -> None:

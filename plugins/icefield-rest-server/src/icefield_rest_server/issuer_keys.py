@@ -24,14 +24,14 @@ _NO_KEYS: Final = "the issuer of tokens does not give its keys"
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """The address of the keys is the operator's to say."""
+        """Follow no redirect: only the operator sets the address of the keys."""
 
 
 class IssuerKeys:
-    """Keys by name. Whoever names a known key waits for nobody, even while the issuer is asked for another.
+    """The signing keys of an issuer by name. Look-ups of known keys never wait, even while the issuer is asked.
 
-    The issuer is asked every five minutes, and for a key that is not among the known ones once in ten seconds at most.
-    One thread asks at a time. Where the issuer gives no answer, known keys serve for another five minutes.
+    The issuer is asked every five minutes, and for an unknown key at most once in ten seconds. One thread asks at a
+    time. Where the issuer gives no answer, known keys serve for another five minutes.
     """
 
     def __init__(self, uri: str) -> None:
@@ -44,9 +44,9 @@ class IssuerKeys:
         self._failed_until = -math.inf
 
     def key(self, name: str) -> jwt.PyJWK | None:
-        """The key of a name; None where the issuer has none.
+        """Return the key with a name; None if the issuer has none.
 
-        Raises ``StorageError`` where the issuer does not say, or is being asked: nobody knows then.
+        Raises ``StorageError`` if no known key is usable and the issuer gives no answer, or another thread asks it.
         """
         known, now = self._known, time.monotonic()
         keys, since = known
@@ -84,7 +84,7 @@ class IssuerKeys:
         return json.loads(data)
 
     def _ask(self, *, again: bool) -> None:
-        """Ask the issuer, and keep what it says."""
+        """Ask the issuer for its keys, and keep them."""
         if time.monotonic() < self._failed_until:
             raise StorageError(_NO_KEYS, retryable=True)
         try:

@@ -1,4 +1,4 @@
-"""Columns as JSON text, a string for each row: what is written of many rows makes no object for each."""
+"""Columns as JSON text, a string for each row, without a Python object for each row."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _TEXT: Final = pa.large_string()
 
 
 def row_texts(*parts: Text | str) -> Text:
-    """The parts of each row one after another; strings are those of every row. Null where one is null."""
+    """Join the parts of each row; a string is the same part in every row. Null where a part is null."""
     return pc.binary_join_element_wise(
         *(pa.scalar(one, _TEXT) if isinstance(one, str) else one for one in (*parts, ""))
     )
 
 
 def elements(rows: Text) -> bytes:
-    """Rows that each end with a comma, as the elements of one JSON array; no row is null."""
+    """Join rows that each end with a comma to the elements of a JSON array; no row is null."""
     if not len(rows):
         return b""
     offsets = np.frombuffer(rows.buffers()[1], np.int64)[rows.offset :]
@@ -43,7 +43,7 @@ def numbers(column: pa.Array) -> Text:
 
 
 def strings(column: pa.Array) -> Text:
-    """Strings. Raises ``ValueError`` for those that are not UTF-8."""
+    """Strings. Raises ``ValueError`` for invalid UTF-8."""
     if column.null_count == len(column):
         return pa.nulls(len(column), _TEXT)
     column = column.cast(_TEXT)
@@ -71,7 +71,7 @@ def texts(column: pa.Array, written: Callable[[Any], Any]) -> Text:
 
 
 def arrays(lengths: npt.NDArray[np.integer[Any]], values: Text) -> Text:
-    """JSON arrays of so many of the values each, one after another."""
+    """Encode JSON arrays: each takes as many of the values as its length, in order."""
     offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     lists = pa.LargeListArray.from_arrays(pa.array(offsets), pc.fill_null(values, "null"))
     return row_texts("[", pc.binary_join(lists, pa.scalar(",", _TEXT)), "]")
@@ -87,5 +87,5 @@ def number_arrays(column: pa.ListArray) -> Text:
 
 
 def joined(columns: Sequence[pa.Array]) -> pa.Array:
-    """Columns of one type, one after another."""
+    """Concatenate columns of the same type."""
     return columns[0] if len(columns) == 1 else pa.concat_arrays(columns)

@@ -48,14 +48,14 @@ _OF_PROXIES_BEGIN: Final = (
     "x-sendfile-",
     "x-accel-",
 )
-"""Headers by which proxies state whom they ask for: no client of the protocol sends one."""
+"""Headers by which proxies name the original client or host: no client of the protocol sends one."""
 
 
 def is_local(request: Request) -> bool:
     """Whether a request came straight over the loopback interface, or from within the process.
 
-    A page from elsewhere can have its browser ask this machine. Its ``Origin``, ``Host`` or ``Sec-Fetch-Site`` shows
-    that. A proxy on this machine shows itself by its headers, whatever they say.
+    A foreign web page can make the browser send requests to this machine. Their ``Origin``, ``Host`` or
+    ``Sec-Fetch-Site`` shows that. The presence of a proxy's headers, with any values, shows a proxy on this machine.
     """
     headers, client = request.headers, request.client
     if any(name in _OF_PROXIES or name.startswith(_OF_PROXIES_BEGIN) for name in headers):

@@ -1,4 +1,4 @@
-"""The one decision about what a client has a table or view say: where it is, where its files go, and which it names."""
+"""The policy for locations in a client's metadata: the table's location, its folders, and the files that it names."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NONE: Final = frozenset[int]()
 
 
 class LocationPolicy:
-    """Judges the metadata that a request would make, whatever endpoint it came by.
+    """Checks the metadata that a request would create, for all endpoints.
 
-    Only what is new in it is judged: what a program of the operator's stated past the server may stay.
+    Only new parts of the metadata are checked: locations that the operator's programs set without the server may stay.
     """
 
     def __init__(self, places: TablePlaces) -> None:
@@ -34,7 +34,7 @@ class LocationPolicy:
     ) -> None:
         """Raise ``Refused`` for a location, a folder or a file that the table or view may not state.
 
-        ``before`` is None for one that is made. ``added``: the snapshots that the change states, known or not.
+        ``before`` is None for a new table or view. ``added`` are the snapshots that the change states, known or not.
         """
         if before is None or after.location != before.location:
             self._places.check(name, after.location)
@@ -55,7 +55,7 @@ class LocationPolicy:
                     )
 
     def readable(self, name: Name, metadata: TableMetadata) -> Callable[[str], bool]:
-        """Whether a file of metadata, by its location, may be read for whoever may read a table."""
+        """Return a test of metadata files, by location: True where readers of the table may read the file."""
         folders: dict[str, bool] = {}
 
         def may(location: str) -> bool:
@@ -72,12 +72,12 @@ class LocationPolicy:
 
 
 def _folders(metadata: TableMetadata | ViewMetadata) -> tuple[str, ...]:
-    """Where files go by the metadata's own word, now or with another property."""
+    """Return all folders for files in the metadata, including folders of properties that are not in use."""
     return named_folders(metadata.location, metadata.properties)
 
 
 def _files(before: TableMetadata | None, after: TableMetadata, added: Collection[int]) -> Iterator[str]:
-    """The files of metadata that are named and were not before."""
+    """Iterate over the newly named metadata files: manifest lists, manifests and statistics."""
     known = before.snapshots.positions if before is not None else {}
     for snapshot_id in after.snapshots.positions:
         if snapshot_id not in known or snapshot_id in added:
@@ -100,7 +100,7 @@ def _statistics(metadata: TableMetadata) -> Iterator[str]:
 
 
 def _opened(location: str) -> str:
-    """A location, where links of a local disk lead."""
+    """Resolve symbolic links in a location on a local disk."""
     try:
         if (path := disk_path(location)) is not None:
             return f"file://{os.path.realpath(path)}"

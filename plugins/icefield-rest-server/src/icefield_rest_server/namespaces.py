@@ -25,18 +25,18 @@ def listed(state: State, call: Call, whole: Callable[[], list[Name]], page: Call
 
 
 def named(namespace: Name, items: Sequence[Name]) -> msgspec.Raw:
-    """The names of what is in a namespace as the protocol writes them, without an object for each."""
+    """Encode the names of a namespace's tables or views in the protocol's form, without an object for each."""
     if not items:
         return msgspec.Raw(b"[]")
     names = msgspec.json.encode([item[-1] for item in items])
-    if b"\\" in names:  # a quote in a name: what stands between two names may stand in one, too
+    if b"\\" in names:  # an escaped quote in a name may look like the text between two names
         return msgspec.Raw(msgspec.json.encode([{"namespace": namespace, "name": item[-1]} for item in items]))
     begin = b'{"namespace":' + msgspec.json.encode(namespace) + b',"name":"'
     return msgspec.Raw(b"[" + begin + names[2:-2].replace(b'","', b'"},' + begin) + b'"}]')
 
 
 def list_namespaces(state: State, call: Call) -> Answer:
-    """Those directly below another, or at the top."""
+    """List the namespaces directly below another, or at the top."""
     parent = call.target
     backend, catalog = state.catalog.backend, state.catalog
     page = listed(
@@ -46,7 +46,7 @@ def list_namespaces(state: State, call: Call) -> Answer:
 
 
 def create_namespace(state: State, call: Call) -> Answer:
-    """A new one, with properties."""
+    """Create a namespace with properties."""
     name = call.target
     properties = strings(call.document().get("properties"), "properties")
     _check_location(state, properties)
@@ -55,13 +55,13 @@ def create_namespace(state: State, call: Call) -> Answer:
 
 
 def load_namespace(state: State, call: Call) -> Answer:
-    """Its properties."""
+    """Answer with the properties of a namespace."""
     name = call.namespace
     return Answer(body={"namespace": name, "properties": state.catalog.load_namespace_properties(name)})
 
 
 def namespace_exists(state: State, call: Call) -> Answer:
-    """Whether it is there."""
+    """Check that a namespace exists."""
     name = call.namespace
     if not state.catalog.namespace_exists(name):
         raise NoSuchNamespace(f"no namespace {'.'.join(name)} in catalog '{state.catalog.name}'")
@@ -69,13 +69,13 @@ def namespace_exists(state: State, call: Call) -> Answer:
 
 
 def drop_namespace(state: State, call: Call) -> Answer:
-    """It goes, if it is empty."""
+    """Drop an empty namespace."""
     state.catalog.drop_namespace(call.namespace)
     return no_content()
 
 
 def update_properties(state: State, call: Call) -> Answer:
-    """Properties set and removed in one step."""
+    """Set and remove properties in one step."""
     document: dict[str, Any] = call.document()
     removals = typed(document.get("removals") or [], list[str], "removals")
     updates = strings(document.get("updates"), "updates")
@@ -89,7 +89,7 @@ def update_properties(state: State, call: Call) -> Answer:
 
 
 def _check_location(state: State, changed: Collection[str]) -> None:
-    """Raise ``Refused`` for a place that a client chooses, where not everybody may do everything; see ``State``."""
+    """Raise ``Refused`` for a location from a client if there is an authorizer; see ``State``."""
     if state.settings.authorizer is not None and "location" in changed:
         message = "this server takes no location of a namespace from clients: set it at the catalog behind"
         raise Refused(403, "ForbiddenException", message)

@@ -1,4 +1,4 @@
-"""What the server says of its work: a line of JSON for each request, and metrics in Prometheus' text form."""
+"""The server's access log, a line of JSON for each request, and its metrics in Prometheus' text form."""
 
 from __future__ import annotations
 
@@ -51,12 +51,15 @@ _OF_THE_LIVING: Final = frozenset(_IN_FLIGHT)
 
 
 class Counting(Protocol):
-    """Where a process counts, and what all processes of the server have counted."""
+    """The counters of a process, and the sums over all processes of the server."""
 
     counts: Counts
 
     def summed(self, of_the_living: frozenset[str]) -> tuple[Mapping[Name, float], int]:
-        """The numbers of all processes together, and how many live; names that begin so are of the living alone."""
+        """Return the sums of all processes, and the number of living ones.
+
+        Names that begin with a string of ``of_the_living`` are summed over living processes only.
+        """
 
 
 class Metrics:
@@ -68,12 +71,12 @@ class Metrics:
         self._counts.clear(_IN_FLIGHT)
 
     def began(self) -> None:
-        """A request came."""
+        """Count a new request."""
         with self._lock:
             self._counts.add(_IN_FLIGHT)
 
     def ended(self, operation: str, status: int, seconds: float, report: Report | None = None) -> None:
-        """It was answered; a report is its kind and metrics."""
+        """Count an answered request; ``report`` is the kind of a report and its metrics."""
         with self._lock:
             add = self._counts.add
             add(_IN_FLIGHT, -1)
@@ -89,7 +92,7 @@ class Metrics:
                     add(("reported", kind, name), metrics[name])
 
     def text(self) -> str:
-        """All of it, in the text form of Prometheus.
+        """Return all metrics in the text form of Prometheus.
 
         Files of other processes are read, so that no lock is held: each number is one word.
         """
@@ -125,7 +128,7 @@ class Metrics:
 def log_access(
     operation: str, method: str, path: str, status: int, seconds: float, size: int, who: str | None, target: str
 ) -> None:
-    """One line about a request. The query and the headers are not in it: they may hold what is secret."""
+    """Log one line about a request, without query and headers: they may hold secrets."""
     if _log.isEnabledFor(logging.INFO):
         _log.info(
             "%s",

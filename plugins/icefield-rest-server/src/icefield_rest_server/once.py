@@ -15,19 +15,20 @@ _DOUBTFUL = (404, 409, 500, 503)
 
 
 class Once:
-    """Has requests done by their keys. Credentials are not kept with an answer: whoever asks again gets new ones."""
+    """Does requests once for each idempotency key. Answers are kept without credentials: a retry gets new ones."""
 
     def __init__(self, keys: IdempotencyStore, state: State, timeout: float) -> None:
         self._keys, self._state, self._timeout = keys, state, timeout
 
     def answer(self, key: str, call: Call, do: Callable[[], Answer], *, commits: bool) -> Answer:
-        """The answer that the key has, or that of the request done now."""
+        """Return the answer kept for the key, or do the request now."""
         who = call.who
         asked = sha256(repr((call.operation, call.parts, call.query, call.digest)).encode()).hexdigest()
         begun = self._keys.begin(who, key, asked, self._timeout)
         if isinstance(begun, Answer):
             return vended_again(self._state, call, begun)
-        answer = Answer(500) if begun is Begun.NEW else None  # of what fails, where a process may have done it
+        # Kept if ``do`` raises; None where a dead process may have done the request.
+        answer = Answer(500) if begun is Begun.NEW else None
         try:
             answer = do() if begun is Begun.NEW else self._done_again(call, do, commits=commits)
         finally:
@@ -35,9 +36,9 @@ class Once:
         return _unknown(commits=commits) if answer is None else answer
 
     def _done_again(self, call: Call, do: Callable[[], Answer], *, commits: bool) -> Answer | None:
-        """The answer to a request that a process began and did not end; None where it may be done already.
+        """Answer a request that a process began and did not end; None where it may be done already.
 
-        That process does nothing more. What it did, if anything, shows as a conflict with the request itself.
+        That process is dead. Its changes, if any, show as a conflict with the request itself.
         """
         found, shows = committed_before(self._state, call) if commits else (None, False)
         answer = do() if found is None else found

@@ -1,4 +1,4 @@
-"""What the server deletes for a client: files that the table owns, and none that its manifests name besides."""
+"""The files that the server deletes for a client: the table's own files, not other files named by its manifests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Name = tuple[str, ...]
 
 
 def owned_files(state: State, name: Name, metadata: TableMetadata) -> OwnedFiles:
-    """The files that a table owns. Raises ``Refused`` where that is not found out in time.
+    """Return the files that a table owns. Raises ``Refused`` where they are not determined in time.
 
-    Its folders count below the place of its namespace and the folders of ``Settings.owned_folders``; where everybody
-    may do everything, below the warehouse too. What is below a folder of another table is that table's.
+    A table's folders count below the location of its namespace and the folders of ``Settings.owned_folders``; without
+    an authorizer, below the warehouse too. Files below a folder of another table belong to that table.
     """
     home, settings = state.places.home(name[:-1]), state.settings
     own = [] if home is None else [home]

@@ -1,4 +1,4 @@
-"""Where the files of a table may be, as far as not everybody may do everything: where no other table's are."""
+"""The locations that a table may use if clients have limited rights: locations without files of other tables."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _HIDES: Final = re.compile(r"%(2e|2f|5c|00)|[?#]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The folders of a table: ``certain`` ones, and those that it only states.
+    """The folders of a table: ``certain`` folders, and folders that its metadata only states.
 
-    A location is certain where it is the place of the table's name, or where its metadata file is: the catalog says
-    so. All else is what the metadata says of itself, and who may write to one table could state folders of another.
+    A location is certain if it is the default location of the table's name, or contains the metadata file: the catalog
+    says so. All other folders are claims of the metadata, and a writer of one table could state folders of another.
     """
 
     certain: tuple[str, ...] = ()
@@ -45,9 +45,10 @@ class Claims:
 class TablePlaces:
     """Says which locations are a table's own, by the tables and namespaces of a catalog.
 
-    ``loaded`` gives where the metadata file of a table is, and its metadata. A table's own place is below that of its
-    namespace, or one of ``Settings.owned_folders``; it is in no folder of another table or namespace, and none is in
-    it. A folder that another table only states takes nothing from a table whose location is certain.
+    ``loaded`` returns the location of a table's metadata file, and its metadata. A table's own location is below the
+    location of its namespace, or a folder of ``Settings.owned_folders``. It is in no folder of another table or
+    namespace, and contains none. A folder that another table only states takes nothing from a table with a certain
+    location.
     """
 
     def __init__(
@@ -60,10 +61,10 @@ class TablePlaces:
     # -- locations --------------------------------------------------------------------------------------------------
 
     def is_own(self, table: Name, location: str) -> bool:
-        """Whether a table that is there, at a location, is in its own place.
+        """Whether the location of an existing table is its own.
 
-        The place of its name is, without a look at the others: no client got another table in there. What was found
-        of any other place is taken to be so for a minute.
+        The default location of its name is, unless a namespace shares the name. Other tables are not checked: no client
+        could create another table there. The result for any other location is cached for a minute.
         """
         table = self._catalog.backend.kept_name(table)
         home = self.home(table[:-1])
@@ -74,10 +75,10 @@ class TablePlaces:
         )
 
     def may_read(self, table: Name, metadata: TableMetadata, folder: str) -> bool:
-        """Whether what is in a folder may be read for whoever may read a table: its manifests, lists and statistics.
+        """Whether readers of a table may get manifests, manifest lists and statistics from a folder.
 
-        That is so below its own location, and anywhere in its folders, in the place of its namespace and in
-        ``Settings.owned_folders`` where no other table's files are. What was found is taken to be so for a minute.
+        They may below the table's own location. They also may in its folders, in the location of its namespace and in
+        ``Settings.owned_folders``, except for folders of other tables. The result is cached for a minute.
         """
         table = self._catalog.backend.kept_name(table)
         io = self._catalog.io.relative_to(metadata.location)
@@ -131,7 +132,7 @@ class TablePlaces:
             return False
 
     def _is_nobodys(self, table: Name, metadata: TableMetadata, folder: str) -> bool:
-        """Whether a folder is where a table's files may be, and in none of another table."""
+        """Whether a table's files may be in a folder, and it is in no folder of another table."""
         io, home = self._catalog.io.relative_to(metadata.location), self.home(table[:-1])
         stated = stated_folders(metadata)
         near = (*(() if home is None else (home,)), *self._settings.owned_folders)
@@ -146,9 +147,9 @@ class TablePlaces:
         return not _any_in(io, [folder], sorted(others))
 
     def taken_from(self, table: Name, metadata: TableMetadata, *, near: bool) -> Iterator[tuple[str, ...]]:
-        """The folders of others in which no file is a table's own; see ``of_others``.
+        """Iterate over the folders of other tables that cannot hold files of this table; see ``of_others``.
 
-        What another only states takes nothing from a location that is certain.
+        A folder that another table only states takes nothing from a certain location.
         """
         location, table = metadata.location, self._catalog.backend.kept_name(table)
         io = self._catalog.io.relative_to(location)
@@ -163,7 +164,7 @@ class TablePlaces:
             yield (*claims.certain, *stated)
 
     def _is_free(self, home: str | None, table: Name, location: str, *, certain: bool = False) -> bool:
-        """Whether a location may be this table's, and nothing is there of others. ``certain``: it is the table's."""
+        """Whether a table may have a location, and no other table uses it. ``certain``: see ``Claims``."""
         roots = [*([] if home is None else [home]), *(each.rstrip("/") for each in self._settings.owned_folders)]
         place = location.rstrip("/")
         root = next((each for each in roots if place.startswith(f"{each}/")), None)
@@ -176,7 +177,7 @@ class TablePlaces:
         namespaces = list(self._namespaces())
         homes = [other for name, other in namespaces if other is not None and name != table[:-1]]
         others = set[str]()
-        if home is not None:  # a namespace around this one is no other: its place holds this one's
+        if home is not None:  # a namespace around this one does not count: its location contains this one's
             others.update(each for each in homes if _is_in(io, each, home) and not _is_in(io, home, each))
         for claims in self.of_others(table, near=home is not None and root == home, namespaces=namespaces):
             others.update(claims.certain if certain else (*claims.certain, *claims.stated))
@@ -185,14 +186,14 @@ class TablePlaces:
         return not _any_in(io, [place], sorted(others)) and not _any_in(io, sorted({*homes, *others}), [place])
 
     def _has_metadata(self, folder: str) -> bool:
-        """Whether a table may have been made in a folder. One that has only been written to has none yet."""
+        """Whether a table may exist in a folder: only metadata files count. True if the folder cannot be listed."""
         try:
             return any(_METADATA in each.location.rpartition("/")[2] for each in self._catalog.io.list_files(folder))
         except IcefieldError:
             return True
 
     def _shares_its_name(self, table: Name) -> bool:
-        """Whether a namespace has the name of a table, or a table that of its namespace: their places are one."""
+        """Whether a namespace shares a table's name, or a table its namespace's name: they share a default location."""
         catalog = self._catalog
         if CatalogAbility.NESTED_NAMESPACES not in catalog.backend.abilities:
             return False
@@ -202,7 +203,7 @@ class TablePlaces:
     # -- the others -------------------------------------------------------------------------------------------------
 
     def home(self, namespace: Name) -> str | None:
-        """The place of a namespace's tables; None where the catalog has none for it. Raises ``NoSuchNamespace``."""
+        """Return the location of a namespace's tables; None if it has none. Raises ``NoSuchNamespace``."""
         try:
             return self._catalog.backend.table_location((*namespace, "x")).rpartition("/")[0]
         except InvalidArgument:  # neither the namespace nor the catalog has a place
@@ -211,10 +212,10 @@ class TablePlaces:
     def of_others(
         self, table: Name, *, near: bool, namespaces: Iterable[tuple[Name, str | None]] | None = None
     ) -> Iterator[Claims]:
-        """The folders of each other table and view, one after another: of those near a table, or of all there are.
+        """Iterate over the folders of all other tables and views, or of the ones near a table.
 
-        Near are those of the namespaces whose places are in that of the table's, or around it. The steps in between
-        are without folders: how long they take is for the caller to watch.
+        Tables are near if the location of their namespace contains the location of this table's namespace, or is inside
+        it. Empty claims in between let the caller watch the time.
         """
         table = self._catalog.backend.kept_name(table)
         home = self.home(table[:-1])
@@ -227,7 +228,7 @@ class TablePlaces:
                     yield self._claims(each, other)
 
     def _namespaces(self) -> Iterator[tuple[Name, str | None]]:
-        """All there are, with their places."""
+        """Iterate over all namespaces, with the locations of their tables."""
         catalog = self._catalog
         nested = CatalogAbility.NESTED_NAMESPACES in catalog.backend.abilities
         left: list[Name] = list(catalog.list_namespaces())
@@ -253,7 +254,7 @@ class TablePlaces:
                 yield from listing(namespace)
 
     def _claims(self, table: Name, home: str | None) -> Claims:
-        """Where the files of a table are; of one that cannot be read, and of a view, where they ought to be."""
+        """Return the folders of a table's files; for views and unreadable tables, their default locations."""
         by_name = _by_name(home, table)
         ought = () if by_name is None else (by_name,)
         try:
@@ -275,7 +276,7 @@ class TablePlaces:
         return Claims(certain, tuple(each for each in stated if self._may_count(each, certain, home)))
 
     def _of_view(self, name: Name) -> tuple[str, ...]:
-        """The location of a view, if there is one of a name."""
+        """Return the location of a view; empty if no view has the name."""
         if CatalogAbility.VIEWS not in self._catalog.backend.abilities:
             return ()
         with suppress(IcefieldError):
@@ -283,9 +284,9 @@ class TablePlaces:
         return ()
 
     def _may_count(self, folder: str, certain: tuple[str, ...], home: str | None) -> bool:
-        """Whether a folder that a table states is one that it could have: deeper than the place of its namespace."""
+        """Whether a stated folder could belong to a table: it must not contain its namespace's location."""
         if any(folder.startswith(f"{each}/") and is_plain(folder[len(each) + 1 :]) for each in certain):
-            return False  # which the location covers
+            return False  # a certain folder covers it
         io = self._catalog.io.relative_to(folder)
         around = [*([] if home is None else [home]), *self._settings.owned_folders]
         return not any(_is_in(io, each, folder) for each in around)
@@ -301,12 +302,12 @@ def _not_there(what: str, place: str) -> Refused:
 
 
 def _by_name(home: str | None, table: Name) -> str | None:
-    """The place that a table has of its name, as the catalog keeps it, below that of its namespace."""
+    """Return a table's default location: its name, as the catalog keeps it, below the location of its namespace."""
     return None if home is None else f"{home}/{table[-1]}"
 
 
 def stated_folders(metadata: TableMetadata) -> tuple[str, ...]:
-    """Where a table's files go by its own word."""
+    """Return the folders for new files that a table's metadata states."""
     try:
         return folders_of(metadata)
     except InvalidArgument:  # properties that cannot be used
@@ -329,7 +330,7 @@ def disk_path(location: str) -> str | None:
 
 
 def is_plain(path: str) -> bool:
-    """Whether nothing of a path could be taken for another, by whatever is on the way to the store."""
+    """Whether every program between client and store reads a path the same way."""
     parts = path.split("/")
     printable = all(character.isprintable() for character in path) and "\\" not in path
     return bool(path) and printable and all(parts) and not {".", ".."} & set(parts)
@@ -340,5 +341,5 @@ def _is_in(io: FileIO, place: str, folder: str) -> bool:
 
 
 def _any_in(io: FileIO, places: Sequence[str], folders: Sequence[str]) -> bool:
-    """Whether any of some places is one of some folders, or in one, however they are written."""
+    """Whether any of some places equals one of some folders, or is in one; the spelling does not matter."""
     return bool(OwnedFiles(io, [f"{place.rstrip('/')}/x" for place in places], folders).below)

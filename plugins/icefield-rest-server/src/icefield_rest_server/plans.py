@@ -1,4 +1,4 @@
-"""The endpoints of scan planning. Nothing is kept between requests: a token says what it continues."""
+"""The endpoints of scan planning. The server keeps no state between requests: a token holds the rest of a plan."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DELEGATION: Final = "x-iceberg-access-delegation"
 
 @decodable
 class ScanRequest(msgspec.Struct, rename="kebab", omit_defaults=True, frozen=True):
-    """What a client asks to be planned."""
+    """A client's request for a plan."""
 
     snapshot_id: int | None = None
     select: list[str] | None = None
@@ -60,7 +60,7 @@ class ScanRequest(msgspec.Struct, rename="kebab", omit_defaults=True, frozen=Tru
 
 @decodable
 class PlanTask(msgspec.Struct, frozen=True):
-    """A plan from a certain file of a manifest on: of which table, at which version and schema, asked by whom."""
+    """The rest of a plan, from one file of a manifest on, with its table, schema, request and client."""
 
     table: str
     who: str
@@ -74,14 +74,14 @@ class PlanTask(msgspec.Struct, frozen=True):
         return urlsafe_b64encode(zlib.compress(msgspec.json.encode(self))).rstrip(b"=").decode()
 
     def plan_id(self) -> str:
-        """The plan's name: its token, where that fits into a path."""
+        """The id of the plan: its token, if the token fits into a path."""
         token = self.token()
         return token if len(token) <= _MAX_PLAN_ID else sha256(msgspec.json.encode(self)).hexdigest()
 
 
 @dataclass(frozen=True)
 class _Version(TableScan):
-    """A version, under a schema that need not be its own."""
+    """A scan of a snapshot with a schema that need not be its own."""
 
     pinned: Schema | None = None
 
@@ -92,7 +92,7 @@ class _Version(TableScan):
 
 @dataclass(frozen=True)
 class _Appends(IncrementalAppendScan):
-    """What was appended, under a schema that need not be the current one."""
+    """An incremental append scan with a schema that need not be the current one."""
 
     pinned: Schema | None = None
 
@@ -102,7 +102,7 @@ class _Appends(IncrementalAppendScan):
 
 
 def plan_table_scan(state: State, call: Call) -> Answer:
-    """A plan, done at once: its first files, and what to ask for the others with."""
+    """Plan a scan at once: answer with the first files, and a task for the others."""
     request: ScanRequest = typed(call.document(), ScanRequest, "the request")
     request.check()
     if len(msgspec.json.encode(request)) > _MAX_REQUEST:
@@ -115,7 +115,7 @@ def plan_table_scan(state: State, call: Call) -> Answer:
 
 
 def fetch_planning_result(state: State, call: Call) -> Answer:
-    """The same plan again."""
+    """Answer with the first files of a plan again."""
     loaded = state.loaded(call.name("table"))
     plan = _known(call, loaded.metadata, call.parts["plan-id"])
     if plan is None or plan.manifest or plan.first:
@@ -124,7 +124,7 @@ def fetch_planning_result(state: State, call: Call) -> Answer:
 
 
 def cancel_planning(state: State, call: Call) -> Answer:
-    """Nothing is held for a plan, so nothing is left to be done."""
+    """Cancel a plan: a no-op, as the server keeps no state for a plan."""
     loaded = state.loaded(call.name("table"))
     if _known(call, loaded.metadata, call.parts["plan-id"]) is None:
         raise _no_plan()
@@ -132,7 +132,7 @@ def cancel_planning(state: State, call: Call) -> Answer:
 
 
 def fetch_scan_tasks(state: State, call: Call) -> Answer:
-    """The files of a plan from where the answer before ended."""
+    """Answer with the next files of a plan, after the files of the previous answer."""
     token = typed(call.document().get("plan-task"), str, "plan-task")
     loaded = state.loaded(call.name("table"))
     plan = _known(call, loaded.metadata, token)
@@ -150,7 +150,7 @@ def _completed(state: State, call: Call, loaded: Loaded, plan: PlanTask) -> Answ
 
 
 def _pinned(call: Call, metadata: TableMetadata, request: ScanRequest) -> PlanTask:
-    """The request with the version and the schema that it means now."""
+    """Return the task of a request, pinned to the snapshot and the schema that it selects now."""
     ended = request.snapshot_id if request.end_snapshot_id is None else request.end_snapshot_id
     snapshot = metadata.current_snapshot() if ended is None else metadata.snapshot_by_id(ended)
     if ended is not None and snapshot is None:
@@ -163,7 +163,7 @@ def _pinned(call: Call, metadata: TableMetadata, request: ScanRequest) -> PlanTa
 
 
 def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
-    """The task of a token that was given to whoever asks, for this table, whose version and schema are still there."""
+    """Return the task of a token for this client and table, if its last snapshot and its schema still exist."""
     try:
         reader = zlib.decompressobj()
         data = reader.decompress(urlsafe_b64decode(token + "=" * (-len(token) % 4)), _MAX_TASK + 1)
@@ -183,7 +183,7 @@ def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
 
 
 def _tasks(state: State, name: tuple[str, ...], loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
-    """The files of one answer: of the manifests from that of the task on, in an order that the version decides."""
+    """Return the files of one answer, from the task's manifest on. The table version determines the order."""
     metadata, request = loaded.metadata, plan.request
     schema = metadata.schema_by_id(plan.schema_id)
     sensitive = request.case_sensitive
@@ -212,9 +212,9 @@ def _tasks(state: State, name: tuple[str, ...], loaded: Loaded, plan: PlanTask) 
 
 
 def _room(request: ScanRequest, row_filter: BooleanExpression, statistics: int) -> int:
-    """How many files an answer has room for, each with what is left of the filter, and so many statistics.
+    """Return the number of files that fit into an answer, each with its residual and so many statistics.
 
-    What is left may be the whole filter. It is sent all the same: PyIceberg counts all rows of a file without it.
+    The residual may be the whole filter. It is sent all the same: without it, PyIceberg counts all rows of a file.
     """
     try:
         whole = msgspec.json.encode(filter_to_json(row_filter))
@@ -226,7 +226,7 @@ def _room(request: ScanRequest, row_filter: BooleanExpression, statistics: int) 
 def _page(
     scan: TableScan | IncrementalAppendScan, plan: PlanTask, most: int, *, include_stats: bool
 ) -> tuple[list[PlannedManifest], PlanTask | None]:
-    """So many files of a plan, and the task for what comes after them; None where nothing does."""
+    """Return up to ``most`` files of a plan, and the task for the files after them; None after the last file."""
     found: list[PlannedManifest] = []
     left = most
     parts = scan.plan_manifests(include_stats=include_stats, first=plan.manifest, rows=most)

@@ -1,4 +1,4 @@
-"""The processes of one server on a machine: a folder that they share, which of them live, and what each has counted."""
+"""The processes of one server on a machine: their shared folder, the living ones, and the counts of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _YOUNG: Final = 60.0
 class Counts:
     """Numbers by names, in memory that other processes may read: a name never goes, and a number is one word.
 
-    Names beyond the 2,047th are not counted; those of the server are fewer, since clients cannot add any.
+    Names beyond the 2,047th are not counted. The server has fewer names, and clients cannot add any.
     """
 
     def __init__(self, memory: bytearray | mmap.mmap) -> None:
@@ -59,12 +59,12 @@ class Counts:
         self._values[place] += amount
 
     def clear(self, name: Name) -> None:
-        """Begin a number again at nothing."""
+        """Reset a number to zero."""
         if (place := self._places.get(name)) is not None:
             self._values[place] = 0.0
 
     def found(self) -> dict[Name, float]:
-        """All of it."""
+        """Return all numbers by name."""
         return {name: self._values[place] for place, name in self._named()}
 
     @property
@@ -73,11 +73,11 @@ class Counts:
         return int(self._values[_GENERATION])
 
     def begin_generation(self) -> None:
-        """Another process has it from now on."""
+        """Record that another process takes over the memory."""
         self._values[_GENERATION] += 1
 
     def close(self) -> None:
-        """Let the memory go."""
+        """Release the memory."""
         self._values.release()
         self._names.release()
 
@@ -92,7 +92,7 @@ class Counts:
 
 
 class OneProcess:
-    """A process that shares nothing: what it has counted is all there is."""
+    """A process without shared memory: its own counts are the sums."""
 
     def __init__(self) -> None:
         self.counts = Counts(bytearray(_SIZE))
@@ -103,10 +103,10 @@ class OneProcess:
 
 
 class Processes:
-    """This process among those that share a folder. Each holds a file there, and a lock on it as long as it lives.
+    """This process among all that share a folder. Each holds a file there, and a lock on it as long as it lives.
 
-    A process that comes takes the file of one that died, and goes on counting where that one stopped: sums never
-    fall, and there are no more files than there were processes at one time.
+    A new process takes over the file and the counts of a dead one: sums never fall, and the folder has no more files
+    than there were processes at one time.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -118,7 +118,10 @@ class Processes:
         """The name of this process, which no other has had or will have."""
 
     def summed(self, of_the_living: frozenset[str]) -> tuple[Mapping[Name, float], int]:
-        """The numbers of all processes together, and how many live; names that begin so are of the living alone."""
+        """Return the sums of all processes, and the number of living ones.
+
+        Names that begin with a string of ``of_the_living`` are summed over living processes only.
+        """
         total: Counter[Name] = Counter(self.counts.found())
         living = 1
         for place in self._others():
@@ -147,12 +150,12 @@ class Processes:
         return alive and current == int(generation)
 
     def close(self) -> None:
-        """Leave: what was counted stays for the sums."""
+        """Leave the folder. The counts stay for the sums."""
         fcntl.flock(self._file, fcntl.LOCK_UN)  # the memory has the file, too
         os.close(self._file)
 
     def _taken(self) -> tuple[int, int]:
-        """The first file that nobody holds, and its number."""
+        """Lock the first free file. Returns its number and the file descriptor."""
         place = 0
         while True:
             file = os.open(self._path(place), os.O_RDWR | os.O_CREAT, 0o600)
@@ -167,7 +170,7 @@ class Processes:
         return sorted(int(number) for number in named if number.isdigit() and int(number) != self._place)
 
     def _look(self, place: int) -> tuple[Counts | None, bool]:
-        """What a process has counted, None where it has just come, and whether it lives."""
+        """Return the counts of a process, None for a new process, and whether it lives."""
         try:
             file = os.open(self._path(place), os.O_RDONLY)
         except FileNotFoundError:
@@ -198,7 +201,7 @@ def checked(folder: Path) -> Path:
 
 @contextmanager
 def shared_folder() -> Iterator[Path]:
-    """A folder of its own for the processes of a server, which ends with the block; those of dead servers go first."""
+    """Create a folder for the processes of a server during the block; remove the folders of dead servers first."""
     _remove_left()
     folder = checked(Path(tempfile.mkdtemp(prefix=_PREFIX)))
     file = os.open(folder / "server", os.O_RDWR | os.O_CREAT, 0o600)
@@ -211,7 +214,7 @@ def shared_folder() -> Iterator[Path]:
 
 
 def _remove_left() -> None:
-    """Remove the folders of servers that ended without doing so, and whose processes are gone."""
+    """Remove the folders that dead servers left behind, once all their processes are gone."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):
             found = folder.lstat()

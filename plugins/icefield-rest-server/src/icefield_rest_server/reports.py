@@ -1,4 +1,4 @@
-"""What clients report of their scans and commits: checked, bounded, and handed to the listeners of events."""
+"""Clients' metrics reports of scans and commits: validated, bounded, and passed to event listeners."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Metric(msgspec.Struct, rename="kebab", frozen=True):
 
 @decodable
 class _Report(msgspec.Struct, rename="kebab", frozen=True):
-    """What both kinds of reports state."""
+    """The common fields of both kinds of reports."""
 
     report_type: str
     table_name: str
@@ -71,7 +71,7 @@ _KINDS: Final[dict[str, tuple[str, type[_Report]]]] = {
 
 
 def report_metrics(state: State, call: Call) -> Answer:
-    """What a client measured of a scan or a commit of a table that is there."""
+    """Take a client's report of a scan or a commit of an existing table."""
     document, name = call.document(), call.name("table")
     stated = typed(document.get("report-type"), str, "report-type")
     if stated not in _KINDS:

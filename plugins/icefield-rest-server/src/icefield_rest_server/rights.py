@@ -1,4 +1,4 @@
-"""Which names an authoriser is asked about for a request: those of its path, and those of its body."""
+"""The names in the path and the body of a request that an authorizer is asked about."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _RENAMES = ("renameTable", "renameView")
 
 
 def check_allowed(state: State, call: Call, names: Iterable[Name]) -> None:
-    """Raise ``Refused`` where somebody may not do a request's operation with one of some names."""
+    """Raise ``Refused`` if the client may not do a request's operation with one of the names."""
     operation = allowed_as(call.operation)
     for name in names:
         state.check_allowed(call.principal, operation, name, call.operation)
 
 
 def named_in(call: Call) -> set[Name]:
-    """What a body names, which the path does not: tables and views, and the namespaces that something new is in."""
+    """Return the names in a body: tables and views, and the parent namespaces of new or renamed ones."""
     if not isinstance(call.body, dict):
         return set()
     given: list[Any] = [call.body.get("source"), call.body.get("destination")]

@@ -9,10 +9,10 @@ from icefield_rest_server.settings import Settings
 
 
 def limit_to_roots(catalog: Catalog, settings: Settings) -> None:
-    """Have a catalog open no files but those of its warehouse and of ``Settings.owned_folders``.
+    """Restrict a catalog to files in its warehouse and in ``Settings.owned_folders``.
 
-    That is so where clients have limited rights and the catalog states no roots. Raises ``UnsafeCommit`` where its
-    warehouse is no location.
+    Does so only with an authenticator or authorizer, and if the catalog states no roots. Raises ``UnsafeCommit`` where
+    its warehouse is no location.
     """
     if (settings.authenticator is None and settings.authorizer is None) or catalog.io.has_roots:
         return

@@ -1,4 +1,4 @@
-"""Which endpoint does what: the protocol's templates, and what the catalog behind must be able to do."""
+"""The endpoints: the protocol's path templates, their handlers, and the abilities that the catalog needs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Endpoint:
 
     @property
     def commits(self) -> bool:
-        """Whether clients take a failure of the server for a commit of which nobody knows."""
+        """Whether clients take a failure of the server for a commit with an unknown outcome."""
         return self.operation in _COMMITS
 
 
@@ -96,14 +96,14 @@ ENDPOINTS: Final = (
 
 
 def allowed_as(operation: str) -> str:
-    """The operation that somebody must be allowed to do: whoever may plan a scan may see the rest of the plan."""
+    """Return the operation that the client needs a right for: the right to plan a scan covers the rest of the plan."""
     if operation == _SIGNING:
         return "loadTable"  # and "updateTable", where the request that is signed writes
     return "planTableScan" if operation in _PLANNING else operation
 
 
 class Router:
-    """The endpoints that a catalog can do, found by the path as it was sent: what is escaped separates nothing."""
+    """The endpoints that a catalog supports, found by the path as it was sent: an escaped slash is no separator."""
 
     def __init__(self, abilities: frozenset[CatalogAbility], *, signs: bool = False) -> None:
         can = tuple(each for each in ENDPOINTS if each.needs is None or each.needs in abilities)

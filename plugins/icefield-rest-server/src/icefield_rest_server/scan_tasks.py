@@ -39,7 +39,7 @@ _BOUNDS: Final = ("lower_bounds", "upper_bounds")
 
 
 class TaskWriter:
-    """Writes the tasks of one plan. ``statistics``: the fields whose statistics are sent along."""
+    """Writes the tasks of one plan. ``statistics``: the ids of fields with statistics in the answer."""
 
     def __init__(self, metadata: TableMetadata, schema: Schema, statistics: frozenset[int]) -> None:
         self._statistics = {number: schema.find_type(number) for number in statistics}
@@ -50,7 +50,7 @@ class TaskWriter:
         self._residuals: dict[int, tuple[BooleanExpression, str]] = {}
 
     def body(self, planned: Sequence[PlannedManifest]) -> dict[str, Any]:
-        """Tasks, and each of their delete files once."""
+        """Return the tasks, and each delete file once."""
         deletes = distinct(*[part.delete_numbers for part in planned]) if planned else np.zeros(0, np.int64)
         made = []
         for _, parts in groupby(planned, lambda part: (part.spec_id, part.files.schema)):
@@ -62,7 +62,7 @@ class TaskWriter:
         return body
 
     def _tasks(self, parts: list[PlannedManifest], deletes: np.ndarray[Any, Any]) -> Text:
-        """The tasks of manifests of one partition spec, however few files each has."""
+        """Encode the tasks of manifests with one partition spec together, as a manifest may have few files."""
         files = _Files([part.files for part in parts])
         return row_texts(
             '{"data-file":{',
@@ -88,7 +88,7 @@ class TaskWriter:
         )
 
     def _file(self, spec_id: int, files: _Files) -> list[Text | str]:
-        """What data files and delete files have."""
+        """Encode the fields that data files and delete files share."""
         return [
             '"content":',
             _CONTENTS.take(files["content"]),
@@ -152,7 +152,7 @@ class TaskWriter:
         return found.take(pa.array(part.residual_groups))
 
     def _residual(self, residual: BooleanExpression) -> str:
-        """What is left of the filter; nothing where JSON cannot hold it, and clients take the whole filter then."""
+        """Encode a residual; empty where JSON cannot hold it: clients then apply the whole filter."""
         known = self._residuals.get(id(residual))
         if known is None:  # kept with it, so that no other takes its id
             try:
@@ -174,7 +174,7 @@ class _Files:
 
 
 def _references(parts: list[PlannedManifest], deletes: np.ndarray[Any, Any]) -> Text | str:
-    """The delete files of each task, as their places among those that are sent."""
+    """Encode the delete files of each task, as indexes into the delete files of the answer."""
     if not len(deletes):
         return ""
     counts = np.concatenate([np.diff(part.delete_offsets) for part in parts])

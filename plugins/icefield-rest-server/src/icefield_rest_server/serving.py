@@ -30,7 +30,7 @@ _OPTIONS = "ICEFIELD_REST_SERVER_OPTIONS"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says; it goes to worker processes through the environment, so it holds no secret.
+    """The options of the command line; worker processes get them through the environment, so they hold no secret.
 
     ``tokens`` and ``credentials`` are files; ``shared`` is the folder of the processes, made where there are several.
     """
@@ -51,7 +51,7 @@ class Options:
     log: bool = True
 
     def authenticator(self) -> Authenticator | None:
-        """Who recognises tokens. Raises ``InvalidArgument`` for half of what is needed: it never means everybody."""
+        """Return the authenticator; None without options for one. Raises ``InvalidArgument`` for incomplete options."""
         for name in ("tokens", "jwks", "issuer", "audience", "credentials", "certificate", "key"):
             if getattr(self, name) == "":
                 raise InvalidArgument(f"{name} is empty: give it a value, or leave it out")
@@ -129,7 +129,7 @@ def check(options: Options) -> Settings:
 
 
 def of_environment() -> Starlette:
-    """The application of one of several processes."""
+    """Return the application of a worker process, with the options in the environment."""
     options = Options(**json.loads(os.environ[_OPTIONS]))
     _give_memory_back()
     _log_accesses(options)

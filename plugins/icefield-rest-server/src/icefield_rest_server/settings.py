@@ -1,4 +1,4 @@
-"""The settings of a server besides its catalog: who may do what, and how much a request may ask for."""
+"""The settings of a server: authentication, authorization, and limits of requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RequestSigner(Protocol):
         """The scheme and the authorities that are the store's, for buckets in the path."""
 
     def properties(self, path: str) -> dict[str, str]:
-        """What clients are told, which have their requests signed at a path below the catalog's address."""
+        """Return the properties for clients, with the signing endpoint at a path below the catalog's address."""
 
 
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+[^/]")
@@ -45,11 +45,11 @@ _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+[^/]")
 Authorizer = Callable[[Principal | None, str, tuple[str, ...]], bool]
 """Whether somebody may do an operation, such as ``loadTable``, with a namespace, table or view by its levels.
 
-It is asked about names as the catalog keeps them, whatever case a request spells them in where that is the same table.
-The names are the operations' of the protocol's description; all requests of a plan are ``planTableScan``. Requests to
-sign are ``loadTable``, and those that write ``updateTable`` as well. Whoever makes something must be allowed to both
-there and by its name: ``createNamespace`` of ``("a", "b")`` is asked about with ``("a",)`` as well, and of ``("a",)``
-with ``()``. ``listNamespaces`` is asked about with the namespace whose own are listed, ``()`` at the top.
+Names have the spelling that the catalog keeps, even if the request spells the same table in another case. Operations
+have the names of the protocol's description; all requests of a plan are ``planTableScan``. Requests to sign are
+``loadTable``; if they write, ``updateTable`` as well. To create something, a client needs the right for its name and
+for its parent: ``createNamespace`` of ``("a", "b")`` is also asked about with ``("a",)``, and of ``("a",)`` with
+``()``. ``listNamespaces`` is asked about with the parent namespace, ``()`` at the top.
 """
 
 
@@ -57,13 +57,13 @@ with ``()``. ``listNamespaces`` is asked about with the namespace whose own are 
 class Settings:
     """How a server behaves. Sizes are in bytes, times in seconds.
 
-    Without ``authenticator`` everybody on this machine may do everything, and nobody else anything.
-    ``max_body`` is that of requests that hold metadata: creations and commits; all others have ``max_small_body``.
-    ``max_bodies`` is for all bodies under way together, and one client has half of it.
-    ``idempotent`` keeps the answers to requests with an idempotency key: in ``keys``, if that is given. ``shared`` is a
-    folder that all processes of the server on this machine share, for these answers and for the sums of metrics.
-    ``owned_folders`` are locations below which a table's files may be besides its namespace's place: a table that is
-    dropped with its files loses those that it owns, and no others. Raises ``InvalidArgument`` for one without a scheme.
+    Without ``authenticator`` all programs on this machine have all rights, and no other client has any.
+    ``max_body`` limits requests that hold metadata: creations and commits; ``max_small_body`` limits all others.
+    ``max_bodies`` limits all bodies under way together, and one client may use half of it.
+    ``idempotent`` keeps the answers to requests with an idempotency key, in ``keys`` if given. ``shared`` is a folder
+    that all processes of the server on this machine share, for these answers and for the sums of metrics.
+    ``owned_folders`` are locations for table files, besides the location of the table's namespace: a drop with purge
+    deletes only files that the table owns. Raises ``InvalidArgument`` for a location without a scheme.
     """
 
     authenticator: Authenticator | None = field(default=None, repr=False)

@@ -58,7 +58,7 @@ class SharedKeys:
         path = processes.folder / "keys.db"
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         self._database = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-        # What a crash of the machine loses here is a key; what is in the catalog does not depend on it.
+        # A crash of the machine loses keys at most; the catalog does not depend on them.
         for pragma in ("journal_mode=WAL", "synchronous=OFF", "journal_size_limit=67108864"):
             self._database.execute(f"PRAGMA {pragma}")
         self._database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
@@ -97,15 +97,15 @@ class SharedKeys:
                         kept,
                     )
                     self._drop_old(run)
-        except sqlite3.Error as error:  # it was done, and who asked is to hear so
+        except sqlite3.Error as error:  # the request was done, and the client must get its answer
             _log.error("the answer to a request with an idempotency key is not kept: %s", error)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the database."""
         self._database.close()
 
     def _looked_up(self, who: str, key: str, asked: str) -> Answer | Begun | None:
-        """What the key has; None where a living process does the request."""
+        """Return the answer or state of a key; None while a living process does the request."""
         own = self._processes.own
         with self._step() as run:
             self._drop_old(run)

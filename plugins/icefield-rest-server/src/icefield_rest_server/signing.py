@@ -1,4 +1,4 @@
-"""Requests to S3 that the server signs for a client: for the objects of one table, and as the client may use it."""
+"""Signing of S3 requests for clients: for the objects of one table, according to the client's rights."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _MOST_KEYS: Final = 1000
 _UNSIGNED: Final = "UNSIGNED-PAYLOAD"
 _HASH_FORM: Final = re.compile(rf"[0-9a-f]{{64}}|{_UNSIGNED}|STREAMING-[A-Z0-9-]{{1,60}}")
 _SOURCE: Final = "x-amz-copy-source"
-# Of the headers of S3 those that say nothing about who may see an object, or where it comes from.
+# Headers that grant nobody access to an object. The value of ``x-amz-copy-source`` is checked separately.
 _HARMLESS: Final = re.compile(
     r"(?!x-amz-).*|x-amz-(content-sha256|date|user-agent|trailer|decoded-content-length|storage-class|"
     r"sdk-checksum-algorithm|checksum-[a-z0-9-]+|metadata-directive|copy-source(-range|-if-[a-z-]+)?|"
     r"server-side-encryption(-aws-kms-key-id|-context|-bucket-key-enabled)?)"
 )
 _NOT_SIGNED: Final = frozenset({"authorization", "host", "x-amz-security-token", "x-amz-date"})
-# Parameters of the query that each kind of request may have, and those that it must.
+# Query parameters by method: GET and HEAD may have any parameters of one set, the others must have exactly one set.
 _OBJECT: Final[dict[str, tuple[frozenset[str], ...]]] = {
     "GET": (frozenset({"partNumber"}), frozenset({"uploadId", "max-parts", "part-number-marker"})),
     "HEAD": (frozenset({"partNumber"}),),
@@ -86,7 +86,7 @@ class S3Signer:
         return "https", (*named, *(["s3.amazonaws.com"] if self.region == "us-east-1" else []))
 
     def properties(self, path: str) -> dict[str, str]:
-        """What clients are told, which have their requests signed at a path below the catalog's address."""
+        """Return the properties for clients, with the signing endpoint at a path below the catalog's address."""
         found = {"s3.remote-signing-enabled": "true", "s3.signer.endpoint": path, "client.region": self.region}
         if self.endpoint is not None:
             found |= {"s3.endpoint": self.endpoint, "s3.path-style-access": "true"}
@@ -115,7 +115,7 @@ class _Address:
 
 
 def sign_request(state: State, call: Call) -> Answer:
-    """The headers of a request with its signature, if it is for what is below the table's location."""
+    """Sign a request for objects below the table's location. Answers with its headers."""
     signer = state.settings.signer
     if signer is None:
         raise Refused(404, "NotFoundException", "this server signs no requests")
@@ -143,7 +143,7 @@ def sign_request(state: State, call: Call) -> Answer:
 
 
 def signing_properties(state: State, call: Call, name: tuple[str, ...], location: str) -> dict[str, str]:
-    """What tells a client that asked for it to have its requests signed; nothing where that cannot be."""
+    """Return the signing properties for a client that asked for signing; empty where the server cannot sign."""
     signer = state.settings.signer
     if signer is None or SIGN not in call.headers.get("x-iceberg-access-delegation", ""):
         return {}
@@ -154,7 +154,7 @@ def signing_properties(state: State, call: Call, name: tuple[str, ...], location
 
 
 def _place(location: str) -> tuple[str, str]:
-    """The bucket of a table's location, and what its keys begin with."""
+    """Return the bucket of a table's location, and the prefix of its keys."""
     scheme, _, rest = location.partition("://")
     bucket, _, folder = rest.strip("/").partition("/")
     if scheme not in _S3 or not re.fullmatch(r"[a-z0-9.-]{3,63}", bucket) or not is_plain(folder):
@@ -163,7 +163,7 @@ def _place(location: str) -> tuple[str, str]:
 
 
 def _address(signer: RequestSigner, uri: str, bucket: str) -> _Address:
-    """What an address leads to, taken apart in the one way there is. Raises ``Refused`` for any other."""
+    """Parse the address of a request, in its only accepted form. Raises ``Refused`` for any other."""
     found = _ADDRESS.fullmatch(uri) if len(uri) <= 8192 else None
     if found is None:
         raise InvalidArgument("the address of the request is none of S3")
@@ -190,7 +190,7 @@ def _authority(scheme: str, string: str) -> str:
 
 
 def _plain(string: str) -> str:
-    """A part of an address without its escapes; one that reads otherwise to somebody else is refused."""
+    """Unescape a part of an address. Raises ``InvalidArgument`` if other programs could read it differently."""
     if "+" in string or not _ESCAPED.fullmatch(string):
         raise InvalidArgument("the address of the request has '+', or an escape that is none")
     try:
@@ -200,7 +200,7 @@ def _plain(string: str) -> str:
 
 
 def _check(asked: _Asked, address: _Address, prefix: str) -> bytes | None:
-    """The body that is signed, where it decides what happens. Raises ``Refused`` for what is not of the table."""
+    """Return the body to sign, if it determines the objects. Raises ``Refused`` for objects outside the table."""
     names = [name for name, _ in address.query if name != _SAYS_NOTHING]
     if len(set(names)) != len(names):
         raise InvalidArgument("a parameter of the request's address is given twice")
@@ -254,7 +254,7 @@ def _tag(element: ElementTree.Element) -> str:
 
 
 def _headers(given: Mapping[str, Sequence[str]], body: bytes | None, bucket: str, prefix: str) -> dict[str, str]:
-    """The headers that are signed. Raises ``Refused`` for those that do more than the request says."""
+    """Return the headers to sign. Raises ``Refused`` for headers that do more than the request itself."""
     found: dict[str, str] = {}
     for name, values in given.items():
         lower = name.lower()

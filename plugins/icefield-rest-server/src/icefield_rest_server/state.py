@@ -1,4 +1,4 @@
-"""What the handlers of one server share: its catalog, settings, and metadata that was read before."""
+"""The shared state of a server's handlers: its catalog, settings, and cached metadata."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _NO_SNAPSHOTS: Mapping[Name, Collection[int]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A table at one version: where its metadata file is, what it holds, and its own configuration.
+    """A table at one version: the location of its metadata file, the metadata, and its own configuration.
 
-    ``version`` distinguishes it from every other. It is of the contents, too: where there is no metastore, another
-    table may come to be at the same location.
+    ``version`` identifies it uniquely. It is a digest of location and contents: without a metastore, another table may
+    appear at the same location.
     """
 
     location: str
@@ -51,7 +51,7 @@ class Loaded:
 
 
 class State:
-    """A catalog and how it is served."""
+    """A catalog with the settings and caches of its server."""
 
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self.catalog = catalog
@@ -87,15 +87,15 @@ class State:
         raise AssertionError("unreachable")
 
     def keep(self, loaded: Loaded) -> None:
-        """Cache a metadata file of a metastore's table, whose location never names another file.
+        """Cache a metadata file of a metastore's table: its location never names another file.
 
-        A file that takes more than a quarter of the cache would push out those of all other tables.
+        A file that takes more than a quarter of the cache is not cached: it would evict the files of all other tables.
         """
         if len(loaded.json) <= self.settings.cached_bytes // 4:
             self._cache.put(loaded.location, loaded)
 
     def _placed(self, table: Name) -> tuple[str, TableMetadata]:
-        """Where the metadata file of a table is, and what it holds."""
+        """Return the location of a table's metadata file, and the metadata."""
         loaded = self.loaded(table)
         return loaded.location, loaded.metadata
 
@@ -104,10 +104,10 @@ class State:
         return Loaded(location, metadata, encode_metadata(metadata))
 
     def vended(self, call: Call, table: tuple[str, ...], location: str) -> list[tuple[str, dict[str, str]]]:
-        """The credentials that open a table's files; none without a vendor.
+        """Return credentials for a table's files; none without a vendor.
 
-        Where not everybody may do everything, none for a location that is not the table's own either: who may make
-        tables would get those for another table by naming its place.
+        With an authorizer, there are none for a location that is not the table's own either: a client with the right
+        to create tables would get the credentials of another table by naming its location.
         """
         vendor = self.settings.vendor
         if vendor is None or not self.may_open(table, location):
@@ -115,10 +115,10 @@ class State:
         return vendor.credentials(call.principal, self.catalog.backend.kept_name(table), location)
 
     def allows(self, principal: Principal | None, operation: str, name: tuple[str, ...]) -> bool:
-        """Whether the authoriser, if there is one, lets somebody do an operation with what has a name.
+        """Whether the authorizer, if there is one, allows an operation on the object with a name.
 
-        It is asked by the name that the catalog keeps: who may not load ``db.t`` may not load ``DB.T`` where it is the
-        same table.
+        It is asked with the name that the catalog keeps: a client that may not load ``db.t`` may not load ``DB.T``
+        where it is the same table.
         """
         authorizer = self.settings.authorizer
         return authorizer is None or authorizer(principal, operation, self.catalog.backend.kept_name(name))
@@ -126,35 +126,35 @@ class State:
     def check_allowed(
         self, principal: Principal | None, operation: str, name: tuple[str, ...], said: str | None = None
     ) -> None:
-        """Raise ``Refused`` where somebody may not do an operation with what has a name; ``said`` is its name there."""
+        """Raise ``Refused`` where an operation on a name is not allowed; the message calls the operation ``said``."""
         if not self.allows(principal, operation, name):
             target = ".".join(name) or "the catalog"
             raise Refused(403, "ForbiddenException", f"you may not do {said or operation} with {target:.300}")
 
     def may_open(self, table: tuple[str, ...], location: str) -> bool:
-        """Whether clients may be given what opens a table's location; see ``vended``."""
+        """Whether clients may get credentials or signatures for a table's location; see ``vended``."""
         return self.settings.authorizer is None or self.places.is_own(table, location)
 
     def check_file(self, name: Name, location: str) -> None:
-        """Raise ``Refused`` for a metadata file that a client names and that is not in a place of its own to take."""
+        """Raise ``Refused`` for a client's metadata file in a location that the table may not take."""
         if self.settings.authorizer is not None:
             self.places.check(name, location.rpartition("/")[0])
 
     def check_place(self, name: Name, location: str) -> None:
-        """Raise ``Refused`` for a location that a client states and that is not its own to take."""
+        """Raise ``Refused`` for a client's location that the table may not take."""
         if self.settings.authorizer is not None:
             self.places.check(name, location)
 
     def check_made(self, name: Name, metadata: TableMetadata | ViewMetadata) -> None:
-        """Raise ``Refused`` for a table or view that a client may not make, wherever it would be."""
+        """Raise ``Refused`` for a new table or view with locations that the policy forbids."""
         if self.settings.authorizer is not None:
             self.policy.check(name, None, metadata)
 
     def judge(self, call: Call, added: Mapping[Name, Collection[int]] = _NO_SNAPSHOTS) -> Judge | None:
-        """What is asked about metadata before and after each change that a request makes; None where all is allowed.
+        """Return a check of the metadata before and after each change of a request; None without an authorizer.
 
-        ``added``: the snapshots that the request states, by table. Whoever creates a table by a change must be allowed
-        to create it.
+        ``added`` are the snapshots that the request states, by table. A change that creates a table needs the right to
+        create it.
         """
         if self.settings.authorizer is None:
             return None
@@ -168,7 +168,7 @@ class State:
         return judge
 
     def io_for_clients(self, name: Name, loaded: Loaded) -> FileIO:
-        """The file IO that reads a table's manifests for a client: where not all is allowed, no other table's."""
+        """Return the file IO for a table's manifests; with an authorizer, it reads no other table's manifests."""
         io = self.catalog.io.for_table(loaded.metadata.location, loaded.config)
         return io if self.settings.authorizer is None else self.policy.confined(io, name, loaded.metadata)
 
@@ -180,9 +180,9 @@ def table_body(
     *,
     staged: bool = False,
 ) -> bytes:
-    """The body of an answer with a table: its metadata as the file holds it, and what opens its files.
+    """Encode an answer with a table: its metadata as in the file, and credentials or signing properties.
 
-    What a service behind gave for the table is this server's own, and goes to no client.
+    Properties that a service behind this server gave for the table stay in the server.
     """
     body: dict[str, Any] = {} if staged else {"metadata-location": loaded.location}
     body["metadata"] = msgspec.Raw(loaded.json)
@@ -190,7 +190,7 @@ def table_body(
 
 
 def credentials_body(vended: list[tuple[str, dict[str, str]]], signing: Mapping[str, str] = _NONE) -> dict[str, Any]:
-    """What of the body of an answer opens a table's files: credentials, or else how its requests are signed."""
+    """Return the part of an answer for access to a table's files: credentials, or else signing properties."""
     config = dict(vended[0][1]) if vended else dict(signing)
     body: dict[str, Any] = {"config": config}
     if vended:
@@ -199,7 +199,7 @@ def credentials_body(vended: list[tuple[str, dict[str, str]]], signing: Mapping[
 
 
 def only_of_refs(loaded: Loaded) -> Loaded:
-    """The same with those snapshots alone that a branch or a tag names."""
+    """Return a table with only the snapshots of branches and tags."""
     metadata = loaded.metadata
     wanted = {ref.snapshot_id for ref in metadata.refs.values()}
     kept = [place for snapshot_id, place in metadata.snapshots.positions.items() if snapshot_id in wanted]
@@ -208,12 +208,12 @@ def only_of_refs(loaded: Loaded) -> Loaded:
 
 
 def etag_of(loaded: Loaded, mode: str) -> str:
-    """What distinguishes a version of a table, as it is sent in a mode, from every other."""
+    """Return the ETag of a table version, as it is sent in a mode."""
     return f'"{sha256(f"{mode} {loaded.version}".encode()).hexdigest()[:32]}"'
 
 
 def is_held(call: Call, etag: str) -> bool:
-    """Whether the client says that it has what the ETag is of; a proxy may have made the ETag a weak one."""
+    """Whether the client states that it has the version of an ETag; a proxy may have weakened the ETag."""
     given = call.headers.get("if-none-match", "")
     return given.strip() == "*" or etag in (tag.strip().removeprefix("W/") for tag in given.split(","))
 

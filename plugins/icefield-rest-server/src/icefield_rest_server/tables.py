@@ -63,7 +63,7 @@ class _Located(msgspec.Struct):
 
 
 def list_tables(state: State, call: Call) -> Answer:
-    """Those directly in a namespace."""
+    """List the tables directly in a namespace."""
     name, catalog = call.namespace, state.catalog
     page = listed(
         state, call, lambda: catalog.list_tables(name), lambda **asked: catalog.backend.list_tables(name, **asked)
@@ -72,7 +72,7 @@ def list_tables(state: State, call: Call) -> Answer:
 
 
 def create_table(state: State, call: Call) -> Answer:
-    """A new one, or, staged, the metadata that it would have: a commit with ``assert-create`` makes it."""
+    """Create a table; a staged creation only returns the metadata for a later commit with ``assert-create``."""
     document = call.document()
     name = levels((*call.namespace, document.get("name")), "table")
     spec = document.get("partition-spec")
@@ -95,24 +95,24 @@ def create_table(state: State, call: Call) -> Answer:
         except LocationInUse:
             if location:
                 raise
-            # Somebody else has made a table at the place of its name meanwhile.
+            # Another client has meanwhile created a table at the default location.
             table = _begun(state, name, schema, given).commit_transaction()
     return _answer_to_change(state, call, name, state.committed(table.metadata_location, table.metadata))
 
 
 def _begun(state: State, name: tuple[str, ...], schema: Schema, given: dict[str, Any]) -> Transaction[Table]:
-    """The creation of a table that the client may make; without a stated location, at a place that is free."""
+    """Begin the creation of a table that the client may create; without a given location, at a free one."""
     try:
         begun = state.catalog.create_table_transaction(name, schema, **given)
     except LocationInUse:
-        state.check_place(name, given["location"])  # before somebody hears whose it is
+        state.check_place(name, given["location"])  # before the error names the table at the location
         raise
     state.check_made(name, begun.shape)
     return begun
 
 
 def _staged(state: State, call: Call, name: tuple[str, ...], metadata: TableMetadata) -> Answer:
-    """What a table would be, with its folders where its files are on a disk: some engines make none."""
+    """Answer a staged creation. Create the table's folders on a local disk: some engines do not."""
     _make_folders(state.catalog.io, metadata)
     vended, _ = _opening(state, call, name, metadata.location)
     return Answer(body=table_body(state.committed("", metadata), vended, staged=True))
@@ -120,13 +120,13 @@ def _staged(state: State, call: Call, name: tuple[str, ...], metadata: TableMeta
 
 def _make_folders(io: FileIO, metadata: TableMetadata) -> None:
     for folder in stated_folders(metadata):
-        with suppress(IcefieldError, OSError):  # whoever writes there hears of it
+        with suppress(IcefieldError, OSError):  # the client gets the error when it writes
             if (path := disk_path(io.resolve(folder))) is not None:
                 os.makedirs(path, exist_ok=True)
 
 
 def load_table(state: State, call: Call) -> Answer:
-    """It, at its current version; nothing but that it is the same where the client has it already."""
+    """Load a table at its current version; status 304 if the client has the version already."""
     mode = call.query.get("snapshots", "all").lower()
     if mode not in ("all", "refs"):
         raise InvalidArgument(f"the parameter snapshots is all or refs, not '{mode:.40}'")
@@ -140,7 +140,7 @@ def load_table(state: State, call: Call) -> Answer:
 
 
 def table_exists(state: State, call: Call) -> Answer:
-    """Whether it is there."""
+    """Check that a table exists."""
     name = call.name("table")
     if not state.catalog.table_exists(name):
         raise NoSuchTable(f"no table {'.'.join(name)} in catalog '{state.catalog.name}'", table=name)
@@ -148,7 +148,7 @@ def table_exists(state: State, call: Call) -> Answer:
 
 
 def commit_table(state: State, call: Call) -> Answer:
-    """It, changed by updates where the requirements hold; with ``assert-create``, created by them."""
+    """Apply updates to a table if the requirements hold; with ``assert-create``, create the table."""
     document, name = call.document(), call.name("table")
     stated = document.get("identifier")
     if stated is not None and identifier(stated, "identifier") != name:
@@ -165,7 +165,7 @@ def commit_table(state: State, call: Call) -> Answer:
 
 
 def _keeping_old_metadata(state: State) -> AbstractContextManager[None]:
-    """Where not everybody may do everything, no file goes because a log names it that a client may have written."""
+    """With an authorizer, delete no old metadata files: a client may have written the log that names them."""
     return nullcontext() if state.settings.authorizer is None else deleting_only(lambda _: ())
 
 
@@ -182,7 +182,7 @@ def _change(document: dict[str, Any]) -> tuple[tuple[TableUpdate, ...], tuple[Ta
 
 
 def drop_table(state: State, call: Call) -> Answer:
-    """It goes, with its own files where that is asked for; what its manifests name besides stays."""
+    """Drop a table, with its own files if requested; other files that its manifests name stay."""
     name = call.name("table")
     if not call.flag("purgeRequested"):
         state.catalog.drop_table(name)
@@ -194,7 +194,7 @@ def drop_table(state: State, call: Call) -> Answer:
 
 
 def unregister_table(state: State, call: Call) -> Answer:
-    """It goes from the catalog, and its files stay; the answer says where its metadata is."""
+    """Remove a table from the catalog and keep its files. Answers with the location of its metadata."""
     name = call.name("table")
     loaded = state.loaded(name)
     state.catalog.drop_table(name)
@@ -202,7 +202,7 @@ def unregister_table(state: State, call: Call) -> Answer:
 
 
 def register_table(state: State, call: Call) -> Answer:
-    """A table whose metadata file is there already."""
+    """Register a table with an existing metadata file."""
     document = call.document()
     name = levels((*call.namespace, document.get("name")), "table")
     overwrite = typed(document.get("overwrite") or False, bool, "overwrite")
@@ -222,13 +222,13 @@ def register_table(state: State, call: Call) -> Answer:
 
 
 def rename_table(state: State, call: Call) -> Answer:
-    """It gets another name; it is not read, so that nothing fails that was done."""
+    """Rename a table. It is not loaded afterwards, so that a completed rename cannot fail."""
     state.catalog.backend.rename_table(*renaming(call))
     return no_content()
 
 
 def load_credentials(state: State, call: Call) -> Answer:
-    """What opens its files."""
+    """Answer with credentials for a table's files."""
     name = call.name("table")
     vended = state.vended(call, name, state.loaded(name).metadata.location)
     return Answer(
@@ -237,7 +237,7 @@ def load_credentials(state: State, call: Call) -> Answer:
 
 
 def commit_transaction(state: State, call: Call) -> Answer:
-    """Several tables, changed in one step."""
+    """Change several tables in one step."""
     changes = typed(call.document().get("table-changes"), list[dict[str, Any]], "table-changes")
     if not changes:
         raise InvalidArgument("'table-changes' is empty")
@@ -250,9 +250,9 @@ def commit_transaction(state: State, call: Call) -> Answer:
 
 
 def committed_before(state: State, call: Call) -> tuple[Answer | None, bool]:
-    """The answer to a commit that the tables show to be done, and whether they would show it if it were.
+    """Return the answer to a commit that the tables show as done, and whether they can show it.
 
-    They do where each change adds snapshots, whose ids no other change gives.
+    They can if each change adds snapshots: no other change has the same snapshot ids.
     """
     document = call.document()
     if call.operation == "updateTable":
@@ -278,7 +278,7 @@ def committed_before(state: State, call: Call) -> tuple[Answer | None, bool]:
 
 
 def without_credentials(answer: Answer) -> Answer:
-    """An answer as it may be kept."""
+    """Return an answer without credentials, to keep."""
     if not isinstance(answer.body, bytes) or b'"storage-credentials"' not in answer.body:
         return answer
     body = msgspec.json.decode(answer.body, type=dict[str, msgspec.Raw])
@@ -290,7 +290,7 @@ def without_credentials(answer: Answer) -> Answer:
 
 
 def vended_again(state: State, call: Call, answer: Answer) -> Answer:
-    """An answer that was kept, with credentials that are good now."""
+    """Return a kept answer with new credentials."""
     if call.operation not in _WITH_CREDENTIALS or answer.status != 200:
         return answer
     body = msgspec.json.decode(answer.encoded(), type=dict[str, msgspec.Raw])
@@ -305,7 +305,7 @@ def _answer(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> 
 
 
 def _answer_to_change(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> Answer:
-    """The answer to a change that was made, and which may not be taken for one that was not, whatever fails now."""
+    """Answer a completed change. No later failure may make the client take it for a failed one."""
     return _with_opening(loaded, _opening_if_any(state, call, name, loaded.metadata.location))
 
 
@@ -314,14 +314,14 @@ def _with_opening(loaded: Loaded, opening: _Opening) -> Answer:
 
 
 def _opening(state: State, call: Call, name: tuple[str, ...], location: str) -> _Opening:
-    """What opens a table's files, as far as the client asked for it: credentials, and how requests are signed."""
+    """Return credentials for a table's files and properties for signed requests, if the client asked for them."""
     asked = call.headers.get(_DELEGATION, "")
     vended = state.vended(call, name, location) if "vended-credentials" in asked else []
     return vended, signing_properties(state, call, name, location)
 
 
 def _opening_if_any(state: State, call: Call, name: tuple[str, ...], location: str) -> _Opening:
-    """The same, or nothing where that fails: the client can ask for credentials again, and does not repeat a change."""
+    """Like ``_opening``, but empty on failure: the client can request credentials again without repeating a change."""
     try:
         return _opening(state, call, name, location)
     except Exception:

@@ -1,4 +1,4 @@
-"""Who asks: bearer tokens, from a file or signed by an issuer."""
+"""Authentication by bearer tokens, from a file or signed by an issuer."""
 
 from __future__ import annotations
 
@@ -21,22 +21,25 @@ _ALGORITHMS = {
     "EC": ("ES256", "ES384", "ES512"),
     "OKP": ("EdDSA",),
 }
-"""What each type of key may sign by: of any other type there are no keys that an issuer shows."""
+"""The signature algorithms of each type of key; issuers publish no keys of other types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody who was recognised, with what the token says of them."""
+    """An authenticated client, with the claims of its token."""
 
     name: str
     claims: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 class Authenticator(Protocol):
-    """Recognises who sends a bearer token."""
+    """Authenticates the sender of a bearer token."""
 
     def principal(self, token: str) -> Principal | None:
-        """Who it is; None for a token that is not valid. Raises ``StorageError`` where that cannot be found out."""
+        """Return the principal of a token; None for an invalid token.
+
+        Raises ``StorageError`` where the token cannot be checked.
+        """
 
 
 class StaticTokens:
@@ -49,7 +52,7 @@ class StaticTokens:
 
     @classmethod
     def from_file(cls, path: str | Path) -> StaticTokens:
-        """Of a file with a name and a token in each line; empty lines and those that begin with # are passed over."""
+        """Read a file with a name and a token in each line; empty lines and lines that begin with # are ignored."""
         tokens: dict[str, str] = {}
         for number, line in enumerate(Path(path).read_text("utf-8").splitlines(), 1):
             words = line.split()
@@ -66,7 +69,7 @@ class StaticTokens:
         return cls(tokens)
 
     def principal(self, token: str) -> Principal | None:
-        """Who it is; None for a token that nobody has. Takes the same time for every token."""
+        """Return the principal of a token; None for an unknown token. Takes the same time for every token."""
         digest, found = _digest(token), None
         for known, name in self._names.items():
             if hmac.compare_digest(known, digest):
@@ -75,10 +78,10 @@ class StaticTokens:
 
 
 class JwtTokens:
-    """Tokens that an issuer signed, whose keys are at a URL (JWKS); they must expire and be for this audience.
+    """Tokens signed by an issuer that publishes its keys at a URL (JWKS); they must expire and name this audience.
 
-    ``IssuerKeys`` says when the issuer is asked. Raises ``InvalidArgument`` without the name of the issuer or audience:
-    the tokens of others would be taken.
+    ``IssuerKeys`` describes when the issuer is asked. Raises ``InvalidArgument`` without the name of the issuer or
+    audience: foreign tokens would be accepted.
     """
 
     def __init__(self, jwks_uri: str, *, issuer: str, audience: str, name_claim: str = "sub") -> None:
@@ -88,9 +91,9 @@ class JwtTokens:
         self._issuer, self._audience, self._claim = issuer, audience, name_claim
 
     def principal(self, token: str) -> Principal | None:
-        """Who it is; None for a token that is not signed by the issuer, is for others, or has expired.
+        """Return the principal; None for a token without the issuer's signature, for another audience, or expired.
 
-        Raises ``StorageError`` where the issuer gives no keys: nobody knows then whether the token is valid.
+        Raises ``StorageError`` where the issuer gives no keys: the validity of the token is then unknown.
         """
         try:
             named = jwt.get_unverified_header(token).get("kid")
@@ -100,7 +103,7 @@ class JwtTokens:
             claims: dict[str, Any] = jwt.decode(
                 token,
                 key.key,
-                algorithms=_ALGORITHMS.get(key.key_type or "", ()),  # which of them is the token's to say
+                algorithms=_ALGORITHMS.get(key.key_type or "", ()),  # the token states which of them
                 issuer=self._issuer,
                 audience=self._audience,
                 options={"require": ["exp", "iss", "aud"]},

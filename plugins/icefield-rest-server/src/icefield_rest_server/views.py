@@ -36,7 +36,7 @@ from icefield_rest_server.state import State
 
 
 def list_views(state: State, call: Call) -> Answer:
-    """Those directly in a namespace."""
+    """List the views directly in a namespace."""
     name, catalog = call.namespace, state.catalog
     page = listed(
         state, call, lambda: catalog.list_views(name), lambda **asked: catalog.backend.list_views(name, **asked)
@@ -45,7 +45,7 @@ def list_views(state: State, call: Call) -> Answer:
 
 
 def create_view(state: State, call: Call) -> Answer:
-    """A new one."""
+    """Create a view."""
     document = call.document()
     name = levels((*call.namespace, document.get("name")), "view")
     version = typed(document.get("view-version"), ViewVersion, "view-version")
@@ -61,12 +61,12 @@ def create_view(state: State, call: Call) -> Answer:
 
 
 def load_view(state: State, call: Call) -> Answer:
-    """It, at its current version."""
+    """Load a view at its current version."""
     return _answer(state.catalog.load_view(call.name("view")))
 
 
 def replace_view(state: State, call: Call) -> Answer:
-    """It, changed by updates where the requirements hold."""
+    """Apply updates to a view if the requirements hold."""
     document = call.document()
     stated = document.get("identifier")
     if stated is not None and identifier(stated, "identifier") != call.name("view"):
@@ -80,13 +80,13 @@ def replace_view(state: State, call: Call) -> Answer:
 
 
 def drop_view(state: State, call: Call) -> Answer:
-    """It goes."""
+    """Drop a view."""
     state.catalog.drop_view(call.name("view"))
     return no_content()
 
 
 def view_exists(state: State, call: Call) -> Answer:
-    """Whether it is there."""
+    """Check that a view exists."""
     name = call.name("view")
     if not state.catalog.view_exists(name):
         raise NoSuchView(f"no view {'.'.join(name)} in catalog '{state.catalog.name}'", view=name)
@@ -94,13 +94,13 @@ def view_exists(state: State, call: Call) -> Answer:
 
 
 def rename_view(state: State, call: Call) -> Answer:
-    """It gets another name; it is not read, so that nothing fails that was done."""
+    """Rename a view. It is not loaded afterwards, so that a completed rename cannot fail."""
     state.catalog.backend.rename_view(*renaming(call))
     return no_content()
 
 
 def register_view(state: State, call: Call) -> Answer:
-    """A view whose metadata file is there already, as a new version of it."""
+    """Register a view with an existing metadata file, as a new version of it."""
     document = call.document()
     name = levels((*call.namespace, document.get("name")), "view")
     location = typed(document.get("metadata-location"), str, "metadata-location")
@@ -112,7 +112,7 @@ def register_view(state: State, call: Call) -> Answer:
 
 
 def _created(state: State, name: tuple[str, ...], metadata: ViewMetadata) -> Answer:
-    """The answer with a view that is made here; it is not read again, so that nothing fails that was done."""
+    """Create a view, and answer with it. It is not loaded afterwards, so that a completed creation cannot fail."""
     backend = state.catalog.backend
     committed = backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
     if committed is None:

@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it, with bounds on heads of requests, and on answers that nobody reads."""
+"""uvicorn's HTTP protocol, with limits on the heads of requests and on unread answers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _ERROR: Final = (
 class BoundedHttp(HttpToolsProtocol):
     """A connection that is closed where a request's address and headers are too long, or take too long to come.
 
-    uvicorn bounds them with its parser in Python only, and waits for them without an end. It also keeps an answer that
-    is not read for as long as the connection is open. Here it is closed where nothing is read for a while, where the
-    whole takes too long, and where all connections together hold too many bytes: then those that waited longest.
+    uvicorn limits them only with its Python parser, and waits for them without a time-out. It also keeps an unread
+    answer for as long as the connection is open. Here a connection is closed if the client reads nothing for a while,
+    or takes too long for the whole answer. If all connections together hold too many bytes, the connections with the
+    longest wait are closed.
     """
 
     max_head: ClassVar[int] = 64 * 1024
@@ -32,7 +33,7 @@ class BoundedHttp(HttpToolsProtocol):
     idle_seconds: ClassVar[float] = 30.0
     """For how long a client may read nothing of an answer."""
     answer_seconds: ClassVar[float] = 300.0
-    """For how long it may read an answer, or several that it asked for one after another."""
+    """For how long it may read an answer, or several pipelined answers."""
     max_unread: ClassVar[int] = 256 * 1024 * 1024
     """Bytes of answers that all connections of the process hold."""
     max_read: ClassVar[int] = 64 * 1024
@@ -48,7 +49,7 @@ class BoundedHttp(HttpToolsProtocol):
     _left = 0
 
     def connection_made(self, transport: Any) -> None:
-        """A client has come."""
+        """Prepare a new connection."""
         super().connection_made(transport)
         if hasattr(transport, "max_size"):
             transport.max_size = self.max_read
@@ -60,13 +61,13 @@ class BoundedHttp(HttpToolsProtocol):
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has gone."""
+        """Clean up after a closed connection."""
         self._head_came()
         self._was_read()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes have come."""
+        """Receive bytes, and close the connection if the head of a request is too long."""
         if self._in_head:
             if self._timer is None:
                 self._await_head()
@@ -77,24 +78,24 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.close()
 
     def on_headers_complete(self) -> None:
-        """The headers have come whole."""
+        """Stop the time-out of the head."""
         self._in_head = False
         self._head_came()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body has come: of a chunked one it may be a byte, and there are thousands at once."""
+        """Collect the body in a ``bytearray``: a chunked body may come in thousands of parts of one byte."""
         if not isinstance(self.cycle.body, bytearray):
             self.cycle.body = bytearray(self.cycle.body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The body has, and what comes next is another request."""
+        """Expect the head of the next request."""
         self._in_head, self._head = True, 0
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """An answer is more than the client has read so far."""
+        """Watch an unread answer; close the oldest such connections if all hold too many bytes."""
         super().pause_writing()
         self._left = self.transport.get_write_buffer_size()
         self._unread.setdefault(self, self.loop.time())
@@ -107,7 +108,7 @@ class BoundedHttp(HttpToolsProtocol):
             each.transport.abort()
 
     def resume_writing(self) -> None:
-        """The client has read it."""
+        """Stop watching: the client has read the answer."""
         self._was_read()
         super().resume_writing()
 

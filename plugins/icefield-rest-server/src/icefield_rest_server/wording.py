@@ -1,4 +1,4 @@
-"""How the protocol's clients expect errors to begin: other servers say so, and programs came to compare it."""
+"""The beginnings of error messages that clients expect: other servers use them, and programs compare them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REQUIREMENTS = {
 
 
 def worded(error: IcefieldError, call: Call) -> str:
-    """The message of an error: first what clients look for, then what the kernel says."""
+    """Return the message of an error: first the wording that clients search for, then Icefield's own message."""
     lead = _lead(error, call)
     if lead is not None and isinstance(error, NoSuchNamespace):
         return lead  # clients compare the whole of it
@@ -65,7 +65,7 @@ def _name(error: IcefieldError, call: Call) -> str:
 
 
 def _taken(error: TableExists | ViewExists, call: Call) -> str:
-    """A name that is taken: by the same kind of thing, or by the other."""
+    """Describe a name that a table or a view already has."""
     is_view = isinstance(error, ViewExists) or "view" in error.data
     what = "View" if is_view else "Table"
     if call.operation in ("renameTable", "renameView"):
@@ -90,7 +90,7 @@ def _unmet(error: IcefieldError, call: Call, requirement: str) -> str:
 
 
 def _branch(error: IcefieldError, call: Call) -> str:
-    """What became of the branch or tag that a requirement names."""
+    """Describe the state of the branch or tag that a requirement names."""
     asked = [given for given in _requirements(call.body) if given.get("type") == "assert-ref-snapshot-id"]
     ref = next((str(given.get("ref")) for given in asked if f"'{given.get('ref')}'" in error.message), "main")
     stated = next((given.get("snapshot-id") for given in asked if given.get("ref") == ref), None)

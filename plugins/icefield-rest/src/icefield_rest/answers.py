@@ -1,4 +1,4 @@
-"""What the service says of a table: its metadata, and what opens its files."""
+"""The service's answers about tables: their metadata, and credentials for their files."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Loaded:
     token: str | None = field(default=None, repr=False)
     raw: msgspec.Raw | bytes = field(default=b"", repr=False)
     ends: float | None = None
-    """When its credentials end, in seconds since 1970; None where they do not, or nobody knows."""
+    """The expiry of its credentials, in seconds since 1970; None if it is unknown or they do not expire."""
 
     @property
     def lasts(self) -> bool:
-        """Whether its credentials are good for a while."""
+        """Whether its credentials do not expire soon."""
         return self.ends is None or self.ends - time.time() > _TRUSTED_FOR
 
 
@@ -64,9 +64,9 @@ def loaded(
     known: Loaded | None = None,
     whole: Callable[[], TableMetadata] | None = None,
 ) -> Loaded:
-    """The table that an answer holds; metadata that was decoded before is not decoded again.
+    """Decode the table of an answer; metadata equal to ``known`` is not decoded again.
 
-    ``whole`` gives all snapshots of a table whose answer holds those of branches and tags alone.
+    ``whole`` loads all snapshots of a table if the answer only has the snapshots of branches and tags.
     Raises ``InvalidMetadata``, ``StorageError``.
     """
     what = f"table {'.'.join(table)} of catalog '{service.name}'"
@@ -101,7 +101,7 @@ def can_defer(raw: msgspec.Raw | bytes, metadata: TableMetadata) -> bool:
 
 
 def committed(service: Service, table: TableName, answer: Answer, before: Loaded | None) -> Loaded:
-    """The table after a commit, whose answer has no credentials: those there were stay."""
+    """Decode the table after a commit. The answer has no credentials, so the earlier ones stay."""
     made = loaded(service, table, answer)
     if before is None:
         return made
@@ -111,7 +111,7 @@ def committed(service: Service, table: TableName, answer: Answer, before: Loaded
 
 
 def as_committed(made: Loaded) -> Committed:
-    """What a strategy returns."""
+    """Convert a loaded table to the result of a commit strategy."""
     current = made.current
     return Committed(current.pointer, current.metadata, current.properties, current.access, current.planner)
 

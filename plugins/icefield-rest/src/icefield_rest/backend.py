@@ -1,4 +1,4 @@
-"""The catalog ``rest``: everything is the service's."""
+"""The catalog ``rest``, which leaves all decisions to a service."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class RestBackend(CatalogBackend):
         return self._tables.exists(table)
 
     def table_location(self, table: TableName) -> str:
-        """Where the service would put a table, which it says when the creation of one is staged."""
+        """Return the default location of a new table: below its namespace's, or from a staged creation."""
         properties = self.namespace_properties(table[:-1])
         if location := properties.get("location"):
             return f"{location.rstrip('/')}/{table[-1]}"
@@ -212,7 +212,7 @@ class RestBackend(CatalogBackend):
         return page_of([(*namespace, name) for name in found], token, size)
 
     def _after(self, change: TableChange, lost: Uncertain | None) -> Committed | Conflict | None:
-        """What became of one table's part of a transaction."""
+        """Return the outcome of one table's part of a transaction."""
         strategy = RestStrategy(change.table, "", self.io.storage(), self.properties, self._tables)
         if lost is None:
             try:
@@ -223,7 +223,7 @@ class RestBackend(CatalogBackend):
 
 
 def _left_out(new: NewTable, made: Current) -> list[str]:
-    """The properties of a new table that the service did not take, in words."""
+    """Describe the properties of a new table that the service did not accept."""
     assert made.metadata is not None
     there = {**made.metadata.properties, _FORMAT_VERSION: str(made.metadata.format_version)}
     lost = [name for name, value in new.properties.items() if there.get(name) != value]

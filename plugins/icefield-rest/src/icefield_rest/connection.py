@@ -38,13 +38,13 @@ _RENEW: Final = (401, 419)
 _PASSES: Final = (502, 503, 504)
 _SAFE: Final = ("GET", "HEAD")
 _SECRET: Final = re.compile(r"authori[sz]ation|cookie|token|secret|passw|key|credential|signature", re.IGNORECASE)
-_LEAST_SECRET: Final = 5  # what is shorter is in ordinary words
+_LEAST_SECRET: Final = 5  # shorter strings also occur in ordinary words
 _ENCODER: Final = msgspec.json.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: the status, the headers, and the whole body."""
+    """The answer to a request: the status, the headers, and the whole body."""
 
     status: int
     headers: Mapping[str, str]
@@ -60,7 +60,7 @@ class Answer:
 
 @dataclass(slots=True)
 class _Asked:
-    """A request, however often it is made."""
+    """A request with all its attempts."""
 
     unsigned: Unsigned
     what: str
@@ -68,12 +68,12 @@ class _Asked:
     token: str | None = field(repr=False)
     limit: int
     doubt: str | None = None
-    """What left open whether a change was made, the first time that something did."""
+    """The first reason why the outcome of a change is unknown."""
     always_declined: bool = True
-    """Whether each request so far was answered, by the word that the service does no such thing."""
+    """Whether every attempt so far was answered, and declined as unsupported."""
 
     def doubted(self, said: str, answered: Refused | None = None) -> Uncertain | None:
-        """Take note of an outcome that is not known; None where that does not matter, since nothing is changed."""
+        """Record an unknown outcome; None for a request that changes nothing."""
         if not self.changes:
             return None
         self.doubt = self.doubt or said
@@ -82,7 +82,7 @@ class _Asked:
 
 
 class Connection:
-    """The service at one address, for the threads of this process and of those that are forked from it."""
+    """The service at one address, for the threads of this process and of its forked processes."""
 
     def __init__(self, name: str, settings: Settings, authenticator: Authenticator) -> None:
         self.name, self.settings, self.authenticator = name, settings, authenticator
@@ -99,7 +99,7 @@ class Connection:
         return f"Connection({self.settings.uri!r})"
 
     def url(self, path: str) -> str:
-        """The address of a path, or an address as it is. Raises ``AccessDenied`` for a host that nobody named."""
+        """Return the address of a path, or a full address unchanged. Raises ``AccessDenied`` for an untrusted host."""
         if "://" not in path:
             return f"{self.settings.uri}/{path.lstrip('/')}"
         if not self.settings.trusts(path):
@@ -124,7 +124,7 @@ class Connection:
         limit: int = MAX_ANSWER,
         repeatable: bool | None = None,
     ) -> Answer:
-        """Make a request and give its answer; ``what`` says in errors what was wanted.
+        """Make a request and return its answer; ``what`` describes the request in errors.
 
         ``token`` takes the place of the catalog's own credentials. Raises ``Refused`` for an error, ``Uncertain``
         where a change may have been made, and ``StorageError`` where a request that changes nothing gets no answer.
@@ -144,7 +144,7 @@ class Connection:
         try:
             return self._answered(asked)
         except (Refused, IcefieldError) as problem:
-            # Whatever is said of a request that was sent again, it is not said of the one before.
+            # An error of a retry says nothing about the outcome of the first attempt.
             if asked.doubt is None:
                 raise
             then = problem if isinstance(problem, Refused) else None
@@ -239,7 +239,7 @@ class Connection:
         )
 
     def _secrets(self, signed: Mapping[str, str]) -> list[str]:
-        """What nobody is to be shown of the headers of a request: those that were added, and the user's own."""
+        """Return the secrets in the headers of a request, to redact: the authenticator's and the user's."""
         values = [value for key, value in self.settings.headers.items() if _SECRET.search(key) is not None]
         found = {part for value in (*values, *signed.values()) for part in (value, value.partition(" ")[2])}
         return sorted((each for each in found if len(each) >= _LEAST_SECRET), key=len, reverse=True)
@@ -274,9 +274,9 @@ def client_of(settings: Settings) -> httpx.Client:
 
 
 def _verified_by(settings: Settings) -> ssl.SSLContext:
-    """Who vouches for a service: those of the configuration, of the environment, or whom everybody trusts.
+    """Return the TLS context, with the certificate authorities of the settings, the environment or the system.
 
-    Raises ``OSError`` for files that cannot be used.
+    Raises ``OSError`` for unusable files.
     """
     named = settings.certificates or os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
     if settings.client_certificate is None:
@@ -305,7 +305,7 @@ def joined(*parts: str) -> str:
 
 
 def outcome(what: str, error: Refused | Uncertain) -> IcefieldError:
-    """The error for a change of names that was refused for no reason of its own, or whose outcome is not known."""
+    """Return the error for a change of names that was rejected for a general reason, or has an unknown outcome."""
     if isinstance(error, Refused):
         return error_of(error, what)
     return StorageError(f"{what}: the reply was lost, and it may have been done or not: {error}", retryable=False)
@@ -316,12 +316,12 @@ def _segment(part: str) -> str:
 
 
 def _is_failure(status: int) -> bool:
-    """Whether an error leaves open what was done: of those from 500 on, 501 alone says that it was nothing."""
+    """Whether a status leaves the outcome open: from 500 on, only 501 says that nothing was done."""
     return status >= 500 and status != 501
 
 
 def _may_pass(status: int, *, changes: bool) -> bool:
-    """Whether another request may be answered otherwise; one that changes something is known by its key."""
+    """Whether a retry may succeed; a retried change has an idempotency key."""
     return status == 429 or status in _PASSES or (changes and _is_failure(status))
 
 
@@ -331,7 +331,7 @@ def _retry_after(answer: Answer) -> float | None:
 
 
 def _key() -> str:
-    """A UUID of version 7 (RFC 9562): the milliseconds since 1970, then what is random."""
+    """Return a UUID of version 7 (RFC 9562): the milliseconds since 1970, then random bits."""
     number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
     number = number & ~(0xF << 76) | 7 << 76
     number = number & ~(0x3 << 62) | 2 << 62

@@ -1,4 +1,4 @@
-"""What a service can do: the endpoints that it lists, or those that every one has that lists none."""
+"""The endpoints of a service: its own list, or a default set if it lists none."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ DEFAULT: Final = frozenset(
         Endpoint.COMMIT_TRANSACTION,
     }
 )
-"""Of a service that lists no endpoints."""
+"""The endpoints of a service that lists none."""
 
 VIEWS: Final = frozenset(endpoint for endpoint in Endpoint if "view" in endpoint)
 
 
 def offered(listed: list[str] | None, *, views: bool = False) -> frozenset[Endpoint]:
-    """The endpoints among those that a service lists; ``views`` says that one that lists none has those of views."""
+    """Return the known endpoints among the listed ones; the default set, plus ``VIEWS`` if ``views``, for None."""
     if listed is None:
         return DEFAULT | VIEWS if views else DEFAULT
     known = {endpoint.value: endpoint for endpoint in Endpoint}

@@ -1,4 +1,4 @@
-"""What a service answers in place of a result, as errors of Icefield: the error model of the protocol."""
+"""The protocol's error model, and its conversion to errors of Icefield."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ErrorModel(msgspec.Struct):
     code: int | str | None = None
 
     def with_hidden(self, secrets: Sequence[str]) -> ErrorModel:
-        """The same without some strings: a service, or a proxy, may show the headers of a request."""
+        """Redact secrets: a service, or a proxy, may repeat the headers of a request."""
         return ErrorModel(_hidden(self.message, secrets), _hidden(self.type, secrets), self.code)
 
 
@@ -45,7 +45,7 @@ class Refused(Exception):
         self.status, self.model, self.modelled = status, model, modelled
 
     def with_hidden(self, secrets: Sequence[str]) -> Refused:
-        """The same without some strings."""
+        """Redact secrets."""
         return Refused(self.status, self.model.with_hidden(secrets), modelled=self.modelled)
 
     @property
@@ -55,23 +55,23 @@ class Refused(Exception):
 
     @property
     def declines(self) -> bool:
-        """Whether the service names a reason why it does not do this at all, under whatever status.
+        """Whether the service says, with any status, that it does not support the operation.
 
-        Nessie, for one, answers 500 to an upgrade of the format version, of the type ``UnsupportedOperation``.
+        For example, Nessie answers an upgrade of the format version with 500 and the type ``UnsupportedOperation``.
         """
         return self.modelled and self.kind in _DECLINES
 
     @property
     def said(self) -> str:
-        """What the service said."""
+        """The message of the service, with the status."""
         return shortened(self.model.message or self.model.type or "nothing") + f" (status {self.status})"
 
 
 class Uncertain(Exception):
     """A request was sent and its outcome is not known: the reply was lost, or says so.
 
-    ``then`` is what was answered when it was sent again, which tells nothing of the first. ``declined`` is the answer
-    where the service says that it does no such thing, to each request that was sent: then none is under way.
+    ``then`` is the answer to a retry, which says nothing about the first attempt. ``declined`` is the answer of a
+    service that declines the operation at every attempt: then no attempt is still under way.
     """
 
     def __init__(self, said: str, then: Refused | None = None, declined: Refused | None = None) -> None:
@@ -80,12 +80,12 @@ class Uncertain(Exception):
 
     @property
     def conflicts(self) -> bool:
-        """Whether the service, asked again, saw a conflict: with somebody else's change, or with this very one."""
+        """Whether a retry met a conflict: with a change of another client, or with the first attempt."""
         return self.then is not None and self.then.modelled and self.then.status == 409
 
 
 def shortened(string: str) -> str:
-    """The beginning of a string of somebody else's, in one line."""
+    """Return the beginning of a foreign string, in one line."""
     line = " ".join(string.split())
     return line if len(line) <= _MOST_SHOWN else line[:_MOST_SHOWN] + "..."
 
@@ -97,17 +97,17 @@ def _hidden(string: str | None, secrets: Sequence[str]) -> str | None:
 
 
 def error_model(status: int, body: bytes) -> Refused:
-    """The error that an answer holds, whatever it looks like."""
+    """Decode the error of an answer, in the protocol's form or any other."""
     try:
         return Refused(status, _decoder.decode(body).error, modelled=True)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        # More than is shown: half of what is to be hidden could be at the end.
+        # Longer than the text in messages: a cut-off secret at the end could not be redacted.
         string = body[:_MOST_LOOKED_AT].decode(errors="replace")
         return Refused(status, ErrorModel(string, "", status), modelled=False)
 
 
 def error_of(refused: Refused, what: str) -> IcefieldError:
-    """The error for an answer that means nothing particular to whoever asked."""
+    """Return the exception for a rejected request without a special meaning to the caller."""
     status, said = refused.status, f"{what}: the service says: {refused.said}"
     if status in (401, 403, 419):
         missing = "who you are" if status != 403 else "that you may"

@@ -1,4 +1,4 @@
-"""Who hears what happens to a table: the catalogs of this process that have loaded it. Light: hooks import it."""
+"""Listeners to the events of tables that this process has loaded. A light module, as the hooks import it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from icefield.abc import CommitMade, Event, ScanPlanned
 
 
 class Hearer(ABC):
-    """Hears of the scans and commits of the tables that it follows."""
+    """A listener to scans and commits of the tables that it follows."""
 
     @abstractmethod
     def hear(self, event: ScanPlanned | CommitMade) -> None:
-        """Take an event in, at once."""
+        """Accept an event without waiting."""
 
 
 class Hearers:
-    """Hearers by catalog and table, each as long as somebody holds it."""
+    """Weak references to listeners by catalog and table."""
 
     def __init__(self) -> None:
         self._by_table: WeakValueDictionary[tuple[str, str], Hearer] = WeakValueDictionary()
 
     def follow(self, catalog: str, table_uuid: str, hearer: Hearer) -> None:
-        """Let it hear of a table."""
+        """Register a listener for a table."""
         self._by_table[catalog, table_uuid] = hearer
 
     def heard(self, event: Event) -> None:
-        """Pass on an event of a snapshot, where somebody follows its table."""
+        """Pass an event with a snapshot to the listener of its table, if there is one."""
         if not isinstance(event, ScanPlanned | CommitMade) or event.catalog is None or event.table_uuid is None:
             return
         hearer = self._by_table.get((event.catalog, event.table_uuid))

@@ -41,13 +41,13 @@ class Held:
         self._lock = threading.Lock()
 
     def offer(self, given: Given, began: float, ends: float | None) -> None:
-        """Take properties that came with an answer, where they end later than those at hand."""
+        """Take the properties of an answer if they expire later than the current ones."""
         if ends is not None and self._ends is not None and ends > self._ends:
             with self._lock:
                 self._take(given, began, ends)
 
     def keep(self, what: Any) -> None:
-        """Keep what others hold weakly: a connection to the service."""
+        """Keep a strong reference to an object that others hold weakly: a connection to the service."""
         self._kept = what
 
     def waits(self) -> bool:
@@ -56,11 +56,11 @@ class Held:
         return now >= self._next and (self._over(now) or not self._lock.locked())
 
     def current(self, ask: Ask) -> Given:
-        """Properties that are good for a while. Raises what ``ask`` raises where there are none."""
+        """Return properties that do not expire soon. Raises the error of ``ask`` if there are no valid ones."""
         now = time.time()
         if now < self._next:
             return self._unless_failed(now)
-        # Who comes while another asks goes on with what there is, unless that has ended.
+        # While another thread asks, the current properties are used unless they have expired.
         if not self._lock.acquire(blocking=self._over(now)):
             return self._given
         try:
@@ -97,7 +97,7 @@ _HELD: Final[LruCache[Hashable, Held]] = LruCache(_MOST_KEPT)
 
 
 def held_for(key: Hashable, given: Given, began: float, ends: float | None) -> Held:
-    """The credentials that this process holds for ``key``: the given ones, unless those at hand end later."""
+    """Return the credentials that this process holds for ``key``: the given ones, unless the held ones expire later."""
     held = _HELD.get_or_make(key, lambda: Held(given, began, ends))
     held.offer(given, began, ends)
     return held

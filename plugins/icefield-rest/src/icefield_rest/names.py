@@ -39,7 +39,7 @@ class Names(msgspec.Struct):
     next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
 
     def keys(self) -> Iterator[Any]:
-        """What tells the names apart."""
+        """Iterate over the keys that identify the names."""
         return (found.name for found in self.identifiers or ())
 
 

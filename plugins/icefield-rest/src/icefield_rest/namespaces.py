@@ -23,7 +23,7 @@ class _ListNamespaces(msgspec.Struct):
     next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
 
     def keys(self) -> Iterator[tuple[str, ...]]:
-        """What tells the names apart."""
+        """Iterate over the keys that identify the namespaces."""
         return (tuple(name) for name in self.namespaces or ())
 
 
@@ -46,7 +46,7 @@ class Namespaces:
     def create(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
         """Create a namespace. Raises ``NamespaceExists``."""
         service, what = self._service, f"creating namespace {'.'.join(namespace)}"
-        service.joined_levels(namespace)  # one that could not be asked for is not made
+        service.joined_levels(namespace)  # do not create a namespace that cannot be addressed
         body = {"namespace": list(namespace), "properties": dict(properties)}
         try:
             service.connection.ask("POST", service.path("namespaces"), what, body=body)

@@ -1,4 +1,4 @@
-"""Where a service leads the requests for files, and that the user's own secrets do not follow it everywhere."""
+"""The object store hosts that a service states, and the protection of the user's secrets from untrusted ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icefield.toolkit import is_true, without_userinfo
 
 from icefield_rest.settings import TRUSTED_HOSTS, host_of
 
-# The stores' own hosts, which are nobody's who has an account there.
+# The stores' own hosts, which no customer of a store controls.
 _OF_THE_STORES: Final = re.compile(
     r"https://(?:s3(?:-fips)?(?:\.dualstack)?(?:\.[a-z0-9-]+)?\.amazonaws\.com(?:\.cn)?|storage\.googleapis\.com)(?::443)?/?",
     re.IGNORECASE,
@@ -29,13 +29,13 @@ _METHODS_OF_GOOGLE: Final = ("anon", "google_default", "cache", "cloud")
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """A kind of object store: its schemes, what names a host in its properties, and what of these holds secrets."""
+    """A kind of object store: its schemes, and its properties for hosts (``places``) and for secrets."""
 
     name: str
     schemes: tuple[str, ...]
     places: tuple[str, ...]
     secrets: tuple[str, ...]
-    """The beginnings of names of secrets, and of what picks one that is on this machine."""
+    """Prefixes of properties with secrets, and of properties that select a secret on this machine."""
 
 
 _S3: Final = _Store(
@@ -78,7 +78,7 @@ _PLACES: Final = frozenset(key for store in _STORES for key in store.places)
 
 @dataclass(frozen=True)
 class RefusedAccess(FileAccess):
-    """Opens nothing: the service leads to a place that the user's secrets are not for, and gives none."""
+    """Opens nothing: the service states an untrusted host, and gives no credentials for it."""
 
     prefix: str
     said: str
@@ -93,29 +93,29 @@ class RefusedAccess(FileAccess):
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """What opens files at the places of a service, and no secret of the user's that is not for them."""
+    """Properties for files at the service's hosts, without user secrets that belong to other hosts."""
 
     places: Mapping[str, str]
-    """Those that are gone to."""
+    """Properties of hosts that may be used."""
     withheld: Mapping[str, str]
-    """What takes the place of the user's secrets, and of places that are not gone to."""
+    """Replacements for the user's secrets, and for hosts that may not be used."""
     refused: Mapping[str, str]
-    """Why nothing is opened, by scheme."""
+    """The reason why no files are opened, by scheme."""
 
     def over(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Properties of the service's, as they are used."""
+        """Merge the service's properties with these."""
         return {**self.places, **given, **self.withheld}
 
     def refuses(self, location: str) -> str | None:
-        """Why what is below a location is not opened; None where it is."""
+        """Return the reason why files below a location are not opened; None where they are."""
         return next((said for scheme, said in self.refused.items() if location.startswith(scheme)), None)
 
 
 def guarded(catalog: str, user: Mapping[str, str], served: Mapping[str, str], trusts: Callable[[str], bool]) -> Guarded:
-    """What becomes of the user's secrets where a service says where files are asked for.
+    """Decide on the user's secrets for the object store hosts that a service states.
 
-    A store at a host that the user's properties name, by the same property or by ``rest.trusted-hosts``, has them. At
-    any other it has those that the service gives along; where it gives none, nothing is asked.
+    Hosts that the user's properties name, by the same property or by ``rest.trusted-hosts``, get the secrets. Any other
+    host gets only credentials from the service; without such credentials, no files are opened.
     """
     places: dict[str, str] = {}
     withheld: dict[str, str] = {}
@@ -125,7 +125,7 @@ def guarded(catalog: str, user: Mapping[str, str], served: Mapping[str, str], tr
         moved = [key for key in stated if _is_moved(key, user, served, trusts)]
         along = _given_along(store, served)
         if moved and along is None:
-            # Whoever spells a scheme otherwise finds no refusal by its prefix, and no other place either.
+            # Another spelling of the scheme matches no refusal, but finds only the user's own host here.
             withheld |= {key: user.get(key, "") for key in stated}
             refused |= dict.fromkeys(store.schemes, _refusal(catalog, store, moved, served))
             continue
@@ -147,13 +147,13 @@ def _refusal(catalog: str, store: _Store, moved: list[str], served: Mapping[str,
 
 
 def without_other_places(before: Mapping[str, str], renewed: Mapping[str, str]) -> dict[str, str]:
-    """Properties that were renewed: for the places of before, and with what was withheld."""
+    """Merge renewed properties: hosts and withheld properties stay as before."""
     kept = {key: value for key, value in before.items() if key in _PLACES or not value or key == "adls.anon"}
     return {**kept, **{key: value for key, value in renewed.items() if key not in _PLACES and key != "adls.anon"}}
 
 
 def _is_moved(key: str, user: Mapping[str, str], served: Mapping[str, str], trusts: Callable[[str], bool]) -> bool:
-    """Whether a property leads to where the user does not."""
+    """Whether a property leads to a host that is neither the user's, nor trusted, nor the store's default."""
     address, own = _address(key, served), _address(key, user)
     if served[key] in (user.get(key), _DEFAULTS.get(key)):
         return False
@@ -161,12 +161,12 @@ def _is_moved(key: str, user: Mapping[str, str], served: Mapping[str, str], trus
         if own is not None and address is not None and _place(own) == _place(address):
             return False
         return address is None or not (_OF_THE_STORES.fullmatch(address) or trusts(address))
-    except ValueError:  # no address: what opens the store says so
+    except ValueError:  # no valid address: opening the store raises the error
         return True
 
 
 def _address(key: str, properties: Mapping[str, str]) -> str | None:
-    """The address that a property leads to; None where it is no whole one."""
+    """Return the address that a property leads to; None if it is incomplete."""
     value = properties.get(key)
     if not value or key not in ("s3.endpoint", "gcs.service.host", "adls.account-host", "adls.account-name"):
         return None
@@ -183,7 +183,7 @@ def _place(address: str) -> tuple[str, str]:
 
 
 def _given_along(store: _Store, served: Mapping[str, str]) -> str | None:
-    """Which credentials a service gives along: for the store, or for a host of it alone; None where it gives none."""
+    """Return the scope of the service's credentials: the whole store, or a host of it; None without credentials."""
     given = {key for key, value in served.items() if value}
     if store is _S3:
         pairs = ({f"{kind}.access-key-id", f"{kind}.secret-access-key"} for kind in ("s3", "client"))

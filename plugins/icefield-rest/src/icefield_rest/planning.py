@@ -1,4 +1,4 @@
-"""Scans that the service plans: asked for, waited for, fetched in parts, and cancelled where nobody wants the rest."""
+"""Server-side scan planning: plans are requested, awaited, fetched in parts, and cancelled if abandoned."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Task(msgspec.Struct, rename="kebab", gc=False):
 
 @decodable
 class _Tasks(msgspec.Struct, rename="kebab"):
-    """A part of a plan, and what others are fetched with."""
+    """A part of a plan, and the tasks that fetch further parts."""
 
     file_scan_tasks: list[_Task] | None = None
     delete_files: list[ListedFile] | None = None
@@ -56,7 +56,7 @@ class _Tasks(msgspec.Struct, rename="kebab"):
 
 
 class _Plan(_Tasks, rename="kebab"):
-    """A plan as far as it is known: that it was asked for, or what came of it."""
+    """A plan with its status: submitted, or its result."""
 
     status: str = ""
     plan_id: str | None = None
@@ -70,7 +70,7 @@ _tasks = msgspec.json.Decoder(_Tasks)
 
 @dataclass(frozen=True)
 class RestScans(ScanService):
-    """Scans of one table as the service plans them. ``config`` is what the service says of the table."""
+    """Scans of one table, planned by the service. ``config`` is the table configuration of the service."""
 
     service: Service
     table: TableName
@@ -92,9 +92,10 @@ class RestScans(ScanService):
         return ScanListing(_without(found.parts, before), found.access) if before else found
 
     def _appended_by(self, snapshot_id: int, asked: ScanAsked, what: str) -> set[str]:
-        """What a service lists from a snapshot to itself: nothing, by the protocol, which excludes the beginning.
+        """Return the files that a service lists from a snapshot to itself.
 
-        Java's reference server includes it, and these files are left out of what it lists from there to another.
+        By the protocol there are none, because a range excludes its first snapshot. Java's reference server includes
+        it, so these files are removed from its listings of longer ranges.
         """
         own = replace(asked, begin=snapshot_id, snapshot_id=snapshot_id, statistics=())
         try:
@@ -115,7 +116,7 @@ class RestScans(ScanService):
         return ScanListing(self._parts(plan, plan_id, what), access if found else ())
 
     def _waited_for(self, plan_id: str | None, what: str) -> _Plan:
-        """What came of a plan that takes its time. Raises ``StorageError`` where it takes too long."""
+        """Wait for a submitted plan, and return it. Raises ``StorageError`` if it takes too long."""
         self.service.needs(Endpoint.FETCH_PLAN, what)
         if plan_id is None:
             raise StorageError(f"{what}: the service names no plan to wait for")
@@ -139,7 +140,7 @@ class RestScans(ScanService):
             raise
 
     def _parts(self, plan: _Plan, plan_id: str | None, what: str) -> Iterator[ListedFiles]:
-        """The parts in the service's order, some fetched ahead of whoever takes them."""
+        """Iterate over the parts in the service's order, and prefetch some."""
         if not plan.plan_tasks:
             yield plan.listed()
             return
@@ -181,7 +182,7 @@ class RestScans(ScanService):
         return answer.decoded(decoder, what)
 
     def _cancel(self, plan_id: str) -> None:
-        """Tell the service that nobody waits for a plan. What comes of that concerns nobody."""
+        """Cancel a plan at the service. Errors are only logged."""
         if not self.service.has(Endpoint.CANCEL_PLAN):
             return
         path = f"{self.service.table_path(self.table)}/plan/{joined(plan_id)}"
@@ -208,7 +209,7 @@ def _status(error: ErrorModel) -> int:
 def scans_of(
     service: Service, table: TableName, location: str, config: Mapping[str, str], token: str | None
 ) -> RestScans | None:
-    """What plans the scans of a table: the service, where it or the user says so. Its word goes over the user's."""
+    """Return the scan planning of a table, if the service or the user enables it; the service's setting wins."""
     mode = config.get(PLANNING) or service.properties.get(PLANNING, "")
     if mode.lower() != SERVER:
         return None
@@ -216,7 +217,7 @@ def scans_of(
 
 
 def _rebuilt(name: str, given: Mapping[str, str], *rest: Any) -> RestScans:
-    """The same in another process, which asks the service with a connection of its own."""
+    """Rebuild the scans in another process, with a connection of its own."""
     key = (name, tuple(sorted(given.items())))
     return RestScans(_SERVICES.get(key, lambda: Service(name, given)), *rest)
 

@@ -1,4 +1,4 @@
-"""The bodies of answers: decompressed no further than they may be long, and no longer waited for than they may take."""
+"""Reading of answers' bodies, with limits on the decompressed size and on the time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import httpx
 from icefield.errors import StorageError
 
 ENCODINGS: Final = "gzip"
-"""What is asked for: an answer in another encoding, or in several, is not read."""
+"""The accepted encodings: an answer in another encoding, or in several, is not read."""
 
 _KNOWN: Final = ("", "identity", "gzip", "x-gzip")
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _PATIENCE: Final = 10
-"""How often the time-out of one read is waited for an answer that comes drop by drop."""
+"""The time limit of a slow answer, as a multiple of the time-out of one read."""
 _MORE: Final = 256 * 1024
-"""Bytes for which it is waited for once more, so that a long answer may take long on a slow line."""
+"""The limit grows by one time-out for so many bytes, so that a long answer may take long on a slow line."""
 
 
 class NotRead(StorageError):
@@ -29,9 +29,9 @@ class TooSlow(httpx.ReadTimeout):
 
 
 def read(response: httpx.Response, most: int, timeout: float) -> bytes:
-    """The whole body, in at most ``most`` bytes of memory.
+    """Read the whole body, of at most ``most`` bytes.
 
-    It may take ten times the time-out of one read, and that once more for each 256 KiB. Raises ``NotRead``,
+    The time limit is ten times the time-out of one read, plus one time-out for each 256 KiB. Raises ``NotRead``,
     ``TooSlow``, and errors of httpx.
     """
     encoding = response.headers.get("content-encoding", "").strip().lower()
@@ -58,7 +58,7 @@ def read(response: httpx.Response, most: int, timeout: float) -> bytes:
 
 
 class _Inflater:
-    """Inflates gzip, in one member or several, and at most one byte more than may be."""
+    """Inflates gzip, in one member or several, to at most one byte beyond the limit."""
 
     def __init__(self, most: int) -> None:
         self._left = most + 1
@@ -66,11 +66,11 @@ class _Inflater:
 
     @property
     def ended(self) -> bool:
-        """Whether what came is whole."""
+        """Whether the compressed data are complete."""
         return self._stream.eof
 
     def inflated(self, data: bytes) -> bytes:
-        """What more there is. Raises ``httpx.DecodingError``."""
+        """Inflate more data. Raises ``httpx.DecodingError``."""
         pieces = []
         while data and self._left:
             if self._stream.eof:

@@ -1,4 +1,4 @@
-"""Metrics reports: what scans and commits did, sent to the service by a thread that nobody waits for."""
+"""Metrics reports of scans and commits, sent to the service by a background thread."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from icefield_rest.hearing import Hearer
 ENABLED: Final = "rest-metrics-reporting-enabled"
 _MOST_WAITING: Final = 100
 _IDLE: Final = 5.0  # seconds after which the thread ends
-_AT_THE_END: Final = 1.0  # seconds that closing waits for what has not been sent
+_AT_THE_END: Final = 1.0  # seconds that closing waits for unsent reports
 
-# What Java calls the fields of a snapshot's summary.
+# Java's names for the fields of a snapshot's summary.
 _OF_SUMMARY: Final = {
     **{name: name for part in ("data-files", "delete-files", "records") for name in (f"added-{part}", f"total-{part}")},
     "deleted-data-files": "removed-data-files",
@@ -38,7 +38,7 @@ Send = Callable[[tuple[str, ...], dict[str, Any]], None]
 
 
 class Reporter(Hearer):
-    """Sends reports of one catalog's tables; those that find many waiting are dropped."""
+    """Sends reports of one catalog's tables; reports are dropped while many are waiting."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -48,8 +48,8 @@ class Reporter(Hearer):
         self._thread: threading.Thread | None = None
 
     def hear(self, event: ScanPlanned | CommitMade) -> None:
-        """Have a report sent some time. Never waits, and never fails."""
-        if self._process != os.getpid():  # its connections, and its thread, are those of another process
+        """Queue a report. Never waits, and never fails."""
+        if self._process != os.getpid():  # after a fork, the connections and the thread belong to the parent
             return
         try:
             self._waiting.put_nowait(event)
@@ -61,7 +61,7 @@ class Reporter(Hearer):
                 self._thread.start()
 
     def close(self) -> None:
-        """Give what waits a second to be sent."""
+        """Wait up to a second for the queued reports to be sent."""
         if self._process == os.getpid():
             done = self._waiting.all_tasks_done
             with done:

@@ -1,4 +1,4 @@
-"""The service as it presents itself: its configuration laid over the user's, its endpoints, its paths."""
+"""The service: its configuration merged with the user's, its endpoints and its paths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from icefield_rest.settings import (
 )
 
 _LIFETIME: Final = "idempotency-key-lifetime"
-# What a service does not decide: who gets which secret, and what the user lets be opened.
+# Properties that a service must not set: they decide who gets which secret, and which files may be opened.
 _USERS_OWN: Final = (
     "location.",
     "plugins.",
@@ -42,7 +42,7 @@ _USERS_OWN: Final = (
     "oauth2-server-uri",
     "ssl.",
     "rest.client.",
-    # Tickets and tokens of Hadoop follow its settings, and none of them is a service's to give.
+    # Hadoop's settings decide about its tickets and tokens, so a service must not set them.
     "hadoop.",
     "hdfs.",
     "webhdfs.",
@@ -57,8 +57,8 @@ _USERS_NAMES: Final = frozenset(
         "catalog-impl",
         "py-io-impl",
         SNAPSHOTS,
-        WAREHOUSE,  # a location that is named by it is one that credentials may go to
-        # What requests pass through, and which of the secrets of this machine they are signed with.
+        WAREHOUSE,  # credentials may go to a location that it names
+        # The proxy of requests, and the choice among the secrets of this machine.
         "s3.proxy-uri",
         "s3.profile-name",
         "client.profile-name",
@@ -81,12 +81,12 @@ _decoder = msgspec.json.Decoder(_Config)
 
 
 class Service:
-    """A connection, and what the service said of itself when it was asked first."""
+    """A connection to a service, and the configuration that the service returned at the first request."""
 
     def __init__(self, name: str, properties: Mapping[str, str]) -> None:
         self.name = name
         self.given = dict(properties)
-        """What the user's properties are, with their secrets: for the same service in another process."""
+        """The user's properties with their secrets, to rebuild the service in another process."""
         given = settings_of(name, properties)
         check_planning(properties)
         authenticator = authenticator_of(name, properties, given.uri, lambda *form: _post(given, *form))
@@ -111,7 +111,7 @@ class Service:
 
     @property
     def given_by_service(self) -> dict[str, str]:
-        """What the service says: its defaults where the user says nothing, and what it lays over the user's."""
+        """The service's properties in effect: its defaults that the user does not set, and its overrides."""
         return {**{key: value for key, value in self.defaults.items() if key not in self.given}, **self.overrides}
 
     def has(self, endpoint: Endpoint) -> bool:
@@ -129,11 +129,11 @@ class Service:
         return "/".join(("v1", *([prefix] if prefix else []), *parts))
 
     def namespace_path(self, namespace: NamespaceName, *more: str) -> str:
-        """The path of a namespace, or of what is in it."""
+        """Return the path of a namespace, or of a resource in it."""
         return self.path("namespaces", joined(self.joined_levels(namespace)), *more)
 
     def joined_levels(self, namespace: NamespaceName) -> str:
-        """The levels of a namespace as one string. Raises ``InvalidArgument`` for one that would be read as another."""
+        """Join the levels of a namespace. Raises ``InvalidArgument`` if a level contains the separator."""
         separator = self.settings.separator
         if any(separator in level for level in namespace):
             raise InvalidArgument(
@@ -143,7 +143,7 @@ class Service:
         return separator.join(namespace)
 
     def table_path(self, table: TableName, *more: str) -> str:
-        """The path of a table, or of what it has."""
+        """Return the path of a table, or of a resource below it."""
         return self.namespace_path(table[:-1], "tables", joined(table[-1]), *more)
 
     def view_path(self, view: TableName) -> str:
@@ -156,7 +156,7 @@ class Service:
         self.connection.ask("POST", path, f"reporting of {'.'.join(table)}", body=body, repeatable=False)
 
     def follow(self, table_uuid: str) -> None:
-        """Report what happens to a table, if the service takes reports."""
+        """Report scans and commits of a table, if the service takes reports."""
         if self._reporter is not None:
             HEARERS.follow(self.name, table_uuid, self._reporter)
 
@@ -184,7 +184,7 @@ class Service:
         return StorageError(f"{what}: {error}", retryable=True)
 
     def _settled(self, given: Settings) -> Settings:
-        """The settings of both, with what is the user's alone."""
+        """Merge the service's settings into the user's, except for properties that only the user may set."""
         stated = {key: value for key, value in self.properties.items() if key != TRUSTED_HOSTS}
         address = checked_uri(self.name, stated.get(URI, given.uri))
         if not given.trusts(address):
@@ -200,7 +200,7 @@ class Service:
 
 
 def _theirs(properties: Mapping[str, str | None]) -> dict[str, str]:
-    """What a service may say."""
+    """Return the properties that a service may set."""
     return {
         key: value
         for key, value in properties.items()
@@ -209,7 +209,7 @@ def _theirs(properties: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def may_say(properties: Mapping[str, str | None]) -> dict[str, str]:
-    """What a service may say of one table: everything but what is the user's alone."""
+    """Return the properties that a service may set for one table: all except properties that only the user may set."""
     return _theirs(properties)
 
 

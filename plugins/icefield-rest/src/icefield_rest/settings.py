@@ -1,4 +1,4 @@
-"""The properties of the catalog: names as in Java and PyIceberg, defaults, and what they are turned into."""
+"""The properties of the catalog, with names as in Java and PyIceberg, and the settings parsed from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ACCESS: Final = "X-Iceberg-Access-Delegation"
 
 @dataclass(frozen=True)
 class Settings:
-    """What the properties say. Its ``repr`` shows nothing: headers may hold secrets."""
+    """The parsed properties of a catalog. The ``repr`` shows only the address: headers may hold secrets."""
 
     uri: str
     warehouse: str | None
@@ -57,7 +57,7 @@ class Settings:
         return f"Settings({self.uri!r})"
 
     def trusts(self, address: str) -> bool:
-        """Whether credentials may go to an address: to a host that was named, and by http where that was, too."""
+        """Whether credentials may go to an address: only to trusted hosts, and without TLS only where allowed."""
         host = host_of(address)
         return host in self.trusted and (urlsplit(address).scheme == "https" or host in self.plain)
 
@@ -126,7 +126,7 @@ def host_of(uri: str) -> str:
 
 
 def _named(uri: str, properties: Mapping[str, str]) -> tuple[frozenset[str], frozenset[str]]:
-    """The hosts that the user's own properties name, where credentials may go, and those that may have them by http."""
+    """Return the hosts that the user's properties name, which may get credentials, and the ones allowed plain HTTP."""
     named = [uri, *(properties.get(key, "") for key in ("oauth2-server-uri", "rest.auth.oauth2.server-uri"))]
     found, plain = set(), set()
     for address in filter(lambda each: "://" in each, named):
@@ -142,7 +142,7 @@ def _named(uri: str, properties: Mapping[str, str]) -> tuple[frozenset[str], fro
 
 
 def check_planning(properties: Mapping[str, str]) -> None:
-    """Raise ``InvalidArgument`` for a way to plan scans that there is not."""
+    """Raise ``InvalidArgument`` for an unknown mode of scan planning."""
     _one_of(properties, PLANNING, CLIENT, SERVER)
 
 

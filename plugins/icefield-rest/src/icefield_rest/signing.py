@@ -29,7 +29,7 @@ Items = tuple[tuple[str, str], ...]
 
 @decodable
 class SigningConfig(msgspec.Struct):
-    """What a service wants to be sent with each request to sign."""
+    """The properties and headers that a service wants with each request to sign."""
 
     properties: dict[str, str] | None = None
     headers: dict[str, list[str]] | None = None
@@ -93,7 +93,7 @@ class SigningAccess(FileAccess):
 def signing(
     service: Service, table: TableName, stated: Mapping[str, str], config: SigningConfig | None
 ) -> SigningAccess | None:
-    """What signs the requests for a table's files, where the service says that it does."""
+    """Return the signer of requests for a table's files, if the service signs them."""
     settings = {**service.properties, **stated}
     if not is_true(settings, ENABLED):
         return None
@@ -114,7 +114,7 @@ def signing(
 
 
 def checked(asked: UnsignedRequest, signed: _Signed, what: str) -> dict[str, str]:
-    """The headers of a signed request, which is the one that was asked for. Raises ``AccessDenied`` for another."""
+    """Return the headers of a signed request. Raises ``AccessDenied`` if the service signed another request."""
     if _parts(signed.uri) != _parts(asked.url):
         raise AccessDenied(f"{what}: the service signed another request than it was asked to, which is not sent")
     found = {name.lower(): ",".join(values) for name, values in signed.headers.items()}
@@ -134,12 +134,12 @@ def checked(asked: UnsignedRequest, signed: _Signed, what: str) -> dict[str, str
 
 
 def _is_same(name: str, value: str, wanted: Mapping[str, str]) -> bool:
-    """Whether a header is as it was; some services sign no hash of the body, as Java's client does not."""
+    """Whether a header is unchanged; a service may sign without a hash of the body, as Java's client does."""
     return value.strip() == wanted[name].strip() or (name == _HASH and value == _UNSIGNED)
 
 
 def _parts(url: str) -> tuple[Any, ...]:
-    """What an address leads to, however it is written."""
+    """Return the normalized parts of an address."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     query = sorted(parse_qsl(parts.query, keep_blank_values=True))

@@ -40,7 +40,7 @@ _LOOK_AGAIN: Final = Backoff(0.2, 2.0, jitter=0)
 
 
 class RestStrategy(CommitStrategy):
-    """Sends updates and requirements; what the service makes of them is the table."""
+    """Sends updates and requirements; the service applies them and returns the new table metadata."""
 
     reuses_locations = False
 
@@ -72,7 +72,7 @@ class RestStrategy(CommitStrategy):
             return self._settled(base, proposal, lost)
         except Refused as refused:
             if refused.status == 409:
-                # Something on the way may have sent a creation twice: the uuid says whose table is there.
+                # A proxy may have sent a creation twice: the UUID shows whether the table is ours.
                 ours = self.outcome_of(base, proposal) if base is None else None
                 return ours if isinstance(ours, Committed) else Conflict()
             raise self._refusal(refused, what, creates=base is None) from refused
@@ -86,12 +86,12 @@ class RestStrategy(CommitStrategy):
             return None
         made = as_committed(found)
         log = made.metadata.metadata_log if made.metadata is not None else ()
-        if base is not None and log and log[-1].metadata_file == base.location:  # nobody else has changed it since
+        if base is not None and log and log[-1].metadata_file == base.location:  # no other commit has followed
             self._look_for_parts(proposal, made)
         return made
 
     def outcome_of(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict | None:
-        """What the table shows of a proposal whose reply was lost; None where it shows nothing."""
+        """Find the outcome of a proposal with a lost reply in the table; None where the table does not show it."""
         found = self._tables.looked_for(self.table)
         return None if found is None else _outcome(base, proposal, found)
 
@@ -102,7 +102,7 @@ class RestStrategy(CommitStrategy):
         return self._tables.service.connection.authenticator.says()
 
     def _look_for_parts(self, proposal: Proposal, made: Committed) -> None:
-        """Say what of a commit the service has left out. Raises nothing: the commit is made."""
+        """Warn of parts of a commit that the service left out. Raises nothing: the commit is made."""
         try:
             assert made.metadata is not None
             missing = not_shown(proposal.updates, proposal.metadata, made.metadata)
@@ -121,7 +121,7 @@ class RestStrategy(CommitStrategy):
         return error_of(refused, what)
 
     def _settled(self, base: Pointer | None, proposal: Proposal, lost: Uncertain) -> Committed | Conflict:
-        """Find out by looking what became of a commit whose reply was lost, or does not say it."""
+        """Load the table to determine the outcome of a commit with a lost or inconclusive reply."""
         what = f"committing {'.'.join(self.table)}"
         for look in range(1, _LOOKS + 1):
             found = self._tables.looked_for(self.table)
@@ -141,10 +141,10 @@ class RestStrategy(CommitStrategy):
         ) from lost
 
     def _is_as_before(self, base: Pointer | None, proposal: Proposal, found: Loaded | None) -> bool:
-        """Whether the table is at the version before a change that the service has declined, and no files are at stake.
+        """Whether the table is still at the version before a declined change, and no files are at stake.
 
-        A table that does not show a change is no sign by itself: a request may be under way for long. The service's
-        own word that it does no such thing is one, when nobody has changed the table meanwhile.
+        A table that does not show a change proves nothing: a request may be under way for long. The service's answer
+        that it does not support the change is a proof, if the table has not changed meanwhile.
         """
         if base is None:
             return found is None and self._tables.is_gone(self.table)
@@ -166,7 +166,7 @@ def _rebuilt(
 
 
 def _outcome(base: Pointer | None, proposal: Proposal, found: Loaded) -> Committed | Conflict | None:
-    """What a table shows of a proposal: that it is in it, that it can no longer be, or, by None, neither."""
+    """Return the outcome of a proposal that a table shows: committed, impossible (a conflict), or None if open."""
     current, metadata = found.current, found.current.metadata
     assert metadata is not None
     if base is None:
@@ -182,7 +182,7 @@ def _outcome(base: Pointer | None, proposal: Proposal, found: Loaded) -> Committ
 
 
 def _lacks(proposal: Proposal, found: Loaded | None) -> str:
-    """What a look at the table says of a proposal that it does not settle."""
+    """Describe the state of a table that does not show the outcome of a proposal."""
     if found is None or found.current.metadata is None:
         return "the table cannot be loaded"
     missing = not_shown(proposal.updates, proposal.metadata, found.current.metadata)
@@ -195,10 +195,10 @@ def _added(proposal: Proposal) -> list[Snapshot]:
 
 
 def _moved(proposal: Proposal, found: Loaded) -> bool:
-    """Whether the table is another one, or has moved on, so that the service refuses the proposal whenever it arrives.
+    """Whether the table was replaced or has changed so that the service will always reject the proposal.
 
-    Only what does not come back says so: the current schema of a table may be the former one again tomorrow. A change
-    without a snapshot may itself have made what it required untrue, and been followed by another's.
+    Only requirements that stay false count: the current schema of a table may return to the former one tomorrow. A
+    change without a snapshot may itself have falsified its requirement, before another commit followed.
     """
     may_be_ours = not _added(proposal)
     return any(

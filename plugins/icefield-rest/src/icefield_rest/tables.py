@@ -1,4 +1,4 @@
-"""Tables at the service: loading with what is known already, and changes of them."""
+"""Tables at the service: conditional loading with cached metadata, and changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _names = msgspec.json.Decoder(Names)
 
 
 class Tables:
-    """The tables of one catalog. Remembers those that were loaded last, to ask only for what has changed."""
+    """The tables of one catalog. Caches recently loaded tables, to request only changed ones."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -207,7 +207,7 @@ class Tables:
         """Rename a table. Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``."""
         service, what = self.service, f"renaming {_shown(source)} to {_shown(target)}"
         service.needs(Endpoint.RENAME_TABLE, what)
-        service.table_path(target)  # a name that could not be asked for is given to nothing
+        service.table_path(target)  # reject a name that cannot be addressed
         body = {"source": Identifier.of(source), "destination": Identifier.of(target)}
         for name in (source, target):
             self.forget(name)
@@ -226,7 +226,7 @@ class Tables:
             raise error_of(refused, what) from refused
 
     def forget(self, table: TableName) -> None:
-        """Take nothing of a table as known."""
+        """Drop a table from the cache."""
         self._known.pop(table)
 
     def token_of(self, table: TableName) -> str | None:
@@ -235,7 +235,7 @@ class Tables:
         return None if known is None else known.token
 
     def _whole(self, table: TableName) -> TableMetadata:
-        """The metadata with all snapshots; what is remembered is not touched, since a tag may be that of a mode."""
+        """Load the metadata with all snapshots. The cache is not updated: an ETag may belong to a snapshot mode."""
         service, what = self.service, f"loading the snapshots of {_shown(table)}"
         path, query = service.table_path(table), {"snapshots": ALL}
         try:
@@ -259,8 +259,8 @@ class Tables:
 def is_missing(refused: Refused) -> bool:
     """Whether an answer says that a table is not there.
 
-    Services differ in what they send with a 404, and some send nothing. That the protocol is spoken at the address was
-    seen when the service told its configuration.
+    Services send different bodies with a 404, and some send none. The request for the configuration has already shown
+    that the service speaks the protocol.
     """
     return refused.status == 404 and (not refused.modelled or refused.kind in _GONE or not refused.kind)
 

@@ -1,4 +1,4 @@
-"""Credentials that the service gives for the files of one table, by prefix, and gives anew before they end."""
+"""Credentials that the service vends for the files of one table, by prefix, and renews before they expire."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Items = tuple[tuple[str, str], ...]
 
 @decodable
 class VendedCredential(msgspec.Struct):
-    """Properties that open what is below a prefix."""
+    """Properties with credentials for the files below a prefix."""
 
     prefix: str
     config: dict[str, str | None]
@@ -42,7 +42,7 @@ class VendedCredential(msgspec.Struct):
 
 @decodable
 class _Vended(msgspec.Struct, rename="kebab"):
-    """An answer with credentials: that of the endpoint for them, or of loading a table."""
+    """An answer with credentials, from the credentials endpoint or from loading a table."""
 
     storage_credentials: list[VendedCredential] | None = None
     config: dict[str, str | None] | None = None
@@ -53,7 +53,7 @@ _decoder = msgspec.json.Decoder(_Vended)
 
 @dataclass(frozen=True)
 class VendedAccess(FileAccess):
-    """What a service gave for a prefix of a table's locations, and how it is asked again, from any process."""
+    """The credentials of a service for a prefix of a table's locations, with their renewal from any process."""
 
     prefix: str
     table: TableName
@@ -106,7 +106,7 @@ def vended(
     location: str,
     now: float,
 ) -> tuple[dict[str, str], tuple[FileAccess, ...], float | None]:
-    """What opens the files at a table's location, what opens those below prefixes, and when the first of it ends."""
+    """Return properties for files at a table's location, accesses for files below prefixes, and the first expiry."""
     stated = may_say(config)
     best = _fitting(credentials, location)
     access = [
@@ -115,13 +115,13 @@ def vended(
     if best is None and ends_of(stated) is not None:
         access.append(_access(service, table, location, {}, stated, now))
     whole = _guarded(service, {**stated, **(best or {})})
-    # These are the shortest prefixes, so that they are for what nothing else opens.
+    # A scheme is the shortest prefix, so these only apply to files without another access.
     access += [RefusedAccess(scheme, said) for scheme, said in whole.refused.items()]
     return whole.over(best or {}), tuple(access), ends_of({**stated, **(best or {})})
 
 
 def ends_of(properties: Mapping[str, str]) -> float | None:
-    """When the first of some credentials ends, in seconds since 1970; None where none says so."""
+    """Return the first expiry of some credentials, in seconds since 1970; None if none states one."""
     ends = [
         int(value) / 1_000
         for key, value in properties.items()
@@ -156,7 +156,7 @@ def _access(
 
 
 def _guarded(service: Service, stated: Mapping[str, str]) -> Guarded:
-    """What of the user's secrets stays here, beside what the service says of a table and of itself."""
+    """Decide on the user's secrets for the properties that the service states, in general and for a table."""
     served = {**service.given_by_service, **stated}
     return guarded(service.name, service.given, served, service.settings.trusts)
 

@@ -136,7 +136,7 @@ class Views:
     def _settled(
         self, view: TableName, base: CurrentView | None, proposal: ViewProposal, lost: Uncertain
     ) -> CurrentView | None:
-        """Find out by looking what became of a commit whose reply was lost."""
+        """Load the view to determine the outcome of a commit with a lost reply."""
         found, wanted = self._looked_for(view), proposal.metadata
         if (
             found is not None

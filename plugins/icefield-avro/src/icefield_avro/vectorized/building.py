@@ -1,4 +1,4 @@
-"""From a writer's schema and what is wanted of it to steps."""
+"""Compilation of a writer's schema and a selection to steps."""
 
 from __future__ import annotations
 

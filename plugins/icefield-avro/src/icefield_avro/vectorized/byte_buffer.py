@@ -1,8 +1,8 @@
 """Inflated blocks one after another in memory, and vector operations that read values at many places at once.
 
-A position may be a guess, so that what is read there may be nonsense. Nothing read can lead outside the buffer: a
+A position may be a wrong guess, so the value read there may be nonsense. No value can lead outside the buffer: a
 position that leaves the data is set to ``dead``, where only zeros follow, and a walk over zeros ends within
-``padding`` bytes. Whoever walks proves afterwards that its walk ended where the next record starts.
+``padding`` bytes. The caller proves afterwards that each walk ended at the start of the next record.
 
 Vectors of positions are never empty.
 """
@@ -35,14 +35,14 @@ _SMALL_BLOCK: Final = 8192  # bytes
 
 
 class Unproven(Exception):
-    """The vectorized decoder cannot prove what it read: the blocks are damaged or unusual."""
+    """The vectorized decoder cannot prove its result: the blocks are damaged or unusual."""
 
 
 # Multiplied with a word of nothing but the lowest bits of its bytes, moves these to the top byte. The bit of byte i is
 # bit 8i of the word; the factor has bits 56, 49, 42, ... 7, and 8i + (56 - 7i) = 56 + i, so that the top byte gets the
 # bits in the order of the bytes. All other sums are different bits below 56, or beyond 63, and nothing carries.
-# For the bytes d8 04 06 80 01 02 03 04, those without the high bit give the top byte 1111 0110: the third set bit is
-# bit 4, so three integers end before byte 5.
+# For the bytes d8 04 06 80 01 02 03 04, the bytes without the high bit give the top byte 1111 0110: the third set bit
+# is bit 4, so three integers end before byte 5.
 _GATHER: Final = _U64(0x0102040810204080)
 _GATHER_HIGH: Final = _U64(0x0002040810204081)  # the same with the highest bits
 
@@ -61,10 +61,10 @@ _AFTER_STOPS: Final = _after_stops()
 
 @cache
 def _after_several(many: int) -> Vector:
-    """Where the n-th of so many clear bits is, plus one, for each number of sixteen bits.
+    """Return a table with the position of the ``many``-th clear bit, plus one, for each number of sixteen bits.
 
-    0 where there are fewer, or where more than eight set bits precede one of them: an integer of so many bytes
-    deserves a closer look.
+    The entry is 0 for fewer clear bits, or if more than eight set bits precede one of them: an integer of so many bytes
+    needs the slow way.
     """
     masks = np.arange(1 << 16)
     seen, last, out = np.zeros_like(masks), np.zeros_like(masks), np.zeros(1 << 16, np.uint8)
@@ -81,8 +81,8 @@ def _after_several(many: int) -> Vector:
 def fence_of(word: Vector) -> Vector:
     """All bits up to the end of the first byte without the high bit, given words with all other bits set.
 
-    Adding one carries through the bytes that have the bit, and ends in the one that has not. A word that has it in
-    each byte gives all bits, as one that has it in all but the last.
+    Adding one carries through the bytes with the high bit, and stops in the first byte without it. A word with the
+    high bit in every byte gives all bits, like a word without it in the last byte only.
 
     An example in four bytes, of the integer ``d8 04`` and what follows it, as a word ``..0604d8``. With all bits but
     the high ones set it is ``7f7f7fff``, one more is ``7f7f8000``, and the two differ in ``0000ffff``: two bytes.
@@ -92,7 +92,7 @@ def fence_of(word: Vector) -> Vector:
 
 
 class Memory:
-    """What buffers are in, one after another: taking fresh pages for each would cost more than copying into them."""
+    """Reusable memory for one buffer after another: allocating fresh pages for each would cost more than copying."""
 
     __slots__ = ("_end", "_room")
 
@@ -101,7 +101,7 @@ class Memory:
         self._end = 0  # behind it all is zero
 
     def holding(self, payloads: list[Data], size: int, zeros: int) -> bytearray:
-        """The payloads one after another, ``size`` bytes together, and at least so many zeros behind them."""
+        """Return the payloads one after another, ``size`` bytes together, followed by at least ``zeros`` zeros."""
         if len(self._room) < size + zeros:
             self._room, self._end = bytearray(size + zeros), 0
         view = memoryview(self._room)
@@ -141,7 +141,7 @@ class ByteBuffer:
 
     @property
     def is_guessed(self) -> bool:
-        """Whether most positions are wrong guesses, of which as many as can be should come to nothing early."""
+        """Whether most positions are wrong guesses, so that as many as possible should end early."""
         return self.item_limit != _NO_LIMIT
 
     def guess(self, longest: int) -> None:
@@ -150,7 +150,7 @@ class ByteBuffer:
         self.string_limit = min(longest, self.end) if longest else self.end
 
     def fixed(self, at: Vector, width: int) -> Vector:
-        """The bytes at the positions, so many in a row."""
+        """Return ``width`` bytes at each position, as rows of a matrix."""
         if not width:
             return np.zeros((len(at), 0), np.uint8)
         slices = np.ndarray((len(self.raw) - width + 1,), np.dtype((np.void, width)), self.raw, 0, (1,))
@@ -217,8 +217,8 @@ class ByteBuffer:
         """The unsigned numbers that the words start with, still zigzag, and the positions after them.
 
         Groups of seven bits are moved together two by two: first within pairs of bytes, then of four and of eight. An
-        example: of the bytes ``d8 04`` the fence and the mask leave the word ``0x0458``, whose upper byte moves down
-        by one bit: ``0x58 | 0x0200``, which is 600 and, no longer zigzag, 300.
+        example: the fence and the mask reduce the bytes ``d8 04`` to the word ``0x0458``. Its upper byte moves down by
+        one bit: ``0x58 | 0x0200`` is 600 and, no longer zigzag, 300.
         """
         fence = fence_of(word | _LOW)
         length = np.bitwise_count(fence) >> 3
@@ -235,7 +235,7 @@ class ByteBuffer:
         return bits, end
 
     def _complete(self, bits: Vector | None, end: Vector, rows: Vector) -> None:
-        """Read the ninth and tenth byte of the integers of these rows, of which ``end`` is behind the eighth.
+        """Read the ninth and tenth byte of the integers of these rows; ``end`` is the position after the eighth byte.
 
         Eight bytes hold 56 bits, the ninth seven more and the tenth the last one: -2**63 is nine times ``ff`` and
         ``01``, which gives 2**56 - 1, 127 << 56 and 1 << 63, all 64 bits; undone as zigzag that is -2**63.
@@ -261,7 +261,7 @@ class ByteBuffer:
         return end
 
     def ends_of_few_longs(self, at: Vector, many: int) -> tuple[Vector, int]:
-        """The positions after so many integers, and for how many rows sixteen bytes did not hold them all."""
+        """Return the positions after ``many`` integers, and the number of rows that needed more than sixteen bytes."""
         # The high bits of sixteen bytes become a number of sixteen bits, which a table is looked up by. For three
         # integers in d8 04 06 80 01 ... it is 0000 0000 0000 1001: the third clear bit is bit 4, so 5 bytes are passed.
         more = self.windows[at].view("<u8") & _HIGH
@@ -281,9 +281,9 @@ class ByteBuffer:
         return ends, len(longer)
 
     def ends_of_many_longs(self, at: Vector, left: Vector) -> Vector:
-        """The positions after so many integers each, eight bytes at a time; how long each one is is not looked at."""
+        """Return the positions after ``left`` integers each, eight bytes at a time. Lengths are not checked."""
         ends = np.empty_like(at)
-        rows: Vector | None = None  # those that are not through, None: all
+        rows: Vector | None = None  # unfinished rows, None: all
         most = int(np.maximum.reduce(left))
         left = left.astype(np.uint8 if most < 256 else np.int64)
         least = int(np.minimum.reduce(left))
@@ -382,7 +382,7 @@ class ByteBuffer:
         return number, at
 
     def count_at(self, position: int, item_size: int) -> tuple[int, int]:
-        """As ``counts``, of one array block."""
+        """Like ``counts``, for a single array block."""
         try:
             number, at = read_long(self.raw, position)
             if number < 0:

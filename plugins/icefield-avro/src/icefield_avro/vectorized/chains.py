@@ -1,13 +1,13 @@
-"""Passing one long array: where its items start, by vector operations over all bytes that it is in.
+"""Skipping one long array: vector operations over all its bytes find the starts of its items.
 
-Rows that advance together from item to item are no help when one row has thousands of items and the others few: each
-item would cost a round of vector operations on hardly any rows. Here the end of an item is computed from *every* byte
-of a window, wanted or not. That gives a table of jumps, which is composed with itself a few times: a jump then passes
-eight items, few jumps remain to be made one by one, and the items between are looked up in the tables, all at once.
+Rows cannot advance together from item to item if one row has thousands of items and all others few: each item would
+cost a round of vector operations on hardly any rows. Here the end of an item is computed from *every* byte of a
+window, as if an item started there. The result is a table of jumps, which is composed with itself a few times. A jump
+then skips eight items, few jumps are made one by one, and the items between are looked up in the tables at once.
 
 An example, of items that are a length and so many bytes, ``1 a 2 b c 0 1 d``: the jumps from each byte are
 ``2 . 5 . . 6 8 .``; composed once, from the items' own places, ``0 -> 5`` and ``5 -> 8``; a walk of two jumps and one
-look into the first table give the starts 0, 2, 5, 6. What is found is what a walk item by item finds.
+look into the first table give the starts 0, 2, 5, 6. The result equals a walk item by item.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Follow = Callable[[Vector], Vector]
 """The positions after the items at some positions; a position itself where there is none to pass."""
 
 InWindow = Callable[[int, int], Vector]
-"""The same for each position of a window of some width, counted from its first one; negative for what is rare."""
+"""The same for each position of a window of some width, counted from its first one; negative for rare items."""
 
-_LEVELS: Final = 3  # tables, of which each jumps twice as far as the one before
+_LEVELS: Final = 3  # tables, each with jumps twice as far as in the table before
 _FEW: Final = 16
 _RARE: Final = 8
 _FIRST: Final = 1024
@@ -39,7 +39,7 @@ _BYTES_AT_ONCE: Final = 1 << 18
 
 
 class Chain:
-    """Items one after another from some position on. Keeps its window: what follows mostly is in it, too."""
+    """Consecutive items from some position on. Keeps its window, which mostly contains the next items too."""
 
     def __init__(self, buffer: ByteBuffer, follow: Follow, in_window: InWindow | None = None) -> None:
         self._buffer = buffer
@@ -84,12 +84,12 @@ class Chain:
         return (np.concatenate(parts) if parts else np.zeros(0, np.int64)), at
 
     def _past(self, at: int) -> int:
-        """The position after an item that the window's own way does not pass; the position itself if there is none."""
+        """Return the position after a rare item, which the window's tables lack; the position if there is none."""
         if self._in_window is None:
             return at
         self._rare += 1
         if self._rare > _FEW and (at - self._start) < self._rare * _RARE * self._item_bytes:
-            self._in_window, self._width = None, 0  # what is rare is not, here
+            self._in_window, self._width = None, 0  # rare items are frequent here
         return min(int(self._follow(np.array([at]))[0]), self._buffer.dead)
 
     def _look(self, at: int, left: int) -> None:
@@ -130,7 +130,7 @@ class Chain:
 
 
 def starts_of_longs(buffer: ByteBuffer, start: int, count: int, each: int) -> tuple[Vector, int]:
-    """Where so many items of ``each`` integers start, and the position after them; ``dead`` where there are too few."""
+    """Return the starts of ``count`` items of ``each`` integers, and the position after them; ``dead`` if too few."""
     stops: list[Vector] = []
     left, at = count * each, start
     while left and at < buffer.end:

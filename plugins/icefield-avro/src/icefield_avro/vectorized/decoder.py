@@ -20,11 +20,11 @@ from icefield_avro.vectorized.rows import Rows
 from icefield_avro.vectorized.starts import find_starts, marks_of, one_for_each_record
 
 CHUNK_ROWS: Final = 16_384
-"""Rows that are read together once their places are known: vectors of so many stay in the processor's cache."""
+"""Rows that are read together once their positions are known: vectors of this size stay in the processor's cache."""
 
 
 class VectorizedDecoder:
-    """Decodes blocks of one writer's schema. Raises ``Unfit`` for a schema that it is not made for."""
+    """Decodes blocks of one writer's schema. Raises ``Unfit`` for an unsupported schema."""
 
     def __init__(self, record: Record, selection: Selection) -> None:
         self._steps: RecordStep = build(record, selection)

@@ -1,9 +1,8 @@
 """Guesses at where records start inside a block. They need not be right: see ``starts``.
 
-Long records, as those of manifests, mostly begin with much the same bytes: a path below the table's location. Where
-such bytes are found, what is before them is walked, and must lead to them. Short records are found by trying: from
-every byte of a small window a walk is begun; most walks come to nothing, and where most of the others meet is where
-a record starts.
+Long records, like manifest entries, mostly begin with similar bytes: a path below the table's location. Such bytes are
+searched, and a walk over the fields before them must lead to them. Short records are found by trial: a walk begins at
+every byte of a small window. Most walks fail, and a record starts where most of the remaining walks meet.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def _by_string(buffer: ByteBuffer, begins: Vector, total: int, record: RecordSte
     distances, often = np.unique(starts - begins, return_counts=True)
     if len(distances) == 1 and len(hits) == total and hits[0] >= distances[0]:
         candidates: Vector = hits - distances[0]
-        return candidates  # one for each record: whoever reads them finds out whether they are right
+        return candidates  # one for each record: the walk from them shows whether they are right
     guesses = []
     for distance in distances[np.argsort(-often, kind="stable")][:_MOST_DISTANCES].tolist():
         candidates = hits[hits >= distance] - distance
@@ -118,7 +117,7 @@ def _by_trying(buffer: ByteBuffer, total: int, average: float, record: RecordSte
 def _walked(
     buffer: ByteBuffer, at: Vector, window: Vector, votes: Vector, limit: Vector, record: RecordStep
 ) -> tuple[Vector, Vector, Vector]:
-    """The walks one record further, without those that come to nothing."""
+    """Advance the walks by one record, and drop failed walks."""
     for step in record.strides:
         if not len(at):
             break
@@ -131,7 +130,7 @@ def _walked(
 
 
 def _windows(buffer: ByteBuffer, total: int, average: float, record: RecordStep) -> Vector:
-    """Where windows begin: so many that trying costs about as much as the walk that it shortens."""
+    """Return the starts of windows. Their number balances the cost of trials with the length of the walk."""
     turn = 5e-6 * max(1, sum(map(_weight, record.steps)))  # seconds for one more record in the longest walk
     trying = average * (0.015e-6 if isinstance(record.steps[0], OptionalStep) else 0.02e-6 * len(record.steps))
     distance = max(int(math.sqrt(total * trying / turn) * average), int(8 * average))

@@ -1,7 +1,7 @@
-"""Maps with integer keys, as manifests hold the statistics of columns in.
+"""Maps with integer keys, like the column statistics in manifests.
 
-Most files of a table have the same keys in the same order, so an entry's key is looked at once for all rows, and
-entries of keys that nobody wants are passed without being noted.
+Most files of a table have the same keys in the same order, so an entry's key is checked once for all rows, and entries
+with unwanted keys are skipped without being noted.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _WIDEST = 1024  # bytes of entries that are compared at once
 _MORE = np.uint8(0x80)
 _FEWEST_LIKE = 64  # entries of a map that is compared with the one before
 _MOST_UNLIKE = 8  # entries of it that may differ
-_SELDOM = 64  # maps until two are compared again, where that was in vain
+_SELDOM = 64  # maps until two are compared again, after comparisons without success
 _LOW = _U64(0x7F7F7F7F7F7F7F7F)
-# Key and length of one byte each, the length not negative: none of the high bits of both and of the sign of the second
-# is set. For key 3 and length 4 the bytes are 06 08, the word ends in 0x0806, has none of these bits, and 0x0806 >> 9
-# is 4.
+# The bits that are clear if key and length have one byte each and the length is not negative: the high bits of both
+# bytes, and the sign bit of the second. For key 3 and length 4 the bytes are 06 08. The word ends in 0x0806, has these
+# bits clear, and 0x0806 >> 9 is 4.
 _SHORT_PAIR = _U64(0x8180)
 
 
 class IntMapStep(ArrayStep):
-    """A map with integer keys that cannot be null. ``keys`` are those that are wanted, None: all."""
+    """A map with integer keys that cannot be null. ``keys`` are the wanted keys, None: all."""
 
     def __init__(
         self,
@@ -80,8 +80,10 @@ class IntMapStep(ArrayStep):
         return found, end
 
     def _pass_like(self, buffer: ByteBuffer, at: int, count: int) -> tuple[Vector, int]:
-        """Where the first entries are of a map of so many, and the position after them, as far as they are like those
-        of a map before but for a few."""
+        """Return the starts of a map's first entries, and the position after them, as far as the pattern fits.
+
+        A few entries may differ from the pattern; they are skipped one by one.
+        """
         parts: list[Vector] = [np.zeros(0, np.int64)]
         left, pattern = count, self._pattern
         for turn in range(_MOST_UNLIKE + 1 if pattern is not None else 0):
@@ -129,8 +131,11 @@ class IntMapStep(ArrayStep):
     def _pass_alike(
         self, buffer: ByteBuffer, at: Vector, most: int, items: _Entries | None, live: Vector | None
     ) -> tuple[int, int]:
-        """How many entries of all rows begin with the same keys and lengths as those of the first row, and how far
-        behind the first entry the next one is. What is wanted of them is noted."""
+        """Skip the first entries that have the same keys and lengths in all rows as in the first row.
+
+        Returns the number of these entries, and the distance from the first entry to the next unskipped one. Wanted
+        entries are noted.
+        """
         laid_out = _layout(buffer, int(at[0]), most) if self._unlike < ENOUGH else []
         differing = buffer.differing(at, laid_out[-1].end) if len(laid_out) > 1 else None
         if differing is None:
@@ -155,10 +160,10 @@ class IntMapStep(ArrayStep):
         self._noted(buffer, at, items, rows)
 
     def _noted(self, buffer: ByteBuffer, at: Vector, items: Items, rows: Vector | None) -> Vector | None:
-        """Note the entries of wanted keys: values that are integers, and the places of others.
+        """Note the entries of wanted keys: integers as values, values of another type as positions.
 
-        The positions after all entries, where that finds them: where an integer ends takes as long to find out as what
-        it is.
+        Returns the positions after all entries if they are known: reading an integer costs no more than finding its
+        end.
         """
         keys: Vector | int
         known = _common_key(buffer, at)
@@ -199,7 +204,7 @@ class IntMapStep(ArrayStep):
 
 
 class _Entries(Items):
-    """Entries of maps as they are found: their rows (None: all), key or keys, and what is noted of their values."""
+    """Entries of maps as they are found: their rows (None: all), key or keys, and values or positions of values."""
 
     def __init__(self, rows: int) -> None:
         super().__init__(rows)
@@ -207,7 +212,7 @@ class _Entries(Items):
         self.found: list[tuple[Vector | None, Vector | int, Vector]] = []
 
     def by_row(self) -> tuple[Vector, Vector, Vector]:
-        """The number of entries of each row, then keys and what is noted of values, those of the first row first."""
+        """Return the number of entries of each row, then keys and noted values or positions, sorted by row."""
         if all(rows is None for rows, _, _ in self.found):
             return self._of_all_rows()
         everywhere = np.arange(self.rows)
@@ -268,7 +273,7 @@ def _of_pair(pair: int) -> tuple[int, int]:
 
 
 def _common_key(buffer: ByteBuffer, at: Vector) -> tuple[int, int] | None:
-    """The key that all rows have at their positions and its width, if it is one of one or two bytes."""
+    """Return the common key of all rows at their positions and its width, if it has one or two bytes."""
     position = int(at[0])
     try:
         key, after = read_long(buffer.raw, position)
@@ -285,7 +290,7 @@ def _common_key(buffer: ByteBuffer, at: Vector) -> tuple[int, int] | None:
 
 
 class _LongEntry:
-    """An entry whose value is an integer: two integers are passed in one look where both are in eight bytes."""
+    """An entry with an integer as its value: two integers within eight bytes are skipped in one operation."""
 
     def __init__(self, key: VarintStep, value: VarintStep) -> None:
         self.key = key
@@ -305,7 +310,7 @@ class _LongEntry:
 
 
 class _SizedEntry:
-    """An entry whose value is a byte string: key and length are read in one look where both are of one byte."""
+    """An entry with a byte string as its value: a key and a length of one byte each are read in one operation."""
 
     def __init__(self, key: VarintStep, value: SizedStep) -> None:
         self.key = key

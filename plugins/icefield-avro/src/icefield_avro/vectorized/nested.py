@@ -20,9 +20,9 @@ from icefield_avro.vectorized.steps import ENOUGH, FixedStep, OptionalStep, Read
 
 _FEW_ROWS: Final = 6
 _MANY_ITEMS: Final = 64
-_LONG_BLOCK: Final = 256  # items; of a few rows with more of them each is passed by itself
+_LONG_BLOCK: Final = 256  # items; if only a few rows have more, each of these is skipped alone
 _LONG_ROWS: Final = 64
-_MANY_BLOCKS: Final = 64  # after so many blocks a few rows with more of them are passed by themselves
+_MANY_BLOCKS: Final = 64  # blocks; if only a few rows have more, each of these is skipped alone
 _ROWS_OF_MANY_BLOCKS: Final = 16
 _NO_LIMIT: Final = 1 << 62
 _LEAST_ALIKE: Final = 8
@@ -32,8 +32,8 @@ _PATIENCE: Final = 16
 class RecordStep:
     """The fields of a record. Records inside it that cannot be null are laid out flat among its own fields.
 
-    ``places`` are the indexes, among the flat ``steps``, of what is wanted, in ascending order; ``layout`` says how
-    to put the arrays of these together: the index of a step, or the type and layout of a record inside.
+    ``wanted`` are the indexes of requested fields in the flat ``steps``. ``layout`` describes the struct to build from
+    their arrays: each child is the index of a step, or the layout of a record inside.
     """
 
     def __init__(self, steps: list[Step], layout: Layout) -> None:
@@ -72,7 +72,7 @@ class RecordStep:
 
 
 class Layout:
-    """How a record is put together: its type, and for each of its children a place among the steps or a layout."""
+    """The layout of a record's struct: its type, and for each child an index into the steps or a nested layout."""
 
     __slots__ = ("arrow", "children")
 
@@ -107,7 +107,7 @@ class Items:
         self._found.append((rows, ordinal, at))
 
     def starts(self) -> Vector:
-        """Where the items start, those of the first row first."""
+        """Return the starts of the items, sorted by row."""
         total = int(self.counts.sum())
         out = np.empty(total, np.int64)
         base = np.cumsum(self.counts) - self.counts
@@ -128,7 +128,7 @@ class Blocks:
         self._found.append((rows, at, counts))
 
     def in_order(self) -> tuple[Vector, Vector]:
-        """Where the blocks start and how many items each holds, those of the first row first."""
+        """Return the starts of the blocks and their numbers of items, sorted by row."""
         if len(self._found) == 1:
             _, at, counts = self._found[0]
             return at, counts
@@ -147,7 +147,7 @@ class ArrayStep:
     integers = 0  # how many integers an item is, if it is nothing else
 
     def __init__(self, item: Step, item_size: int, slow_skip: Skip, arrow: pa.DataType) -> None:
-        self._unlike = 0  # how many times in a row looking for items of one length was in vain
+        self._unlike = 0  # consecutive failures to find items of one length
         self.item = item
         self.item_size = item_size
         self.slow_skip = slow_skip
@@ -172,7 +172,7 @@ class ArrayStep:
         return from_items(self.arrow, items.counts, rows, child())
 
     def _walk(self, buffer: ByteBuffer, at: Vector, items: Gathered) -> Vector:
-        """Pass block after block; ``live`` are the rows whose array has not ended (None: all)."""
+        """Skip block after block; ``live`` are the rows with an unfinished array (None: all)."""
         live: Vector | None = None
         ends = at
         for turn in count_up():
@@ -202,7 +202,7 @@ class ArrayStep:
         return ends
 
     def _walk_alone(self, buffer: ByteBuffer, position: int, row: int, items: Gathered) -> int:
-        """Pass the blocks that are left of a row with many: short ones one by one, or as a chain of blocks of one."""
+        """Skip the remaining blocks of one row: blocks with one item as a chain, other short ones one by one."""
         chain, inner, pending = Chain(buffer, partial(self._after_short, buffer)), self._chain(buffer), list[int]()
         wait = 0
         while True:
@@ -228,7 +228,7 @@ class ArrayStep:
                 self._note_row(buffer, found, items, row)
 
     def _after_short(self, buffer: ByteBuffer, at: Vector) -> Vector:
-        """The positions after the blocks of one item; the position itself where there is another one, or none."""
+        """Return the position after each block with one item; the position itself before any other block."""
         count, first = buffer.counts(at, self.item_size)
         return np.where(count == 1, np.minimum(self.item.skip(buffer, first), buffer.dead), at)
 
@@ -244,7 +244,7 @@ class ArrayStep:
     def _pass_blocks(
         self, buffer: ByteBuffer, at: Vector, count: Vector, items: Gathered, live: Vector | None
     ) -> Vector:
-        """Pass a block of each row: the rows together but for a few whose blocks are long."""
+        """Skip a block of each row: all rows together, except for a few rows with long blocks."""
         most = int(count.max())
         if most <= _LONG_BLOCK:
             return self._pass_block(buffer, at, count, items, live)
@@ -272,7 +272,7 @@ class ArrayStep:
     def _pass_long(
         self, buffer: ByteBuffer, position: int, count: int, chain: Chain | None = None
     ) -> tuple[Vector, int]:
-        """Where so many items from a position on start, and the position after them."""
+        """Return the starts of ``count`` items from a position on, and the position after them."""
         if self.integers:
             return starts_of_longs(buffer, position, count, self.integers)
         if self._is_flat and count > _MANY_ITEMS:
@@ -329,7 +329,7 @@ class ArrayStep:
         return back
 
     def _pass_longs(self, buffer: ByteBuffer, at: Vector, left: Vector, most: int) -> Vector:
-        """Pass so many integers of each row, first those that take as many bytes in all rows."""
+        """Skip ``left`` integers of each row, first the integers that take the same number of bytes in all rows."""
         if self._unlike < ENOUGH and most >= _LEAST_ALIKE and most == int(left.min()):
             alike, width = buffer.longs_of_one_length(at, most)
             self._unlike = 0 if alike > most // 2 else self._unlike + 1
@@ -347,7 +347,7 @@ class ArrayStep:
         return self.item.skip(buffer, at)
 
     def _note(self, buffer: ByteBuffer, at: Vector, items: Items, rows: Vector | None, ordinal: Vector | int) -> None:
-        """Remember where these items are, whose number in their block is ``ordinal``."""
+        """Remember the positions of items; ``ordinal`` is their number in the block."""
         items.add(rows, (items.counts if rows is None else items.counts[rows]) + ordinal, at)
 
 
@@ -367,7 +367,7 @@ def holds_arrays(step: Step) -> bool:
 
 
 class FixedItems(ArrayStep):
-    """An array of items of one width: where each is is a multiplication."""
+    """An array with items of fixed width: a multiplication gives the position of each."""
 
     def __init__(self, item: FixedStep, arrow: pa.DataType) -> None:
         width = item.width

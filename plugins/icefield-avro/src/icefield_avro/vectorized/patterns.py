@@ -1,10 +1,11 @@
-"""Passing the long map of a row where that of another row is: keys and lengths are compared, all at once.
+"""Skipping a row's long map by the pattern of another row's map: all keys and lengths are compared at once.
 
-The entries of one file's bounds mostly have the keys of those of the file before, and values as long. Where the map
-before has a key or a length, this one must have the same bytes; the bytes of values do not matter. An example, of
-entries that are a key, a length and so many bytes: ``1 2 a b 2 1 c`` has keys and lengths at 0, 1, 4 and 5. Of the map
-``1 2 x y 2 3 p q r`` the bytes at 0, 1 and 4 are the same, and that at 5 is not: its first entry is passed as the one
-before was, its second one by itself, and what follows is compared with what follows there.
+The bounds of one file mostly have the same keys as the bounds of the file before, and values of the same lengths. Where
+the earlier map has a key or a length, this map must have the same bytes; the bytes of values do not matter.
+
+An example, of entries that are a key, a length and so many bytes: ``1 2 a b 2 1 c`` has keys and lengths at 0, 1, 4
+and 5. The map ``1 2 x y 2 3 p q r`` has the same bytes at 0, 1 and 4, but not at 5. So its first entry is skipped by
+the pattern, and its second one alone. The comparison continues with the third entries of both maps.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Pattern:
 
     @classmethod
     def of(cls, buffer: ByteBuffer, starts: Vector, end: int) -> Pattern | None:
-        """The pattern of entries that were found to be sound: a key, a length and so many bytes; None where long."""
+        """Return the pattern of valid entries (a key, a length and so many bytes); None for a map that is too long."""
         if not len(starts) or end > buffer.end or end - starts[0] > _MOST_BYTES:
             return None
         first = int(starts[0])
@@ -44,8 +45,10 @@ class Pattern:
         return cls(buffer.bytes[first:end].copy(), is_head, np.append(starts, end) - first)
 
     def follow(self, buffer: ByteBuffer, at: int, item: int, most: int) -> tuple[Vector, int]:
-        """Where entries from a position on are, as far as they are like those from number ``item`` on, and the position
-        after them; ``most`` at most."""
+        """Return the starts of entries that match the pattern from its entry ``item`` on, and the position after them.
+
+        At most ``most`` entries are matched.
+        """
         if item >= len(self._starts):
             return self._starts[:0], at
         first = int(self._starts[item])

@@ -16,7 +16,7 @@ Finish = Callable[[], pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """``count`` rows, of which a vector holds those at ``index`` (None: all, in order); the others are null."""
+    """``count`` rows. A vector holds the values of the rows at ``index`` (None: all, in order); all others are null."""
 
     count: int
     index: Vector | None = None
@@ -63,7 +63,7 @@ def from_items(arrow: pa.DataType, counts: Vector, rows: Rows, child: pa.Array) 
 
 
 def no_items(arrow: pa.DataType) -> pa.Array:
-    """What is below lists or maps that are all empty."""
+    """Return the child array of lists or maps that are all empty."""
     if pa.types.is_map(arrow):
         return pa.array([], pa.struct([arrow.key_field, arrow.item_field]))
     return pa.array([], arrow.value_type)

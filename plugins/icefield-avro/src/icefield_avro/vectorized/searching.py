@@ -24,7 +24,7 @@ def find_all(buffer: ByteBuffer, wanted: bytes, total: int) -> Vector:
 
 
 def _by_words(buffer: ByteBuffer, wanted: bytes) -> Vector | None:
-    """Every place, by words at even distances: wherever the bytes are, one of the words is wholly in them.
+    """Find every place by words at even distances: each occurrence of the bytes contains one such word.
 
     None when the bytes are too few for that, or repeat themselves.
     """
@@ -61,7 +61,7 @@ def _slots(words: Vector, multiplier: np.uint64) -> Vector:
 
 
 def _by_searching(buffer: ByteBuffer, wanted: bytes, total: int) -> list[int]:
-    """Place by place. Most of what is between two need not be looked at; when too few were found, all is."""
+    """Search from place to place, and skip most bytes between two; search all bytes if too few were found."""
     few = _found(buffer, wanted, 0, len(wanted), _SAMPLES)
     if len(few) < _SAMPLES:
         return few

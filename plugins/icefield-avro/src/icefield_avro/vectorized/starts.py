@@ -1,9 +1,9 @@
 """Finding where each record starts, with proof.
 
-A block states how many records it holds but not where they start. Several walkers go through the blocks together,
-each from a place where a record starts for certain (the start of a block) or by a guess, and each until it comes to
-the next such place. What the walkers that began at the start of a block, and those that they met, have passed are
-the records: a wrong guess is never met and costs time only.
+A block states how many records it holds but not where they start. Several walkers go through the blocks together. Each
+begins at a certain start of a record (the start of a block) or at a guess, and ends at the next such place. The walker
+from the start of a block is proved, and each walker that a proved one meets. Proved walkers pass exactly the records:
+a wrong guess is never met and costs time only.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Walk:
             self._go_alone(walker, position)
 
     def _arrive(self, at: Vector, who: Vector) -> tuple[Vector, Vector]:
-        """Note who has met a mark; the first mark not behind each walker, and which walkers go on."""
+        """Record the walkers that met a mark. Returns each walker's next mark, and a mask of walkers that go on."""
         goal = np.searchsorted(self.marks, at).clip(max=self.count)
         inside = at <= self.block_end[who]
         met = (at == self.marks[goal]) & inside

@@ -1,8 +1,8 @@
-"""One step for each part of a writer's schema: how a vector of positions passes it, and how its values are read.
+"""The steps for the parts of a writer's schema, which skip or read their values at a vector of positions.
 
-``skip`` gives the positions after the values at some positions. ``read`` gives the same and a function that makes
-the Arrow array, to be called once the walk is proved. What cannot be right (a branch that a union does not have, a
-length beyond the data) makes the position dead, see ``byte_buffer``.
+``skip`` returns the positions after the values at some positions. ``read`` returns the same and a function that makes
+the Arrow array, to be called once the walk is proved. An invalid value (a branch that a union does not have, a length
+beyond the data) makes the position dead, see ``byte_buffer``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from icefield_avro.vectorized.byte_buffer import ByteBuffer, Unproven
 from icefield_avro.vectorized.rows import Finish, Rows, from_values, nulls
 from icefield_avro.vectorized.slices import from_slices
 
-ENOUGH: Final = 4  # times in a row that something was tried in vain
+ENOUGH: Final = 4  # consecutive failures after which an attempt is skipped
 
 Read = tuple[Finish, Vector]
 
@@ -66,7 +66,7 @@ class NullStep:
 
 
 class FixedStep:
-    """Values of one width: booleans, floats, fixed and decimals in fixed."""
+    """Values of fixed width: booleans, floats, fixed and decimals in fixed."""
 
     def __init__(self, node: Primitive) -> None:
         assert node.width is not None
@@ -74,7 +74,7 @@ class FixedStep:
         self.is_plain = node.wire in ("float", "double") or (
             node.wire == "fixed" and not pa.types.is_decimal(node.arrow)
         )
-        """Whether a value's bytes are those of Arrow."""
+        """Whether Arrow stores a value in the same bytes."""
         self.node = node
 
     def skip(self, buffer: ByteBuffer, at: Vector) -> Vector:
@@ -110,7 +110,7 @@ class FixedStep:
 
 
 class VarintStep:
-    """Integers, and what is counted in them: dates, times, timestamps, symbols of an enum."""
+    """Integers, and types stored as integers: dates, times, timestamps, symbols of an enum."""
 
     def __init__(self, node: Primitive) -> None:
         self.node = node
@@ -163,7 +163,7 @@ class VarintRun:
 
 
 def strides(steps: list[Step]) -> list[Step]:
-    """Steps that lead to the same place, of which one may pass several integers."""
+    """Merge runs of integer steps: the merged steps skip the same values with fewer operations."""
     out: list[Step] = []
     run = 0
     for step in [*steps, None]:
@@ -220,7 +220,7 @@ class OptionalStep:
         self.leaf: LeafStep | None = inner if isinstance(inner, FixedStep | VarintStep | SizedStep) else None
         self.arrow = arrow
         self._is_varint = isinstance(inner, VarintStep)
-        self._long = 0  # how many times in a row some integer was long; those of wrong guesses often are
+        self._long = 0  # consecutive calls with a long integer; wrong guesses often read long integers
         self.value = 2 * node.value_branch  # as the byte that is found
         self.null = -1 if node.null_branch is None else 2 * node.null_branch
 

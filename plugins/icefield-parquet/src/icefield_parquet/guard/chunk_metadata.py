@@ -1,4 +1,4 @@
-"""The descriptions of column chunks in a footer's bytes, one after the other: the walk that guards share.
+"""The walk over the column chunks in a footer's bytes, which several guards share.
 
 It may go with the last of the guards that use it.
 """
@@ -23,14 +23,14 @@ Visit: TypeAlias = "Callable[[bytes, int, int], int]"
 def visit_chunks(footer: bytes, visit: Visit, columns: int | None = None) -> None:
     """Call ``visit`` for each column chunk, row group by row group.
 
-    ``footer`` may be followed by other bytes. With ``columns`` a row group of another number of them is refused. Raises
-    ``ValueError`` for that and for bytes that are not Thrift, and ``IndexError`` where they end too early.
+    ``footer`` may be followed by other bytes. Raises ``ValueError`` for bytes that are not Thrift, and for a row group
+    without exactly ``columns`` columns, if given; ``IndexError`` where the bytes end too early.
     """
     _visit(footer, 0, 0, 0, visit, columns)
 
 
 def _visit(data: bytes, at: int, depth: int, column: int, visit: Visit, columns: int | None) -> int:
-    """Visit what is in a struct so far from the footer's own; give its end."""
+    """Visit the fields of a struct at a nesting ``depth`` below the footer's own; return its end."""
     if depth == len(_WAY):
         return visit(data, at, column)
     number = 0

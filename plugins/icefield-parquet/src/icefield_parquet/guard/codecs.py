@@ -1,7 +1,7 @@
 """The codecs in a footer's bytes, looked at before Python asks for them.
 
-Where a column chunk has a codec that pyarrow does not know, its reader raises an error; where Python asks for the
-codec, nothing catches what is thrown, and the process ends.
+pyarrow's reader raises an error for a column chunk with an unknown codec. When Python asks for such a codec, nothing
+catches the C++ exception, and the process ends.
 
 Reproducer: set the codec of any chunk to 63 and ask for
 ``pq.ParquetFile(file).metadata.row_group(0).column(0).compression``; ``tests/guard/test_fuzz.py`` makes such files.

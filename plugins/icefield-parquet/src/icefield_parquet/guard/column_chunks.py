@@ -1,12 +1,12 @@
-"""What a footer says of column chunks is checked before Python looks at it.
+"""Checks of the column chunks in a footer, before Python asks for their properties.
 
-pyarrow checks the description of a chunk when it is first looked at, and throws. Where it reads, that becomes an error
-of Python; where Python asks for a property of the chunk nothing catches it, and the process ends. So pyarrow is let to
-begin a read of every chunk, which looks at all descriptions, from a source that gives nothing.
+pyarrow checks the metadata of a chunk at its first use, and throws a C++ exception for an error. During a read, that
+becomes a Python exception. When Python asks for a property of the chunk, nothing catches it, and the process ends. So
+pyarrow begins a read of every chunk, which checks the metadata of all, from a source that returns no bytes.
 
-Reproducer (no upstream issue was found): a file with an encrypted column under a plain footer, opened without keys, of
-which ``pq.ParquetFile(file).metadata.row_group(0).column(0)`` is asked for. This guard may go when the oldest pyarrow
-that the plugin accepts raises a Python exception there.
+Reproducer (no upstream issue was found): open a file with an encrypted column under a plain footer without keys, and
+ask for ``pq.ParquetFile(file).metadata.row_group(0).column(0)``. This guard may go when the oldest pyarrow that the
+plugin accepts raises a Python exception there.
 """
 
 from __future__ import annotations

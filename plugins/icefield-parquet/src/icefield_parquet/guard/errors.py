@@ -1,8 +1,8 @@
-"""How failures of pyarrow become Icefield's errors, which name the file.
+"""Conversion of pyarrow's exceptions to Icefield's errors, which name the file.
 
-pyarrow raises ``OSError`` without a number, ``ArrowException`` and built-in errors for damage alike; only their types
-are looked at, never their messages. That a column is encrypted under a plain footer has no type of its own: the footer
-says it (``is_encrypted``). That part may go when pyarrow raises an error of its own for a missing key.
+For damage, pyarrow raises ``OSError`` without a number, ``ArrowException`` and built-in errors alike. Only the types of
+exceptions are checked, never their messages. An encrypted column under a plain footer has no exception type of its own:
+the footer shows it (``is_encrypted``). That part may go when pyarrow has an exception for a missing key.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _LONGEST_REASON = 300
 
 @contextmanager
 def reading(location: str, what: str, encrypted: Callable[[], bool] | None = None) -> Iterator[None]:
-    """Turn what pyarrow raises on a damaged file into ``InvalidFile``.
+    """Turn pyarrow's exceptions on a damaged file into ``InvalidFile``.
 
-    An error of the storage below keeps its kind, and what Arrow has not built is ``UnsupportedFeature``, as is each
-    failure in a file that is ``encrypted``, which is asked after a failure only.
+    An error of the storage keeps its kind. A feature that Arrow lacks raises ``UnsupportedFeature``, like each failure
+    in an ``encrypted`` file; ``encrypted`` is called only after a failure.
     """
     try:
         yield

@@ -1,12 +1,12 @@
-"""How many values lists and maps may hold, which a few bytes can claim any number of.
+"""Limits on the values of lists and maps: a few bytes of a file can claim any number of them.
 
-A row of a flat column is one value, and so many are read as there are rows. What one row of a list holds is known from
-its pages alone: a page of thirty bytes can hold a list of two thousand million nulls.
+A flat column has one value a row, so the number of rows bounds its values. Only the pages of a list tell how many
+values a row has: a page of thirty bytes can hold a list of two thousand million nulls.
 
-Reproducer: ``tests/guard/test_expansion.py`` makes such files; pyarrow takes memory for as many values as the page
+Reproducer: ``tests/guard/test_expansion.py`` makes such files; pyarrow allocates memory for as many values as the page
 claims. https://github.com/apache/arrow/issues/49955 is the same defect in the delta decoders. ``check_claim`` and
-``check_pages`` may go when pyarrow bounds what it takes for a page by the bytes of the page, or by a limit that it is
-given. ``dictionary_size`` stays: no interface of pyarrow gives it.
+``check_pages`` may go when pyarrow bounds the memory for a page by the bytes of the page, or by a given limit.
+``dictionary_size`` stays: no interface of pyarrow gives it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from icefield_parquet.row_groups import chunk_range
 
 _MOST_BYTES: Final = 2 << 30
 _MOST_FOR_A_BYTE: Final = 1 << 10
-"""Values that a byte of the file stands for: more do not come about by themselves in columns of any size."""
+"""The most values for each byte of a large column chunk: honest columns of any size stay below this limit."""
 
 _LEVELS: Final = 4  # bytes, of both kinds together
 
@@ -43,7 +43,7 @@ def check_claim(chunk: Any, width: int) -> None:
 def check_pages(source: InputFile, chunk: Any) -> None:
     """Raise ``ValueError`` where the pages of a list hold more values than its column chunk claims.
 
-    What is not understood is left to pyarrow.
+    Pages with unknown headers are left to pyarrow.
     """
     left = chunk.num_values
     for page in pages(source, *chunk_range(chunk)):

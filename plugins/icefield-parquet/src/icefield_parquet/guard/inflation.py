@@ -1,11 +1,11 @@
-"""How much the pages of a column chunk may inflate to, which is compared before pyarrow inflates them.
+"""Limits on the inflated size of the pages of a column chunk, checked before pyarrow inflates them.
 
-A page of 60 KiB can inflate to two GiB, whatever the footer says of its chunk: pyarrow takes memory for what the page's
-own header claims. So the headers are read first. Snappy, LZO and LZ4 are left out, which yield at most 255 bytes for
-one; ``gzip``, ``brotli`` and ``zstd`` are not.
+A page of 60 KiB can inflate to two GiB, regardless of the size in the footer: pyarrow allocates the size in the
+page's own header. So the headers are read first. Only ``gzip``, ``brotli`` and ``zstd`` are checked: Snappy, LZO and
+LZ4 yield at most 255 bytes for one.
 
 Reproducer: ``tests/guard/test_inflation.py`` makes such files, which take pyarrow gigabytes; no upstream issue was
-found. This guard may go when pyarrow compares pages with what their chunk claims, and has a limit for both.
+found. This guard may go when pyarrow compares the size of pages with the size of their chunk, and limits both.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from icefield_parquet.row_groups import chunk_range
 
 _CODECS: Final = frozenset({"GZIP", "BROTLI", "ZSTD"})
 _MOST_TIMES: Final = 256
-"""How many times its packed size something may hold, beyond what is free."""
+"""The highest ratio of inflated to compressed size, for sizes beyond ``_FREE_PAGE`` and ``_FREE_CHUNK``."""
 
 _FREE_PAGE: Final = 64 << 20
-"""How large a page may be, in bytes, whatever its packed size: writers aim at one MiB."""
+"""The inflated size, in bytes, that any page may have, at any ratio: writers aim at one MiB."""
 
 _FREE_CHUNK: Final = 256 << 20
-"""As ``_FREE_PAGE``, of a column chunk whose values have no fixed width."""
+"""As ``_FREE_PAGE``, for a column chunk with values of variable width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class Claim:
 
 
 def claim_of(chunk: Any, *, is_string: bool) -> Claim | None:
-    """What a column chunk claims; None for one whose codec cannot inflate a few bytes to very many.
+    """Return the claim of a column chunk; None if its codec cannot inflate a few bytes to very many.
 
-    Raises ``TooMany`` where strings or bytes of any length would take very many times their packed size.
+    Raises ``TooMany`` where strings or bytes of any length would take very many times their compressed size.
     """
     if chunk.compression not in _CODECS:
         return None
@@ -56,7 +56,7 @@ def claim_of(chunk: Any, *, is_string: bool) -> Claim | None:
 def check_inflation(source: InputFile, claim: Claim) -> None:
     """Raise ``ValueError`` where a page, or all pages together, inflate to more than they may.
 
-    What is not understood is left to pyarrow.
+    Pages with unknown headers are left to pyarrow.
     """
     left = claim.unpacked + _FREE_PAGE
     for _, unpacked, packed, _, _ in pages(source, claim.start, claim.end):

@@ -1,7 +1,6 @@
-"""A file of one page, for what pyarrow decodes faster than a loop.
+"""A file of one page, built so that pyarrow decodes numbers and lengths faster than a loop.
 
-It is built for the guards of pages, ``repeated_entries`` and ``prefixes``, whose reproducers are its own. It may go
-with them.
+The guards ``repeated_entries`` and ``prefixes`` use it. Their reproducers justify this module, which may go with them.
 """
 
 from __future__ import annotations

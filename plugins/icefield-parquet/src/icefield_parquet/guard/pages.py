@@ -1,15 +1,15 @@
-"""The pages of a column chunk, as their headers describe them: what the guards of pages compare.
+"""The pages of a column chunk, as their headers describe them, for the guards that compare page sizes.
 
-A chunk has thousands of pages whose headers differ in a few numbers and in the bytes of their statistics. So a header
-is parsed once for each shape: which bytes are the same in all headers of that shape, and where its numbers are. All
-headers that agree in those bytes are parsed alike, which one comparison of integers shows.
+A chunk has thousands of pages. Their headers differ in a few numbers and in the bytes of their statistics. So a header
+is parsed once for each shape: the bytes that all headers of the shape share, and the positions of its numbers. One
+comparison of integers shows that a header has a known shape.
 
 For example, the header ``15 00 | 15 C8 01 | 15 64 | ... 00`` (page type 0, 100 bytes unpacked, 50 packed) has the mask
 ``FF FF | FF 81 80 | FF 81 | ... FF``: of a number's bytes only the bit that says whether another byte follows counts,
 and of its first one the bit of the sign. ``15 00 | 15 90 03 | 15 66 | ... 00`` is of that shape.
 
-It is read for ``inflation``, ``expansion``, ``prefixes`` and ``repeated_entries``, whose reproducers are its own. It
-may go with them.
+The guards ``inflation``, ``expansion``, ``prefixes`` and ``repeated_entries`` use it. Their reproducers justify this
+module, which may go with them.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from icefield_parquet.thrift import BINARY, I32, I64, STRUCT, read_field, read_s
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3
 """Types of pages."""
 
-# Fields of a page header, and those of the header in it that belongs to the page's type.
+# Fields of a page header, then fields of the nested header for the page's type.
 _TYPE, _UNPACKED, _PACKED = (1,), (2,), (3,)
 _VALUES: Final = {DATA: (5, 1), DICTIONARY: (7, 1), DATA_V2: (8, 1)}
 _ENCODING: Final = {DATA: (5, 2), DICTIONARY: (7, 2), DATA_V2: (8, 4)}
 
 _MASK_OF: Final = dict.fromkeys((_TYPE, *_ENCODING.values()), b"\xff") | {_UNPACKED: b"\x81", _PACKED: b"\x81"}
-"""What counts of the first byte of a number: all of it, or its sign and whether another byte follows."""
+"""The bits of a number's first byte that a shape fixes: all, or the sign and the bit for a following byte."""
 
 _DEPTH: Final = 3
-"""A header holds that of its type, which holds statistics."""
+"""A page header contains the header of its type, which contains statistics."""
 
 _WINDOWS: Final = (256, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
 """How many bytes are read for a header, until it fits. The last is the longest header that pyarrow reads."""
 
 _KEPT: Final = 512
 _ALIKE: Final = 16
-"""Shapes that are known at a time: keys, and shapes of one key."""
+"""The most cached shapes: keys, and shapes of each key."""
 
 _KEY: Final = int.from_bytes(b"\xff\xff\xff" + b"\x80" * 13, "little")
 """The type of a page, and how many bytes its sizes take: statistics begin behind these sixteen bytes."""
@@ -53,12 +53,12 @@ _Path: TypeAlias = "tuple[int, ...]"
 """The numbers of the fields that lead to one."""
 
 _Bits: TypeAlias = "tuple[int, int]"
-"""By how many bits the integer of a header's bytes is to be shifted for one of its numbers, and the mask for it."""
+"""The shift and the mask that extract a number from the integer of a header's bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What headers have in common. ``mask`` and ``bytes`` are little-endian integers of all bytes of the header."""
+    """The shape of headers. ``mask`` and ``bytes`` are little-endian integers of all bytes of the header."""
 
     mask: int
     bytes: int
@@ -138,7 +138,7 @@ def pages(source: InputFile, start: int, end: int) -> Iterator[Page]:
 
 
 def _number(bits: int) -> int:
-    """A number of 32 bits without sign from its bytes, of which the first has the lowest bits.
+    """Decode an unsigned number of 32 bits from its bytes. The first byte has the lowest bits.
 
     For example, ``C8 01`` is ``1 1001000`` and ``0 0000001``: 0000001_1001000 is 200.
     """
@@ -146,7 +146,7 @@ def _number(bits: int) -> int:
 
 
 def _read_shape(source: InputFile, place: int, data: bytes) -> tuple[_Shape, int]:
-    """The shape of the header at a place, of which ``data`` are the first bytes, and the integer of its bytes."""
+    """Return the shape of the header at ``place`` and its bytes as an integer; ``data`` is its first bytes."""
     for window in _WINDOWS[1:]:
         try:
             return _shape_of(data)
@@ -184,7 +184,7 @@ _NOWHERE: Final[_Bits] = (0, 0)
 
 
 def _mark(data: bytes, at: int, path: _Path, mask: bytearray, places: dict[_Path, _Bits]) -> int:
-    """Find where the numbers of a struct are, and clear in the mask what may differ; give where the struct ends."""
+    """Find the numbers of a struct, and clear the mask of bits that may differ. Returns the end of the struct."""
     number = 0
     while True:
         kind, number, at = read_field(data, at, number)

@@ -1,11 +1,11 @@
-"""What the strings of pages take that repeat the front of the string before each (``DELTA_BYTE_ARRAY``).
+"""The memory of strings that share a prefix with the string before them (``DELTA_BYTE_ARRAY``).
 
-A page of a megabyte can hold one long string, and a million that repeat all of it in no byte: a terabyte. How much each
-repeats stands at the front of the page, as numbers that pyarrow decodes in a file of their own.
+A page of a megabyte can hold one long string, and a million strings that repeat all of it without a byte: a terabyte.
+The page begins with the lengths of the prefixes, as numbers that pyarrow decodes in a file of their own.
 
-Reproducer: ``tests/guard/test_prefixes.py`` makes such files, for which pyarrow takes memory for all rows it is asked
-for; https://github.com/apache/arrow/issues/49955 is the same defect. This guard may go when pyarrow ends a batch at a
-number of bytes that it is given.
+Reproducer: ``tests/guard/test_prefixes.py`` makes such files; pyarrow allocates memory for all requested rows.
+https://github.com/apache/arrow/issues/49955 is the same defect. This guard may go when pyarrow can limit a batch to a
+number of bytes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from icefield_parquet.guard.pages import DATA_V2, Page
 from icefield_parquet.thrift import FALSE, I32, Fields, read_i32, read_struct, read_varint
 
 ENCODING: Final = 7
-"""Strings by what they share with the string before."""
+"""``DELTA_BYTE_ARRAY``: each string as the prefix it shares with the string before, and a suffix."""
 
 _NUMBERS: Final = 5
-"""The encoding of a page of numbers by their differences."""
+"""``DELTA_BINARY_PACKED``: numbers by their differences."""
 
 _HEADER_V2 = 8
 _DEFINITIONS, _REPETITIONS, _IS_PACKED = 5, 6, 7
@@ -42,7 +42,7 @@ class Shared:
 
 
 def shared(source: InputFile, page: Page, codec: str | None, levels: int) -> Shared:
-    """What the strings of a page take. ``levels`` are the kinds of levels before its values, of pages of version 1.
+    """Return the sizes of a page's strings. ``levels`` is the number of level kinds before the values of a v1 page.
 
     Raises ``LookupError``, ``ValueError`` or an error of pyarrow where the page is not understood.
     """

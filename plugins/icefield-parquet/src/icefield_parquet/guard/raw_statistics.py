@@ -1,8 +1,8 @@
-"""The statistics in a footer's bytes, looked at before pyarrow decodes them.
+"""Checks of the statistics in a footer's bytes, before pyarrow decodes them.
 
-pyarrow decodes the statistics of a column chunk when Python first asks whether there are any. Where a minimum is
-shorter than its type, or the chunk is of another type than its column, it throws, nothing catches that, and the process
-ends. So the lengths are compared here, in a walk over the bytes that takes them for what pyarrow does.
+pyarrow decodes the statistics of a column chunk when Python first asks whether there are any. If a minimum is shorter
+than its type, or the chunk's type differs from its column's, pyarrow throws a C++ exception. Nothing catches it, and
+the process ends. So the lengths are compared here, in a walk that interprets the bytes as pyarrow does.
 
 Reproducer: cut the ``min_value`` of an int64 column to three bytes in the footer of any file and ask for
 ``pq.ParquetFile(file).metadata.row_group(0).column(0).statistics``; ``tests/guard/test_fuzz.py`` makes such files.
@@ -22,11 +22,11 @@ _TYPE, _STATISTICS = 1, 12
 _BOUNDS: Final = frozenset({1, 2, 5, 6})
 
 _LONG_HEADER: Final = 0x0F
-"""The greatest first byte of a field whose number follows it, or of the end of a struct."""
+"""The greatest first byte of a field header in the long form, with a separate number, or of the end of a struct."""
 _LAST_BYTE: Final = 0x7F
 """The greatest last byte of an integer."""
 _ONE_STRING: Final = 1 << 4 | BINARY
-"""How a list of one string begins: the path of a column that is in no other."""
+"""The header of a list with one string: the path of a top-level column."""
 
 _Known: TypeAlias = "dict[tuple[int, int], bytes]"
 """The last list or struct that was passed over in each field. Chunks have the same encodings, and where the bytes are
@@ -37,9 +37,9 @@ _WIDTH_OF: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 
 
 
 def check_statistics(footer: bytes, schema: Any) -> None:
-    """Raise ``ValueError`` where the statistics of a column chunk are not of its column's type.
+    """Raise ``ValueError`` where the statistics of a column chunk do not have its column's type.
 
-    ``footer`` is what pyarrow parsed ``schema`` from, and may be followed by other bytes.
+    pyarrow parsed ``schema`` from ``footer``, which may be followed by other bytes.
     """
     expected = [_expected(schema.column(at)) for at in range(len(schema))]
     known: _Known = {}

@@ -1,13 +1,13 @@
-"""How long the strings of a dictionary are, which a few bytes can repeat any number of times.
+"""The lengths of dictionary entries: a few bytes can repeat a long entry any number of times.
 
-A dictionary of one string of a megabyte and a page of thirty bytes are a million rows of a terabyte: pyarrow takes
-memory for all rows that it is asked for. So the longest entry is found first, and as many rows are asked for as fit.
-A dictionary page holds what a page of plain values holds: as such, pyarrow reads its lengths. One row of a list can
-repeat as much: where that may be, the column is read once with its strings left in the dictionary, and its rows are
-measured.
+A dictionary of one string of a megabyte and a page of thirty bytes are a million rows of a terabyte: pyarrow allocates
+memory for all requested rows. So the longest entry is found first, and only as many rows are requested as fit. A
+dictionary page has the form of a page of plain values, so pyarrow reads its lengths from a file of one such page. One
+row of a list can repeat as much. A column with such lists is read once with its strings left in the dictionary, and
+its rows are measured.
 
 Reproducer: ``tests/guard/test_repeated_entries.py`` makes such files; no upstream issue was found. This guard may go
-when pyarrow ends a batch at a number of bytes that it is given.
+when pyarrow can limit a batch to a number of bytes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from icefield_parquet.guard.prefixes import ENCODING, Shared, shared
 from icefield_parquet.row_groups import chunk_range
 
 MOST_BYTES: Final = 1 << 30
-"""What strings may take that are decoded together, if all of them were as long as the longest."""
+"""The most bytes for strings that are decoded together, if all of them were as long as the longest."""
 
 BYTES_AT_ONCE: Final = 64 << 20
-"""Rows are asked for until they take so much, where ``MOST_BYTES`` would be passed."""
+"""The bytes of a batch of rows where all rows together would exceed ``MOST_BYTES``."""
 
 _FREE_PART: Final = 16
 """Strings that cannot take more than this part of ``MOST_BYTES`` are not measured."""
@@ -81,9 +81,9 @@ def string_chunk(footer: Any, group: int, column: int) -> StringChunk:
 
 
 def row_bytes(source: InputFile, strings: StringChunk, measure: Measure) -> int:
-    """What a row takes whose strings are all as long as they may be, or a little more; 0 where strings repeat nothing.
+    """Return an upper bound for the bytes of a row, with strings of the maximum length; 0 where strings repeat nothing.
 
-    What is not understood is left to pyarrow. Raises ``TooMany`` where one row alone takes too much.
+    Pages that are not understood are left to pyarrow. Raises ``TooMany`` where one row alone takes too much.
     """
     longest, prefixes = _walk(source, strings)
     rows = max(1, strings.rows)
@@ -110,7 +110,7 @@ def _longest_row(column: pa.ChunkedArray) -> int:
 
 
 def _most(array: pa.Array, ends: np.ndarray[Any, Any]) -> int:
-    """What the strings of a row take at most; ``ends`` are where the values of rows begin, and the last ones end."""
+    """Return the most bytes that the strings of a row take; ``ends`` are the offsets of the rows' values."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         lengths = pc.binary_length(array.dictionary).cast(pa.int64()).fill_null(0)
@@ -128,12 +128,12 @@ def _most(array: pa.Array, ends: np.ndarray[Any, Any]) -> int:
 
 
 def fewer_rows(total: int, rows: int) -> int | None:
-    """How many rows are asked for at once where so many would take too much; ``total`` is what one of them takes."""
+    """Return a smaller batch size where ``rows`` rows of ``total`` bytes each take too much; None where they fit."""
     return max(1, BYTES_AT_ONCE // total) if total * rows > MOST_BYTES else None
 
 
 def _walk(source: InputFile, strings: StringChunk) -> tuple[int, Shared]:
-    """The longest entry of the dictionary of a chunk, and what strings take that repeat the front of others."""
+    """Return the longest dictionary entry of a chunk, and the size of strings that share prefixes."""
     free = MOST_BYTES // max(1, strings.values) // _FREE_PART
     entry, longest, together = 0, 0, 0
     for page in pages(source, strings.start, strings.end):
@@ -166,5 +166,5 @@ def _longest(source: InputFile, page: Page, codec: str, free: int) -> int:
 
 
 def _longest_of(page: bytes, count: int) -> int:
-    """The longest of so many strings that a page holds."""
+    """Return the length of the longest of a page's ``count`` strings."""
     return int(pc.max(pc.binary_length(decoded_page(page, _BYTE_ARRAY, count, _PLAIN))).as_py() or 0)

@@ -1,10 +1,10 @@
 """Values that no writer may have meant: strings that are not UTF-8, decimals and times beyond what their type holds.
 
-pyarrow hands out what the pages say. Whoever uses such values meets errors far from the file, or wrong results.
+pyarrow returns the values of the pages unchecked. They cause wrong results, or errors far from the file.
 
 Upstream, for strings: https://github.com/apache/arrow/issues/29635. For decimals and times there is none: the
-reproducer is a decimal(4, 2) whose stored bytes are 123456, which ``pq.read_table`` returns. The check of a type may go
-when pyarrow validates it while it reads, or can be asked to.
+reproducer is a decimal(4, 2) with the stored value 123456, which ``pq.read_table`` returns. The check of a type may go
+when pyarrow validates the type while it reads, or can be asked to.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def check_values(array: pa.Array) -> None:
 
 
 def _is_within(indices: pa.Array, count: int) -> bool:
-    """Whether all numbers but nulls are below a count; pyarrow itself looks none of them up."""
+    """Whether all indices except nulls are below a count; pyarrow itself does not check indices."""
     found = pc.min_max(indices)
     lowest, highest = found["min"].as_py(), found["max"].as_py()
     return lowest is None or 0 <= lowest <= highest < count
 
 
 def _is_ascii(array: pa.Array) -> bool:
-    """Whether all bytes of strings are ASCII, which is found ten times as fast as whether each is UTF-8."""
+    """Whether all bytes of strings are ASCII: ten times as fast as a check of UTF-8."""
     _, offsets, data = array.buffers()
     if data is None or not len(array):
         return True

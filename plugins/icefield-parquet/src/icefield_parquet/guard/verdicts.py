@@ -1,7 +1,7 @@
-"""What was found of footers, so that a file that is opened again is not checked again.
+"""A cache of checked footers, so that a file that is opened again is not checked again.
 
-A file is opened once for each of its splits, for its metrics and for its rows. A footer is known by its digest, and
-only what passed is kept. This may go with the checks whose verdicts it keeps.
+A file is opened once for each split, for its metrics and for its rows. The digest of a footer identifies it,
+and only passed checks are kept. This module may go with the checks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _KEPT = 256
 
 @dataclass(slots=True)
 class Verdict:
-    """What of a footer passed: the columns whose chunks are sound, and whether all statistics are."""
+    """The passed checks of a footer: the columns with sound chunks, and whether all statistics are sound."""
 
     columns: set[int] = field(default_factory=set)
     statistics: bool = False

@@ -1,9 +1,9 @@
-"""A far file whose column chunks are looked at as they pass to pyarrow.
+"""A remote file with checks of the column chunks on their way to pyarrow.
 
-A near file's page headers are read before the pages; a far one would be asked for each of them. pyarrow fetches whole
-column chunks, so their pages are looked at in memory, and no byte of a chunk is given that is refused.
+A local file's page headers are read before the pages; for a remote file each header would cost a request. pyarrow
+fetches whole column chunks, so the pages are checked in memory, and pyarrow gets no byte of a rejected chunk.
 
-Reproducers: those of ``inflation`` and ``repeated_entries``. This guard may go with these two.
+``inflation`` and ``repeated_entries`` have the reproducers. This guard may go with these two.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from icefield_parquet.guard.repeated_entries import Measure, StringChunk, fewer_
 
 
 class Watched(InputFile):
-    """A far file whose chunks are looked at.
+    """A remote file with checked column chunks.
 
-    ``failure`` is what is wrong; from then on, no byte is given. ``fewer`` is how many rows may be asked for at once
-    where fewer are than were expected; then no byte is given either, until ``begin_again``.
+    ``failure`` is the error of a rejected chunk; after it, reads return no bytes. ``fewer`` is a smaller batch size,
+    set when the expected rows take too much memory; reads return no bytes until ``begin_again``.
     """
 
     def __init__(self, source: InputFile, measure: Measure) -> None:
@@ -40,9 +40,9 @@ class Watched(InputFile):
         self._kept: dict[tuple[int, int], bytes] = {}
 
     def expect(self, claims: Sequence[Claim], strings: Sequence[tuple[int, StringChunk]], rows: int) -> None:
-        """The column chunks that will be asked for in place of those before, and how many rows of them at once.
+        """Set the column chunks of the next reads, in place of earlier ones, and the rows of a batch.
 
-        ``strings`` are those of columns, each with its number.
+        ``strings`` are string chunks, each with the number of its column.
         """
         self.failure = self.fewer = None
         self._claims = sorted(claims, key=_start)
@@ -53,7 +53,7 @@ class Watched(InputFile):
         self._kept = {}
 
     def begin_again(self) -> None:
-        """Give bytes again, after ``fewer`` was taken note of. What was fetched is not fetched again."""
+        """Return bytes again, with ``fewer`` as the batch size. Chunks fetched before are not fetched again."""
         if self.fewer is not None:
             self._rows, self.fewer = self.fewer, None
 
@@ -63,7 +63,7 @@ class Watched(InputFile):
 
     def read_at(self, offset: int, length: int) -> bytes:
         if self._refuses():
-            # An exception would be kept by pyarrow together with all that its traceback holds.
+            # pyarrow would keep an exception, and with it all objects of its traceback.
             return b""
         data = self._kept.pop((offset, length), None)
         if data is None:
@@ -95,7 +95,7 @@ class Watched(InputFile):
             self._measure(BytesInput(data), start, strings)
 
     def _measure(self, data: BytesInput, start: int, strings: StringChunk) -> None:
-        """Add what a row of a column takes; where all rows take too much together, fewer are to be asked for."""
+        """Add the bytes of a column's row, and set ``fewer`` where the rows of a batch take too much together."""
         if strings.end > start + data.size:
             return
         column = self._columns[strings.start]
@@ -113,11 +113,11 @@ class Watched(InputFile):
         return self._source.closed
 
     def close(self) -> None:
-        """Do nothing: the file is closed by whoever opened it."""
+        """Do nothing: the opener of the file closes it."""
 
 
 class _Part(InputFile):
-    """A file of which a part has come."""
+    """A file with only one part in memory."""
 
     def __init__(self, data: InputFile, start: int, size: int) -> None:
         self._data = data
@@ -136,7 +136,7 @@ class _Part(InputFile):
         return self._data.closed
 
     def close(self) -> None:
-        """Do nothing: the part is closed by whoever has it."""
+        """Do nothing: the owner of the part closes it."""
 
 
 def _start(chunk: Claim | StringChunk) -> int:

@@ -47,7 +47,7 @@ def _is_signed(column: Any, data_type: pa.DataType) -> bool:
 
 
 def _sound(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The bounds without those of which the minimum is the greater one: they were compared in another order."""
+    """Drop bounds with a minimum above the maximum: their writer compared values in another order."""
     wrong = pc.greater(low, high)
     if not pc.any(wrong).as_py():
         return low, high

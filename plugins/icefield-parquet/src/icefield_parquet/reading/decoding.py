@@ -1,8 +1,8 @@
-"""Row groups decoded to batches of exactly the types asked for, with every value looked at.
+"""Decoding of row groups to batches of exactly the requested types, with a check of every value.
 
-pyarrow decodes columns side by side, on several threads, and is done when the slowest is. Where more is left to do
-for each value (strings are looked at and spelled out, maps searched for keys that come twice), that belongs to the
-columns as well: each is finished by the thread that decoded it.
+pyarrow decodes columns in parallel on several threads, and waits for the slowest. Further work for each value (checks
+of strings, expansion of dictionaries, duplicate keys of maps) is done for each column too: the thread that decoded a
+column finishes it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from icefield_parquet.reading.repeated_strings import dictionary_arrays, spelled
 from icefield_parquet.reading.threads import divided, thread_count
 
 _WHOLE_BYTES: Final = 192 << 20
-"""Row groups of which no more than this is asked for are decoded in one go, which is the fastest."""
+"""Row groups are decoded in one go, which is fastest, if the requested columns take no more than this."""
 
 _SHARED_BYTES: Final = 4 << 20
-"""Work on less than that is not divided among threads, which take time to start."""
+"""Columns that take less than this are not divided among threads, which take time to start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is decoded: columns under a schema, and for each of them the column chunks that hold it.
+    """The columns to decode under a schema, and for each column the column chunks that hold it.
 
-    ``files`` are pyarrow's readers of the file, at first one. Where several may read at once, ``open_file`` gives
-    more. ``entries`` are the sizes of dictionaries, by column chunk and row group, as far as they are known of those
-    that pyarrow hands out; ``plain`` is the same without these. ``fit`` makes the rows of a batch fewer, and the size
-    larger, where strings of some row groups may take more than was thought.
+    ``files`` are pyarrow's readers of the file, at first a single one. Where several may read at once, ``open_file``
+    opens more. ``entries`` are the known sizes of the dictionaries that pyarrow returns, by column chunk and row
+    group. ``plain`` is the same request without dictionaries. ``fit`` reduces the rows of a batch, and raises the size,
+    where strings of some row groups may take more than estimated.
     """
 
     schema: pa.Schema
@@ -50,12 +50,12 @@ class Wanted:
         return [index for chunks in self.chunks for index in chunks]
 
     def check_dictionaries(self, columns: Sequence[pa.ChunkedArray], groups: Sequence[int]) -> None:
-        """Raise ``_Merged`` where a dictionary has fewer values than its page: numbers mean others then."""
+        """Raise ``_Merged`` where a dictionary has fewer values than its page: indices then select wrong values."""
         for column, chunks in zip(columns, self.chunks, strict=True):
             self.check_dictionary(column, chunks, groups)
 
     def check_dictionary(self, column: pa.ChunkedArray, chunks: Sequence[int], groups: Sequence[int]) -> None:
-        """As ``check_dictionaries``, of one column."""
+        """Like ``check_dictionaries``, for a single column."""
         known = [self.entries[index] for index in sorted(chunks) if index in self.entries]
         arrays = [dictionary_arrays(chunk) for chunk in column.chunks] if known else []
         for sizes, held in zip(known, zip(*arrays, strict=True), strict=False):
@@ -66,18 +66,18 @@ class Wanted:
 
 
 class _Merged(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
-    """pyarrow has put equal values of a dictionary together, without changing the numbers that count on them."""
+    """pyarrow has merged equal values of a dictionary without changing the indices."""
 
 
 def rows_at_once(rows: int, size: int, promised: int) -> int:
-    """How many of the rows that are promised are decoded at once, in batches of at most so many."""
+    """Return how many of the ``promised`` rows are decoded at once, in batches of at most ``rows``."""
     return rows if size > _WHOLE_BYTES else promised
 
 
 def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterator[list[pa.Array]]:
-    """The columns of row groups by batches of at most so many rows.
+    """Decode the columns of row groups in batches of at most ``rows`` rows.
 
-    ``size`` is about what they take in memory. Raises pyarrow's errors for damage.
+    ``size`` is their approximate size in memory. Raises pyarrow's errors for damage.
     """
     decoded = _decoded(wanted, groups, rows, size)
     try:
@@ -87,7 +87,7 @@ def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterat
             raise
         instead = [(wanted.plain, groups)]
     except pa.ArrowNotImplementedError:
-        # pyarrow does not put lists together of which the strings take more than two GiB.
+        # pyarrow cannot concatenate lists with more than two GiB of strings.
         if len(groups) == 1:
             raise
         instead = [(wanted, [group]) for group in groups]
@@ -97,7 +97,7 @@ def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterat
             del first
             yield from decoded
         return
-    # Not above, where the error is held with all that was decoded in vain.
+    # Not in the handler above: its exception keeps the discarded data alive.
     for other, some in instead:
         yield from decode(other, some, rows=rows, size=size)
 
@@ -129,7 +129,7 @@ Column = tuple[pa.ChunkedArray, bool]
 
 
 def _takes_time(kind: pa.DataType) -> bool:
-    """Whether values of a type are looked at one by one after they were decoded."""
+    """Whether the values of a type need further work after they are decoded."""
     kinds = pa.types
     return bool(kinds.is_nested(kind) or kinds.is_string(kind) or kinds.is_binary(kind) or kinds.is_dictionary(kind))
 
@@ -169,9 +169,9 @@ def _finished(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[list[pa.Arra
 
 
 def _conformed(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """An array in exactly that type; a pruned list has lost its element's name and id.
+    """Convert an array to exactly a type; a pruned list has lost its element's name and id.
 
-    Of pairs with one key in a row of a map the last one is left, as the format says.
+    Of entries with the same key in a map, the last one is kept, as the format demands.
     """
     if pa.types.is_dictionary(kind):
         return column.dictionary_encode()

@@ -40,9 +40,9 @@ _LIMITS: Final = {"thrift_string_size_limit": 64 << 20, "thrift_container_size_l
 """The longest string and list of a footer: 16 million row groups of no byte would take pyarrow 1.5 GB."""
 
 _TOGETHER_BYTES = 64 << 20
-"""Row groups in a row are decoded together until they are this large.
+"""Consecutive row groups are decoded together up to this size.
 
-What comes from afar is fetched first, which may be for a few rows only: there the first one comes alone.
+In a remote file the first row group is decoded alone: it must be fetched first, and the caller may want only few rows.
 """
 
 _BATCH_BYTES = 64 << 20
@@ -53,8 +53,8 @@ _MAGIC = 4
 _ENCRYPTED = b"PARE"
 
 _MOST_ROWS_FOR_A_BYTE_BITS = 31
-"""A page has no more values than that power of two, and takes more than a byte: rows without columns come in steps, of
-which there is an end."""
+"""The most rows for each byte of a file, as a power of two, by the limit of a page's values. It bounds the batches of
+rows without columns."""
 
 POSITION = pa.field("_pos", pa.int64(), nullable=False)
 
@@ -70,7 +70,7 @@ class ParquetReader(FormatReader):
             with reading(location, "the footer"):
                 size = source.size
                 tail = read_tail(source, size)
-                # Where there is no whole footer, it is for pyarrow to say what is wrong.
+                # Without a whole footer, pyarrow raises the error.
                 self._file = self._open(None if tail is None else _footer_in(checked_tail(tail, location)))
                 self._is_near = self._watched is None
                 self._others: list[pq.ParquetFile] = []
@@ -159,7 +159,7 @@ class ParquetReader(FormatReader):
 
     def _open(self, footer: Any, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
         """pyarrow's reader of the file with that footer, which it reads itself if there is none."""
-        # What came over a network is compared with its checksums, which takes no time compared with the way there.
+        # Checksums are verified for remote files: the cost is small compared with the transfer.
         remote = self._watched is not None
         return pq.ParquetFile(
             (self._watched or self._source).arrow_file(),
@@ -173,7 +173,7 @@ class ParquetReader(FormatReader):
         )
 
     def _wanted(self, request: ReadRequest, columns: list[list[Leaf]], runs: list[tuple[list[int], int]]) -> Wanted:
-        """What pyarrow is to decode, with the columns that it is to hand out as dictionaries."""
+        """Return the columns for pyarrow to decode, and which of them it returns as dictionaries."""
         entries: dict[int, dict[int, int]] = {}
         if self._is_near:  # anywhere else each page would be a request
             groups = [at for run, _ in runs for at in run]
@@ -202,9 +202,9 @@ class ParquetReader(FormatReader):
         return Wanted(schema, chunks, [open_more()], open_more, known, plain, fit)
 
     def _fit(self, strings: Sequence[int], groups: list[int], rows: int, size: int) -> tuple[int, int]:
-        """Rows of a batch, and what row groups may take, with strings of dictionaries as long as they may be.
+        """Return the rows of a batch and the size of row groups, for dictionary strings of the maximum length.
 
-        ``strings`` are the columns that hold such. Those of a far file are measured as they pass.
+        ``strings`` are the columns with such strings. The strings of a remote file are measured while it is read.
         """
         total = 0
         if self._is_near:
@@ -237,7 +237,7 @@ class ParquetReader(FormatReader):
         return table.column(0)
 
     def _paths(self, columns: Collection[int]) -> dict[int, str]:
-        """The paths of columns, by which pyarrow knows them, without those that are of another one as well."""
+        """Return pyarrow's paths for columns, without paths that another column has as well."""
         if not columns:
             return {}
         paths = [self._footer.schema.column(index).path for index in range(self._footer.num_columns)]
@@ -245,7 +245,7 @@ class ParquetReader(FormatReader):
         return {index: paths[index] for index in columns if count[paths[index]] == 1}
 
     def _dictionary_sizes(self, index: int, groups: list[int]) -> dict[int, int] | None:
-        """How many values the dictionaries of a column have; None where a row group has strings that are in none."""
+        """Return the sizes of a column's dictionaries; None where a row group has strings outside a dictionary."""
         sizes = {}
         for group in groups:
             size = dictionary_size(self._source, self._footer.row_group(group).column(index))
@@ -275,7 +275,7 @@ class ParquetReader(FormatReader):
         return [group for group, kept in zip(groups, keep, strict=True) if kept]
 
     def _runs(self, groups: list[int], wanted: list[Leaf]) -> Iterator[tuple[list[int], int]]:
-        """Row groups that follow each other and are small, or single ones; with the bytes that they decode to."""
+        """Iterate over runs of small consecutive row groups, or single ones, each with its decoded size in bytes."""
         run: list[int] = []
         total, most = 0, _TOGETHER_BYTES if self._is_near else 0
         for group in groups:
@@ -317,7 +317,7 @@ class ParquetReader(FormatReader):
             raise self._damaged(f"{position - first} rows where the footer promises {promised}")
 
     def _decoded(self, wanted: Wanted, run: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
-        """The columns of row groups by batches, with fewer rows at once from where strings turn out to be long."""
+        """Decode the columns of row groups in batches, with fewer rows at once after strings turn out to be long."""
         watched, given = self._watched, 0
         while True:
             left = given
@@ -359,7 +359,7 @@ class ParquetReader(FormatReader):
         self._tail = b""
 
     def _check_counts(self, group: int, wanted: list[Leaf]) -> None:
-        """Refuse a file whose columns hold another number of rows than its row groups: some would be lost."""
+        """Reject a file if a column and its row group disagree on the number of rows: some would be lost."""
         row_group = self._footer.row_group(group)
         for leaf in wanted:
             chunk = row_group.column(leaf.index)
@@ -369,7 +369,7 @@ class ParquetReader(FormatReader):
                 raise self._damaged("a column holds another number of rows than its row group")
 
     def _check_values(self, chunk: Any, leaf: Leaf) -> None:
-        """Refuse lists that a few bytes make endless."""
+        """Reject lists with very many values in a few bytes."""
         try:
             check_claim(chunk, _width(leaf))
         except TooMany as error:
@@ -379,9 +379,9 @@ class ParquetReader(FormatReader):
                 check_pages(self._source, chunk)
 
     def _check_pages(self, groups: list[int], wanted: list[Leaf], rows: int) -> None:
-        """Refuse pages that inflate to very many bytes: those of a near file now, of a far one as they come.
+        """Reject pages that inflate to very many bytes: now for a local file, during reads for a remote one.
 
-        ``rows`` of them are asked for at once.
+        ``rows`` is the number of rows in a batch.
         """
         claims = self._claims(groups, wanted)
         if self._watched is not None:
@@ -423,7 +423,7 @@ class ParquetReader(FormatReader):
 
 
 def _decoded_bytes(row_group: Any, leaf: Leaf) -> int:
-    """About what a column chunk takes in memory: as many bytes as its pages, and no less than its values' width."""
+    """Estimate the bytes of a column chunk in memory: the size of its pages, but at least its values' width."""
     chunk = row_group.column(leaf.index)
     return int(max(chunk.total_uncompressed_size, chunk.num_values * _width(leaf)))
 

@@ -1,7 +1,8 @@
-"""Strings that repeat are read as dictionaries, in which each comes once, and spelled out afterwards.
+"""Repeated strings are read as dictionaries, with each value once, and expanded afterwards.
 
-Both together take pyarrow half the time that it takes to read the same strings one by one. It also shows how much
-memory they need before they take it: a page of thirty bytes can repeat a string of a megabyte a million times.
+pyarrow takes half the time for both steps that it takes to read the same strings one by one. A dictionary also shows
+the memory that its strings need before it is allocated: a page of thirty bytes can repeat a string of a megabyte a
+million times.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _FEWEST: Final = 1 << 15
 """Values of a row group for which a dictionary of its own is worth while."""
 
 _BYTES_A_VALUE: Final = 3
-"""No more than that takes a string as its number in a dictionary; one that is written out takes more for its length."""
+"""The most bytes for a value that is an index into a dictionary; a plain string takes four for its length alone."""
 
 _MOST_BYTES: Final = 128 << 20
 """Strings of a column, or of a batch of rows, that are spelled out at once."""
@@ -37,7 +38,7 @@ def repeated_strings(runs: Sequence[Sequence[Any]], schema: pa.Schema, columns: 
     alone = all(len(run) == 1 for run in runs)
     found = []
     for field, inside in zip(schema, columns, strict=True):
-        # pyarrow cannot put lists together that are of several dictionaries.
+        # pyarrow cannot concatenate lists with different dictionaries.
         if (alone or not field.type.num_fields) and _can_be_spelled_out(field.type):
             found += [
                 leaf.index for leaf in inside if _is_string_like(leaf.field.type) and _repeats(groups, leaf.index)
@@ -69,7 +70,7 @@ def _repeats(groups: Sequence[Any], index: int) -> bool:
 
 
 def without_dictionaries(column: pa.ChunkedArray, kept: pa.DataType) -> list[pa.Array] | None:
-    """The chunks of a column without the dictionaries that ``kept`` has not; None where they need much memory."""
+    """Return a column's chunks without the dictionaries that ``kept`` lacks; None where they need much memory."""
     chunks: list[pa.Array] = column.chunks
     if not _has_dictionaries(column.type) or _has_dictionaries(kept):
         return chunks
@@ -77,7 +78,7 @@ def without_dictionaries(column: pa.ChunkedArray, kept: pa.DataType) -> list[pa.
 
 
 def spelled_out(batch: pa.RecordBatch, kept: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batch without the dictionaries that ``kept`` has not; in pieces where its strings need much memory."""
+    """Expand the dictionaries that ``kept`` lacks in a batch; in pieces where its strings need much memory."""
     places = [
         place
         for place, (held, wanted) in enumerate(zip(batch.schema, kept, strict=True))
@@ -106,7 +107,7 @@ def _has_dictionaries(kind: pa.DataType) -> bool:
 
 
 def dictionary_arrays(array: pa.Array) -> list[pa.DictionaryArray]:
-    """What of an array, at any depth, are dictionaries."""
+    """Return the dictionary arrays in an array, at any depth."""
     if pa.types.is_dictionary(array.type):
         return [array]
     inside = _children(array)[0] if _has_dictionaries(array.type) else []
@@ -114,7 +115,7 @@ def dictionary_arrays(array: pa.Array) -> list[pa.DictionaryArray]:
 
 
 def _bytes(array: pa.Array) -> int:
-    """What the strings of dictionaries in an array take when they are spelled out."""
+    """Return the size of an array's dictionary strings when they are spelled out."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _text_bytes(array)
@@ -151,7 +152,7 @@ def _spelled_out(array: pa.Array) -> pa.Array:
 
 
 def _children(array: pa.Array) -> tuple[list[pa.Array], list[pa.Buffer | None]]:
-    """What is inside a struct, list or map: no more than belongs to its rows; and its own buffers."""
+    """Return the children of a struct, list or map, cut to its rows, and its own buffers."""
     if pa.types.is_struct(array.type):
         return [array.field(place) for place in range(array.type.num_fields)], [validity_buffer(array)]
     validity, offsets, start, stop = list_parts(array)

@@ -1,7 +1,7 @@
-"""What a footer tells of values: statistics of row groups for skipping them, and of a whole file for its metrics.
+"""Statistics from a footer: of row groups, to prune them, and of a whole file, for its metrics.
 
-Only minima and maxima whose sort order the format defines are used (pyarrow withholds those of writers known to get
-them wrong), and only for leaves that hold one value a row, outside lists and maps.
+Only minima and maxima with a sort order that the format defines are used, and only for leaves outside lists and maps,
+with one value a row. pyarrow withholds the statistics of writers that are known to get them wrong.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from icefield_parquet.schema import Leaf, leaves
 
 
 class RowGroupStatistics:
-    """The statistics of some row groups as arrays, one item a row group: what the metrics evaluators ask for.
+    """The statistics of some row groups as arrays for the metrics evaluators, one item a row group.
 
-    ``leaves_by_id`` are the leaves that a filter may name; ``types`` gives, by field id, the Arrow type that bounds are
-    wanted in (the table's, where a column was promoted). ``ordered`` is as for ``decode_bounds``. What is not known
-    is None, or null in an array.
+    ``leaves_by_id`` are the leaves that a filter may name; ``types`` gives, by field id, the Arrow type of the bounds
+    (the table's, where a column was promoted). ``ordered`` is as for ``decode_bounds``. Unknown statistics are None, or
+    null in an array.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""The threads that finish columns, one set for all readers of a process.
+"""The thread pool that finishes columns, shared by all readers of a process.
 
-Threads that end leave memory behind which the next ones do not find; these stay.
+A thread that ends leaves memory behind that the next threads do not reuse, so these threads stay.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def threads() -> ThreadPoolExecutor:
 
 
 def divided(work: Callable[..., _Result], tasks: Iterable[tuple[Any, ...]]) -> list[_Result]:
-    """What work makes of each task. When this returns, or raises, nothing works on any of them."""
+    """Return the results of ``work`` for each task. No task is still running when this returns or raises."""
     left = list(tasks)
     started: list[Future[_Result]] = []
     try:

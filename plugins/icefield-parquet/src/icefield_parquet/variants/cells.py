@@ -1,7 +1,7 @@
-"""Variants taken apart: where the values inside many of them are, found with a few vectorised calls a level.
+"""Navigation in many variants at once, with a few vectorised calls for each level.
 
-A cell is a place where an encoded value begins. Nothing is decoded here and no Python object is made for a row: what
-is inside the objects or arrays at some cells is the cells of their fields or elements. Spec: Variant Encoding
+A cell is the position of an encoded value. Nothing is decoded here, and no Python object is created for a row: the
+contents of the objects or arrays at some cells are the cells of their fields or elements. Spec: Variant Encoding
 (Parquet).
 """
 
@@ -20,7 +20,7 @@ from icefield.toolkit import variant_names
 NULL, TRUE, FALSE, INT8, INT16, INT32, INT64, DOUBLE, DECIMAL4, DECIMAL8, DECIMAL16 = range(11)
 DATE, TIMESTAMPTZ, TIMESTAMP, FLOAT, BINARY, STRING, TIME, TIMESTAMPTZ_NANOS, TIMESTAMP_NANOS, UUID = range(11, 21)
 OBJECT, ARRAY = 64, 65
-"""What a cell holds: primitives have the numbers of the format, strings short and long are ``STRING``."""
+"""The kinds of cells: primitives have the numbers of the format; short and long strings are ``STRING``."""
 
 _SHORT_STRING, _OBJECT = 1, 2
 _SIZED: Final = (BINARY, STRING)
@@ -49,9 +49,10 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What is in some objects or arrays: the position of the one each cell is in, in ascending order.
+    """The cells of some objects or arrays. ``owners`` gives the position of each cell's container, in ascending order.
 
-    ``names`` are the positions of the fields' names among all names, ``ids`` those in the variant's own dictionary.
+    ``names`` are the positions of the fields' names among all names; ``ids`` are their positions in the variant's own
+    dictionary.
     """
 
     owners: Numbers
@@ -61,9 +62,9 @@ class Inside:
 
 
 class Variants:
-    """The variants of an array, but for rows of which ``absent`` says that they are below a null.
+    """The variants of an array, except for rows below a null, which ``absent`` marks.
 
-    Raises ``InvalidArgument`` wherever it meets bytes that are no variant.
+    All methods raise ``InvalidArgument`` for bytes that are no variant.
     """
 
     def __init__(self, array: pa.StructArray, absent: Any = None) -> None:
@@ -84,7 +85,7 @@ class Variants:
         self.roots = self._cells(np.arange(len(self.there)), places[self.there])
 
     def kinds(self, cells: Cells) -> Numbers:
-        """What each cell holds."""
+        """Return the kind of each cell."""
         first = self.data[cells.at].astype(np.int64)
         basic, header = first & 3, first >> 2
         return np.select([basic == 0, basic == _SHORT_STRING, basic == _OBJECT], [header, STRING, OBJECT], ARRAY)
@@ -96,7 +97,7 @@ class Variants:
         return cells.at + before, cells.sizes - before
 
     def inside(self, cells: Cells) -> Inside:
-        """What is in cells, all of which are objects or all arrays."""
+        """Return the contents of cells, which are either all objects or all arrays."""
         count, ids_at, id_size, offsets_at, offset_size, values_at = self._heads(cells.rows, cells.at)
         owners = np.repeat(np.arange(len(cells)), count)
         nth = np.arange(len(owners)) - np.repeat(np.cumsum(count) - count, count)

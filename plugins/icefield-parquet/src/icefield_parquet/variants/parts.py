@@ -1,4 +1,4 @@
-"""Objects and arrays in the binary encoding of variants, put together from encoded values and taken apart."""
+"""Encoding and decoding of objects and arrays of variants, with their values left encoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects without some of their fields, encoded again: what of an object has no column of its own."""
+"""Residual objects of shredding: objects re-encoded with only the fields that have no column of their own."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _MOST_IN_A_BYTE: Final = 0xFF
 
 
 def encoded_residues(variants: Variants, inside: Inside, kept: Any, objects: int) -> pa.Array:
-    """For each of so many objects the object of those of its fields that are kept; null where none is.
+    """Encode, for each object, an object of its kept fields; null for an object without kept fields.
 
-    Fields stay in their order, which is that of their names.
+    Fields stay in their order, which is the order of their names.
     """
     owners, ids, cells = inside.owners[kept], inside.ids[kept], inside.cells.take(kept)
     counts = np.bincount(owners, minlength=objects)
     ends = np.cumsum(cells.sizes)
     totals = np.bincount(owners, cells.sizes, objects).astype(np.int64)
-    # Each kept field is the first, second... of its object, and begins so many bytes behind the first one.
+    # The ordinal of each kept field in its object, and its distance in bytes from the first one.
     nth = np.arange(len(owners)) - (np.cumsum(counts) - counts)[owners]
     begins = ends - cells.sizes - (np.cumsum(totals) - totals)[owners]
     largest_id = np.zeros(objects, np.int64)

@@ -21,7 +21,7 @@ from icefield_parquet.variants.shredding import unscaled_decimals
 _RAREST: Final = 0.1
 _MOST_FIELDS: Final = 300
 _MOST_COLUMNS: Final = 1_000
-"""Columns of one variant: each costs room in the footer, whatever it holds."""
+"""The most columns of one variant: even an empty column takes room in the footer."""
 _DEEPEST: Final = 50
 
 _INTEGERS: Final = {kind.INT8: pa.int8(), kind.INT16: pa.int16(), kind.INT32: pa.int32(), kind.INT64: pa.int64()}
@@ -38,7 +38,7 @@ _OTHERS: Final[list[tuple[int, pa.DataType]]] = [
 _MOST_DIGITS: Final = 38
 
 ShreddedTypes = tuple[tuple[int, pa.DataType], ...]
-"""What variants are stored as, by field id."""
+"""The storage types of shredded variants, by field id."""
 
 
 def has_variants(fields: Iterable[NestedField]) -> bool:
@@ -50,7 +50,7 @@ def has_variants(fields: Iterable[NestedField]) -> bool:
 
 
 def shredded_types(table: pa.Table, fields: tuple[NestedField, ...], rows: int) -> ShreddedTypes:
-    """What the variants of a table are best stored as, judged by so many rows; without those not worth it.
+    """Infer the shredded types of a table's variants from its first ``rows`` rows; omit variants not worth shredding.
 
     Raises ``InvalidArgument`` for damaged variants, naming the column.
     """
@@ -94,7 +94,7 @@ class _Search:
         self._columns = _MOST_COLUMNS
 
     def typed(self, cells: Cells, depth: int) -> pa.DataType | None:
-        """The type of what is at some cells."""
+        """Infer the shredded type of some cells; None where shredding is not worth it."""
         kinds = self._variants.kinds(cells)
         common, plain = _most_common(kinds)
         if common == kind.OBJECT:
@@ -125,9 +125,9 @@ class _Search:
 
 
 def _stated_apart(named: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Without names that some readers mistake: those that differ from an earlier one in case only, empty and cut ones.
+    """Drop names that some readers mistake: empty, with a NUL, or different from an earlier name in case only.
 
-    DuckDB gives the second of ``a`` and ``A`` another name. Encoded next to the columns, each field keeps its own.
+    DuckDB renames the second of ``a`` and ``A``. A field that stays encoded next to the columns keeps its name.
     """
     found: dict[str, tuple[str, int]] = {}
     for name, at in named:
@@ -157,7 +157,7 @@ def _most_common(kinds: Numbers) -> tuple[int, pa.DataType | None]:
 
 
 def _decimal(variants: Variants, cells: Cells, kinds: Numbers) -> pa.DataType | None:
-    """The decimal of the scale that most have, the larger of two, with as many digits as those need."""
+    """Return the decimal type of the most common scale (the larger one of a tie), with enough digits for its values."""
     scales, unscaled = unscaled_decimals(variants, cells, kinds)
     held = scales[scales >= 0]
     if not len(held):

@@ -1,8 +1,8 @@
-"""Variants put into the groups of a shredded column: what fits the column's type as such, the rest encoded.
+"""Shredding of variants: values of the column's type go to ``typed_value``, all others stay encoded.
 
 Spec: Variant Shredding (Parquet). ``icefield_parquet.variants.shredded_types`` finds the type, and
-``icefield_parquet.variants.unshredding`` puts together again what is written here. A column of integers takes narrower
-ones too, which the format holds for the same values; every other value is kept as it is or stays encoded.
+``icefield_parquet.variants.unshredding`` reverses the shredding. A column of integers takes narrower integers too,
+which the format treats as the same values; every other value keeps its exact type or stays encoded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FIXED: Final[dict[pa.DataType, tuple[int, ...]]] = {
     pa.timestamp("us", "UTC"): (kind.TIMESTAMPTZ,), pa.timestamp("us"): (kind.TIMESTAMP,),
     pa.timestamp("ns", "UTC"): (kind.TIMESTAMPTZ_NANOS,), pa.timestamp("ns"): (kind.TIMESTAMP_NANOS,),
 }  # fmt: skip
-"""What a column of a type of one width holds."""
+"""The kinds of cells that a column of a fixed-width type holds."""
 
 _INTEGERS: Final = {kind.INT8: 1, kind.INT16: 2, kind.INT32: 4, kind.INT64: 8}
 _DECIMALS: Final = {kind.DECIMAL4: 4, kind.DECIMAL8: 8, kind.DECIMAL16: 16}
@@ -78,7 +78,7 @@ def _bytes_at(data: Any, length: int, places: Numbers, at: Numbers, sizes: Numbe
 def _objects(
     variants: Variants, length: int, places: Numbers, cells: Cells, typed: pa.StructType
 ) -> tuple[pa.Array, pa.Array]:
-    """The fields of objects that have no column, encoded, and those that have one."""
+    """Return the fields of objects without a column, encoded, and the fields with a column."""
     inside = variants.inside(cells)
     numbers = {name: number for number, name in enumerate(variants.names)}
     order = np.argsort(inside.names, kind="stable")
@@ -162,7 +162,7 @@ def _there(length: int, places: Numbers) -> pa.Buffer:
 
 
 def _read(data: Any, at: Numbers, width: int) -> Any:
-    """So many bytes at each place, a row each."""
+    """Return ``width`` bytes at each position, as rows of a matrix."""
     return data[at[:, None] + np.arange(width)]
 
 
@@ -215,7 +215,7 @@ def unscaled_decimals(variants: Variants, cells: Cells, kinds: Numbers) -> tuple
 
 
 def within(unscaled: Any, digits: int) -> Any:
-    """Which of some integers have so many digits or fewer."""
+    """Return a mask of integers with at most ``digits`` digits."""
     most = pa.scalar(10**digits - 1, pa.decimal128(38, 0))
     least = pa.scalar(1 - 10**digits, pa.decimal128(38, 0))
     data = pa.py_buffer(np.ascontiguousarray(unscaled).reshape(-1))

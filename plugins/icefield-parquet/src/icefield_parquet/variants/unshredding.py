@@ -1,8 +1,8 @@
-"""Variants that a file holds shredded, put together again.
+"""Reconstruction of variants that a file stores shredded.
 
-A shredded variant is a group of ``metadata``, ``value`` and ``typed_value``: what is of the usual type is in
-``typed_value``, as a column of its own, what is not in ``value``, encoded. Lists hold such groups as elements, objects
-as fields. Spec: Variant Shredding (Parquet). Each row is put together by itself, which takes some microseconds a value.
+A shredded variant is a group of ``metadata``, ``value`` and ``typed_value``. ``typed_value`` is a column of the usual
+type; ``value`` holds all other values, encoded. Lists have such groups as elements, objects as fields. Spec: Variant
+Shredding (Parquet). Rows are reconstructed one by one, which takes some microseconds a value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIXED: Final[list[tuple[pa.DataType, int, str]]] = [
     (pa.timestamp("us", "UTC"), 12, "<i8"), (pa.timestamp("us"), 13, "<i8"), (pa.timestamp("ns", "UTC"), 18, "<i8"),
     (pa.timestamp("ns"), 19, "<i8"), (pa.binary(16), 20, "V16"),
 ]  # fmt: skip
-"""Types of one width: the number of each among the primitives of variants, and how its values are in memory."""
+"""Types of fixed width: the number of each among the primitives of variants, and its format in memory."""
 
 _DECIMALS: Final = ((9, 8, 4), (18, 9, 8), (38, 10, 16))
 Encoded = list[bytes | None]
@@ -64,7 +64,7 @@ def _part(group: pa.StructArray, name: str) -> Any:
 
 
 def _encode(group: pa.StructArray, names: Sequence[Mapping[str, int]]) -> Encoded:
-    """What each group holds; None for one that holds nothing. ``names`` are the ids of field names, by row."""
+    """Encode the value of each group; None for an empty group. ``names`` are the ids of field names, by row."""
     if not pa.types.is_struct(group.type):
         raise InvalidArgument(f"a shredded variant holds {group.type} in the place of a group")
     value, typed = _part(group, "value"), _part(group, "typed_value")
@@ -138,7 +138,7 @@ def _encoder(kind: pa.DataType) -> Callable[[pa.Array], list[bytes]] | None:
 
 
 def _of_width(array: pa.Array, header: bytes, width: int) -> list[bytes]:
-    """The values of an array of one width, as they are in memory, each after a header."""
+    """Return the raw values of an array of fixed width, each after a header."""
     data = array.buffers()[1]
     if data is None:
         return [header] * len(array)

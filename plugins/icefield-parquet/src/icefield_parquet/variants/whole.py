@@ -1,4 +1,4 @@
-"""Variants that are asked for whole where a file holds them shredded: what is read, and what becomes of it."""
+"""Whole variants from files that store them shredded: the columns to read, and their conversion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icefield_parquet.variants.unshredding import unshredded
 
 
 def stored_columns(file_schema: pa.Schema, columns: pa.Schema) -> pa.Schema | None:
-    """What is read of a file for columns, with the groups of shredded variants; None where that is the columns."""
+    """Return the schema to read for columns, with the groups of shredded variants; None if it equals the columns."""
     asking = [at for at, field in enumerate(columns) if _asks(field.type)]
     if not asking:
         return None
@@ -25,7 +25,7 @@ def stored_columns(file_schema: pa.Schema, columns: pa.Schema) -> pa.Schema | No
 
 
 def with_whole_variants(batch: pa.RecordBatch, columns: pa.Schema, location: str) -> pa.RecordBatch:
-    """A batch of stored columns as it was asked for; what stands behind the columns stays.
+    """Convert a batch of stored columns to the requested columns; further columns stay.
 
     Raises ``InvalidFile`` for damaged variants and ``UnsupportedFeature`` for types that no variant has.
     """
@@ -49,7 +49,7 @@ def _is_whole(kind: pa.DataType) -> bool:
 
 
 def _stored(held: pa.DataType, wanted: pa.DataType) -> pa.DataType:
-    """The type that is read for one that is wanted: the file's own for a shredded variant."""
+    """Return the type to read for a wanted type: the file's own type for a shredded variant."""
     kinds = pa.types
     if _is_whole(wanted):
         shredded = kinds.is_struct(held) and {"metadata", "typed_value"} <= {field.name for field in held}
@@ -72,7 +72,7 @@ def _stored(held: pa.DataType, wanted: pa.DataType) -> pa.DataType:
 
 
 def _whole(array: pa.Array, wanted: pa.DataType, where: str, location: str) -> pa.Array:
-    """An array of the type that is wanted; ``where`` begins what an error says."""
+    """Convert an array to the wanted type; ``where`` is the beginning of error messages."""
     if array.type.equals(wanted, check_metadata=True):
         return array
     if not len(array):
@@ -86,7 +86,7 @@ def _whole(array: pa.Array, wanted: pa.DataType, where: str, location: str) -> p
             raise wrong(f"{where}': {error.message}", location=location) from error
     fields = child_fields(wanted)
     if kinds.is_struct(wanted):
-        # What is below a null struct may be no variant, so it must be null before it is looked at.
+        # A value below a null struct may be no variant, so it must become null before it is decoded.
         children = array.flatten() if array.null_count else [array.field(at) for at in range(len(fields))]
         made = [
             _whole(child, field.type, f"{where}.{field.name}", location)

@@ -1,1 +1,1 @@
-"""Writing: Arrow data as a file stores it, gathered into row groups, and what pyarrow's writer leaves out."""
+"""Writing: conversion of Arrow data, row groups, and metadata that pyarrow's writer leaves out."""

@@ -9,9 +9,9 @@ from typing import Self
 
 
 class Background:
-    """Runs a function while the block of a ``with`` statement runs; both have ended behind it.
+    """Runs a function in a thread during the block of a ``with`` statement, and joins the thread at its end.
 
-    What the function raises is raised behind the block, unless the block raises itself.
+    An exception of the function is raised at the end of the block, unless the block raises its own.
     """
 
     def __init__(self, work: Callable[[], object]) -> None:

@@ -1,9 +1,9 @@
-"""Which columns are worth a dictionary, judged by a sample of the first rows of a file.
+"""The choice of columns with a dictionary, from a sample of the first rows of a file.
 
-A dictionary of values that hardly repeat costs time and makes the file larger. From the repetitions in a sample the
-number of distinct values in a row group is estimated (as if each value were drawn at random from so many), and from
-that the bytes with and without a dictionary. Clustered values repeat in the sample more than they do overall, which
-only speaks for the dictionary, and there it is right.
+A dictionary of values that hardly repeat costs time and makes the file larger. The repetitions in a sample give an
+estimate of the distinct values in a row group (as if each value were drawn at random from a fixed set). From it follow
+the sizes with and without a dictionary. Clustered values repeat more often in the sample than overall. That favours a
+dictionary, which is right for such values.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _PIECES = 16
 _JITTER = np.random.default_rng(1).random(_PIECES)
 _WORTHWHILE = 0.9
 _FEW_ROWS = 256
-"""With so few rows a dictionary costs next to nothing, and nothing can be known of what repeats."""
+"""With fewer rows a dictionary costs next to nothing, and a sample tells nothing about repetitions."""
 
 _FILES_ALIKE = 64
-"""So many files of one write are encoded alike before another one is looked at."""
+"""The number of files of one write that share a choice before another file is sampled."""
 
 _MOST_ROWS_AT_ONCE = 8_192
 _USUAL_ROWS_AT_ONCE = 1_024
@@ -39,7 +39,7 @@ _DISTINCT = -np.expm1(-_RATIOS) / _RATIOS
 class EncodingChoice:
     """How the files of one write are encoded. Threads may share it.
 
-    Files of about as many rows are taken to be alike: what was found for one holds for some that follow.
+    Files with a similar number of rows are assumed to be alike: some files reuse the choice for an earlier one.
     """
 
     def __init__(self) -> None:
@@ -50,8 +50,8 @@ class EncodingChoice:
     ) -> dict[str, Any]:
         """Arguments for pyarrow's writer: the leaves that get a dictionary, and how many rows it encodes at once.
 
-        ``table`` is the first rows of a file in storage form, ``rows`` those of a row group, ``paths`` the leaves in
-        order, ``limit`` the largest dictionary in bytes.
+        ``table`` is the first rows of a file in storage form, ``rows`` the number of rows in a row group, ``paths`` the
+        leaves in order, ``limit`` the largest dictionary in bytes.
         """
         if table.num_rows < _FEW_ROWS:
             return {"use_dictionary": True}
@@ -82,7 +82,7 @@ def choose_encoding(table: pa.Table, rows: int, paths: Sequence[str], limit: int
 
 
 def repeats(leaf: pa.Array | pa.ChunkedArray, scale: float, width: float, limit: int) -> bool:
-    """Whether a dictionary would make a column smaller, of which ``leaf`` is the ``scale``-th part."""
+    """Whether a dictionary would make a column smaller. The column has ``scale`` times the values of ``leaf``."""
     if pa.types.is_boolean(leaf.type) or pa.types.is_null(leaf.type):
         return False
     seen = len(leaf) - leaf.null_count

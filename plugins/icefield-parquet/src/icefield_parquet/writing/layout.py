@@ -1,4 +1,4 @@
-"""How a file of a schema is laid out: what a writer settles once for all files of the schema."""
+"""The layout of files with a schema, computed once for all files of the schema."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _VARIANT_VERSION: Final = b"\x01"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What follows from a schema alone.
+    """The layout of a file, derived from its schema and shredded types.
 
-    ``ids`` and ``places`` are those of the leaves in the file, in order: a variant's leaves have its id. ``paths`` are
-    the places of leaves that get statistics, by full name; ``all_counted`` says that this is all of them. ``shredded``
-    is the full name of the variant that a leaf is part of, by place, where its statistics state something.
+    ``ids`` and ``places`` are the field ids and paths of the leaves in the file, in order: a variant's leaves have its
+    id. ``paths`` are the places of leaves with statistics, by full name; ``all_counted`` says that all leaves have
+    them. ``shredded`` is the full name of a leaf's variant, by place, where the statistics of the leaf are meaningful.
     ``lacks_annotations``: pyarrow may leave annotations out, among them ``logical_types`` (by field id).
-    ``footers`` is how a footer begins and what is made of that, once a file was written.
+    ``footers`` caches the beginning of a footer and its completed form, once a file was written.
     """
 
     schema: Schema
@@ -61,7 +61,7 @@ class Layout:
 
 @lru_cache(maxsize=64)
 def layout_of(schema: Schema, shredded: ShreddedTypes = ()) -> Layout:
-    """The layout of files of a schema whose variants are shredded so."""
+    """Return the layout of files with a schema and shredded variants."""
     types = dict(shredded)
     storage = storage_schema(schema, types)
     stored = without_extensions(storage)
@@ -113,7 +113,7 @@ def _collect_paths(fields: tuple[NestedField, ...], name: str, path: str, paths:
 def _collect_parts(
     fields: tuple[NestedField, ...], name: str, types: Mapping[int, pa.DataType], parts: dict[str, str]
 ) -> None:
-    """Note the leaves of shredded variants: readers skip values by what is typed, if nothing is next to it."""
+    """Collect the leaves of shredded variants: readers prune by ``typed_value`` where ``value`` is null."""
     for each in fields:
         full = name + each.name
         if isinstance(each.field_type, StructType):
@@ -124,7 +124,7 @@ def _collect_parts(
 
 
 def _has_statistics(kind: IcebergType) -> bool:
-    """Whether pyarrow's statistics of a leaf mean anything: of shapes that it does not know as such they do not."""
+    """Whether pyarrow's statistics of a leaf are meaningful: not for variants and non-spherical geographies."""
     return not isinstance(kind, VariantType) and not (isinstance(kind, GeographyType) and kind.algorithm != _EDGES[0])
 
 

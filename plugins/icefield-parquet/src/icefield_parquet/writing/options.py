@@ -1,4 +1,4 @@
-"""What a writer takes from table properties.
+"""The writer options from table properties.
 
 | property | effect |
 |---|---|
@@ -42,7 +42,7 @@ from icefield.metadata import (
     get_str,
 )
 
-# The names that tables use, with what pyarrow calls them.
+# Codec names of table properties, with pyarrow's names.
 _CODECS = {
     "zstd": "zstd",
     "gzip": "gzip",
@@ -59,9 +59,9 @@ _SMALLEST_BLOOM_FILTER = 32
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """The options of one writer; ``arguments`` are those of pyarrow's writer.
+    """The options of one writer; ``arguments`` go to pyarrow's writer.
 
-    ``shredding_rows`` is how many rows the types of shredded variants are judged by; 0 where variants stay whole.
+    ``shredding_rows`` is the number of rows that determine the types of shredded variants; 0 where variants stay whole.
     """
 
     row_group_bytes: int
@@ -78,8 +78,8 @@ def write_options(
 ) -> WriteOptions:
     """Options from table properties; ``leaf_paths`` gives, by a column's full name, its path in the file.
 
-    Leaves whose statistics would mean nothing are not among them; without ``all_counted`` there are some. ``shredded``
-    gives the full name of the variant that a leaf is part of, by its path.
+    ``leaf_paths`` leaves out leaves with meaningless statistics; without ``all_counted`` there are such leaves.
+    ``shredded`` gives the full name of a leaf's variant, by the path of the leaf.
     Raises ``InvalidArgument`` or ``UnsupportedFeature``, naming the property.
     """
     codec = _codec(get_str(properties, PARQUET_COMPRESSION))

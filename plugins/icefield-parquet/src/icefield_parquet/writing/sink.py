@@ -9,7 +9,7 @@ from icefield.abc import OutputStream
 
 
 class Sink:
-    """The stream that pyarrow writes to; after ``abort`` it swallows what still comes."""
+    """The stream that pyarrow writes to; after ``abort`` it discards all writes."""
 
     def __init__(self, stream: OutputStream) -> None:
         self._stream = stream
@@ -28,11 +28,11 @@ class Sink:
         return 0 if self._aborted else self._stream.tell() + sum(map(len, self._held or ()))
 
     def hold(self) -> None:
-        """Keep back what comes from here on."""
+        """Buffer further writes until ``release``."""
         self._held = []
 
     def release(self, change: Callable[[bytes], bytes]) -> None:
-        """Write what was kept back, as ``change`` makes it."""
+        """Write the buffered bytes, after ``change`` has edited them."""
         held, self._held = self._held, None
         self._stream.write(change(b"".join(held or ())))
 

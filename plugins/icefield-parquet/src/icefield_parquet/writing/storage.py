@@ -14,7 +14,7 @@ from icefield_parquet.variants.shredded_types import is_shredded
 from icefield_parquet.variants.shredding import shredded
 
 _AT_ONCE: Final = 2 << 20
-"""So many bytes of variants are shredded at once, for which several times as many are needed."""
+"""The bytes of variants that are shredded at once; shredding needs several times as much memory."""
 
 _ONE_ARRAY: Final = 1 << 30
 
@@ -49,7 +49,7 @@ def _chunked(column: pa.ChunkedArray, kind: IcebergType, wanted: pa.DataType) ->
     if not _shreds(kind, wanted):
         return pa.chunked_array([_array(chunk, kind, wanted) for chunk in column.chunks], wanted)
     pieces = []
-    # Small chunks cost as much as large ones; those of an array with 32-bit offsets cannot all be one.
+    # Small chunks cost as much as large ones, but 32-bit offsets limit the size of a concatenated array.
     for chunk in [pa.concat_arrays(column.chunks)] if column.nbytes < _ONE_ARRAY else column.chunks:
         rows = max(1, len(chunk) * _AT_ONCE // max(1, chunk.nbytes))
         pieces += [_array(chunk.slice(at, rows), kind, wanted) for at in range(0, len(chunk), rows)]

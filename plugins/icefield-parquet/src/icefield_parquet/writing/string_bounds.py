@@ -14,11 +14,11 @@ from icefield.types import BinaryType, StringType
 from icefield_parquet.writing.layout import Layout
 
 _LONGEST: Final = 1024
-"""Of a row group with longer values the bounds are not left to the footer, where pyarrow puts none beyond 4 KiB."""
+"""The footer provides the bounds of row groups with values up to this length; pyarrow omits bounds above 4 KiB."""
 
 
 _FEW_ROWS: Final = 16_384
-"""Bounds of so few values are found as fast as it is found out whether they are stated."""
+"""For fewer rows, computing the bounds is as fast as checking whether the footer will have them."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class StringBounds:
         self._groups = 0
 
     def stated_by_footer(self, table: pa.Table, groups: int) -> frozenset[int]:
-        """The positions of the columns whose bounds the next row groups, which hold this table, will show."""
+        """Return the positions of columns with bounds in the footer for the next row groups, which hold this table."""
         first, self._groups = self._groups, self._groups + groups
         if table.num_rows < _FEW_ROWS:
             return frozenset()
@@ -55,7 +55,7 @@ class StringBounds:
         return frozenset(stated)
 
     def add_to(self, metrics: Metrics, footer: Any) -> None:
-        """Widen the bounds by what the footer of the finished file states; without it they are not known."""
+        """Widen the bounds by the statistics in the footer of the finished file; drop bounds that it lacks."""
         for column in (self._columns or {}).values():
             chunks = [footer.row_group(group).column(column.chunk) for group in column.groups]
             if not all(_states_all(each) for each in chunks):

@@ -27,7 +27,7 @@ from icefield_parquet.writing.string_bounds import StringBounds
 _MAX_ROW_GROUP_ROWS = 32 << 20
 _BUFFER = 1 << 20
 _WORTH_A_THREAD = 50_000
-"""With so many rows their metrics are gathered while they are encoded."""
+"""From this number of rows on, metrics are collected in a thread while the rows are encoded."""
 
 _FIRST_GUESS = 0.5
 """Bytes of a file for a byte of Arrow, until the first row group has shown it."""
@@ -44,7 +44,7 @@ class ParquetWriter(FormatWriter):
         metadata: Mapping[str, str],
         choice: EncodingChoice | None = None,
     ) -> None:
-        """``choice`` is shared by files whose rows are alike."""
+        """Files with similar rows share ``choice``."""
         self._sink = Sink(sink)
         # Fewer and larger writes: each takes Python's lock from the other threads that encode.
         self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
@@ -124,7 +124,7 @@ class ParquetWriter(FormatWriter):
             self._writer.is_open = False
 
     def _lay_out(self, layout: Layout) -> None:
-        """Settle what follows from a layout."""
+        """Set the options that depend on a layout."""
         self._layout = layout
         self._options = write_options(
             self._properties, layout.paths, all_counted=layout.all_counted, shredded=layout.shredded
@@ -142,7 +142,7 @@ class ParquetWriter(FormatWriter):
             self._choice = EncodingChoice()  # other files of the write have other columns
 
     def _opened(self, first: pa.Table | None = None, rows: int = 0) -> pq.ParquetWriter:
-        """pyarrow's writer, which is set up when the first rows state what they are like."""
+        """Return pyarrow's writer, and open it when the first rows are known: they determine the encodings."""
         if self._writer is None:
             arguments = dict(self._options.arguments)
             limit, page_bytes = arguments["dictionary_pagesize_limit"], arguments["data_page_size"]
@@ -154,7 +154,7 @@ class ParquetWriter(FormatWriter):
         return self._writer
 
     def _flush(self) -> None:
-        """Write what is pending as row groups of equal size, as near to the wanted one as whole groups come."""
+        """Write the pending rows as row groups of equal size, as near to the wanted size as whole groups come."""
         if not self._pending:
             return
         if len(self._pending) > 1 and sum(map(len, self._pending)) < _WORTH_A_THREAD:
@@ -178,7 +178,7 @@ class ParquetWriter(FormatWriter):
         self._pending, self._pending_bytes = [], 0
 
     def _gather(self, stated: frozenset[int]) -> None:
-        """Note what the manifest will state the pending rows, but for bounds of columns that the footer states."""
+        """Collect the metrics of the pending rows, except for bounds that the footer will provide."""
         for batch in self._pending:
             self._collector.update(batch, stated)
 

@@ -1,1 +1,1 @@
-"""How the service learns who asks: one module a way."""
+"""Authentication at the service: one module for each method."""

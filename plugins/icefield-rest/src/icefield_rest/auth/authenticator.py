@@ -32,9 +32,9 @@ class Authenticator(ABC):
         """The headers to add. Raises ``AccessDenied`` where there are no credentials to be had."""
 
     def renew(self, refused: Mapping[str, str]) -> bool:
-        """Headers that were given are refused, or have expired: whether there are others now.
+        """Renew credentials after rejected or expired headers. Returns whether there are new headers.
 
-        Where another thread was faster there are others already, and nothing is to be fetched.
+        If another thread has renewed them already, nothing is fetched.
         """
         return False
 

@@ -16,10 +16,10 @@ _NAMES: Final = tuple(f"rest.auth.entra.{part}" for part in ("tenant-id", "clien
 
 
 class Entra(Authenticator):
-    """A bearer token of Microsoft Entra; its library keeps it and renews it before it expires.
+    """A bearer token of Microsoft Entra; its library caches it and renews it before it expires.
 
     ``rest.auth.entra.tenant-id``, ``.client-id`` and ``.client-secret`` name an application; without them the default
-    credentials are found. ``rest.auth.entra.scope`` is what the token is for.
+    credentials apply. ``rest.auth.entra.scope`` is the scope of the token.
     """
 
     def __init__(self, name: str, properties: Mapping[str, str]) -> None:

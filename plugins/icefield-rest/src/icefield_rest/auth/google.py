@@ -1,4 +1,4 @@
-"""Google's credentials: those of the machine, or of a file."""
+"""Google's credentials, from the machine or from a file."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _MOST_AHEAD: Final = 300.0
 @decodable
 class _Token(msgspec.Struct):
     access_token: str
-    # Whatever these are of, a token that can be used is used: they decide nothing, or when it is renewed.
+    # The types of the other fields are lenient, so that a usable token is used: they only affect its renewal.
     token_type: Any = None
     expires_in: float | str | None = None
     issued_token_type: Any = None
@@ -49,7 +49,7 @@ Post = Callable[[str, Mapping[str, str], Mapping[str, str]], tuple[int, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A token, and when it ends by this machine's monotonic clock; None where nobody knows."""
+    """A token, and its expiry by this machine's monotonic clock; None if it is unknown."""
 
     token: str = field(repr=False)
     kind: str = ACCESS_TOKEN
@@ -58,14 +58,14 @@ class Held:
     refresh: str | None = field(default=None, repr=False)
 
     def due(self, now: float) -> bool:
-        """Whether another is to be fetched."""
+        """Whether a new token should be fetched."""
         if self.ends is None:
             return False
         ahead = min(_MOST_AHEAD, max(_LEAST_AHEAD, (self.ends - self.began) * _AHEAD))
         return now >= max(self.began, self.ends - ahead) if self.ends - self.began > ahead else now >= self.ends
 
     def over(self, now: float) -> bool:
-        """Whether it is of no use any more."""
+        """Whether the token has expired."""
         return self.ends is not None and now >= self.ends
 
 
@@ -102,11 +102,11 @@ class OAuth(Authenticator):
         return _bearer(self.token())
 
     def token(self) -> str:
-        """A token that is good for a while. Raises ``AccessDenied``."""
+        """Return a token that does not expire soon. Raises ``AccessDenied``."""
         held, now = self._held, _now()
         if held is None or (held.due(now) and self._renews):
             with self._lock:
-                if self._held is held:  # nobody was faster
+                if self._held is held:  # no other thread was faster
                     held = self._held = self._another(held)
                 else:
                     held = self._held
@@ -116,7 +116,7 @@ class OAuth(Authenticator):
     def renew(self, refused: Mapping[str, str]) -> bool:
         with self._lock:
             before = self._held
-            if before is not None and _bearer(before.token) != refused:  # somebody was faster
+            if before is not None and _bearer(before.token) != refused:  # another thread was faster
                 return True
             try:
                 self._held = self._fetched(before)
@@ -130,7 +130,7 @@ class OAuth(Authenticator):
         return "a token in exchange for another" if self._subject is not None else "a bearer token"
 
     def _another(self, held: Held | None) -> Held:
-        """The next token; the one there is, where no other can be had and it has not ended."""
+        """Return the next token; the current one if there is no other and it has not expired."""
         try:
             return self._fetched(held)
         except (AccessDenied, StorageError):
@@ -183,7 +183,7 @@ class OAuth(Authenticator):
             raise StorageError(f"the answer of the token service of '{self._name}' cannot be read") from error
         kind = found.issued_token_type if isinstance(found.issued_token_type, str) else None
         try:
-            # A half and more is dropped, and what is no number of seconds at all, like NaN, is refused.
+            # Fractions of a second are dropped. Values that are no number of seconds, like NaN, are rejected.
             seconds = None if found.expires_in is None else float(int(float(found.expires_in)))
         except (ValueError, OverflowError) as error:
             raise StorageError(f"the answer of the token service of '{self._name}' cannot be read") from error

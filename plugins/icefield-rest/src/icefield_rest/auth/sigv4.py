@@ -1,4 +1,4 @@
-"""Requests signed as Amazon's services want them: Glue, S3 Tables, and whatever is behind API Gateway."""
+"""AWS Signature Version 4 for requests to Amazon's services: Glue, S3 Tables, and services behind API Gateway."""
 
 from __future__ import annotations
 
