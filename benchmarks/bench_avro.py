@@ -2,7 +2,7 @@
 
     python benchmarks/bench_avro.py [--rows 200000] [--entries 1000]
 
-What fastavro writes is what both read, so that neither is helped by the layout of its own blocks.
+Both read files that fastavro wrote, so that the layout of blocks helps neither of them.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ MANIFEST = entry_schema(2, StructType(NestedField(1000, "day", DateType()), Nest
 
 
 def entries(count: int, deletes: bool = False) -> list[dict[str, Any]]:
-    """Entries with statistics of 20 columns; of position deletes, whose bounds are paths."""
+    """Return entries with statistics of 20 columns, or with ``deletes`` of position delete files, bounded by paths."""
     rng = random.Random(1)
     return [_entry(i, rng, deletes) for i in range(count)]
 

@@ -63,7 +63,7 @@ def made(catalog: Catalog, name: str, data: pa.Table, mode: str, version: str) -
 
 
 def by_pyarrow(table: Table, before: int, after: int) -> pa.Table:
-    """Both snapshots, grouped by all columns: what is there on one side alone."""
+    """Group the rows of both snapshots by all columns, and return the rows that are in only one of them."""
     signed: list[Any] = []
     for snapshot_id, sign in ((before, -1), (after, 1)):
         found = table.scan(snapshot_id=snapshot_id).to_arrow()

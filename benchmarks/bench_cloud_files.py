@@ -1,6 +1,6 @@
 """Large files in S3, Google Cloud Storage, Azure storage and HDFS: the plugins next to the plain fsspec clients.
 
-On servers of this machine, so that what is compared is the work of the clients.
+The servers run on this machine, so that the times compare the work of the clients.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python benchmarks/bench_commit.py [--snapshots 1000] [--runs 5]
 
 Both append to the same table, made here by as many appends; each has the pointer in a database of its own. The peer
-leaves flushing to the system, so the runs that must reach the floor do too; one more shows what flushing costs.
+leaves flushing to the system, so the runs that must reach the floor do too; one more shows the cost of flushing.
 """
 
 from __future__ import annotations

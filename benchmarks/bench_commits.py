@@ -56,12 +56,12 @@ def grown(metadata: TableMetadata, size: int) -> bytes:
             head = SetSnapshotRef(MAIN_BRANCH, branch(snapshot.snapshot_id))
             metadata = apply_updates(metadata, [AddSnapshot(snapshot), head])
         data = encode_metadata(metadata)
-        metadata = decode_metadata(data, metadata.location)  # what was added is one string with what was there
+        metadata = decode_metadata(data, metadata.location)  # joins the new part and the old one into one string
     return data
 
 
 def make_table(catalog: icefield.Catalog, size: int) -> str:
-    """Where the metadata file of a table of that size is."""
+    """Make a table of that size, and return the location of its metadata file."""
     table = catalog.create_table("db.small", SCHEMA)
     table.append(ROWS)
     location = f"{table.location()}/metadata/90000-large.metadata.json"
@@ -72,7 +72,7 @@ def make_table(catalog: icefield.Catalog, size: int) -> str:
 
 
 def counted(name: str, requests: Requests, work: Callable[[], Any]) -> None:
-    """Run the work once and print what it asked of storage, and its CPU time."""
+    """Run the work once and print its requests to storage, and its CPU time."""
     requests.taken()
     began = time.process_time()
     work()

@@ -3,10 +3,10 @@
     taskset -c 1 python benchmarks/bench_compaction.py [--files 1000] [--rows 10000000] [--runs 3]
 
 The peer of packing reads the same files one after another and writes their rows into one file, a row group each, in
-bounded memory. That of the z-order reads its ten files into memory, sorts the rows by one column and writes them, where
+bounded memory. The peer of the z-order reads its ten files into memory, sorts the rows by one column and writes them;
 the rewrite holds 128 MiB of rows and sorts the others through temporary files. Neither peer syncs its file, gathers
 metrics or commits anything. Each run of ours rewrites the same files, on a branch of its own. On one core (``taskset``)
-nothing runs side by side in the elapsed time, and CPU time shows what the work takes while others use the machine.
+nothing runs side by side in the elapsed time, and CPU time shows the cost of the work while others use the machine.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _located(table: Table) -> list[str]:
 
 
 def _rewriting(table: Table, files: int, **options: Any) -> Callable[[], None]:
-    """Rewrites the files that the table has now, whatever was rewritten meanwhile."""
+    """Return a function that rewrites the table's current files, on a branch of its own in each call."""
     numbers, first = itertools.count(), table.current_snapshot()
     assert first is not None
 

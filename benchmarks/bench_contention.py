@@ -1,14 +1,13 @@
-"""Sixteen processes that append to one table, next to a single one that appends alone.
+"""Sixteen processes that append to one table, next to a single process that appends alone.
 
     python benchmarks/bench_contention.py [--writers 16] [--seconds 20] [--strategies create sql] [--log]
 
-Prints how many commits a second there are together as a part of what one writer makes, the longest time that a commit
-took, how many commits the writers made that have made fewest and most, and the attempts for each commit; and the same
-under the waits as they were before, which doubled and then kept growing. ``--log`` prints every pause. The floor is
-60 % of one writer's rate.
+Prints the commits a second of all writers, also as a part of a single writer's rate; the longest time of a commit; the
+fewest and most commits of a writer; and the attempts for each commit. It prints the same under the former waits, which
+doubled and then kept growing. ``--log`` prints every pause. The floor is 60 % of one writer's rate.
 
-Each writer first appends to a table of its own, so that no race begins with loading code. What a rate counts are the
-commits that were made within the time; a commit that began in it and ended later counts for the longest time alone.
+Each writer first appends to a table of its own, so that no race begins with loading code. A rate counts the commits
+that were made within the time; a commit that began in it and ended later counts only for the longest time.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ RETRIES = {"commit.retry.num-retries": "10000", "commit.manifest-merge.enabled":
 
 
 def catalog_of(strategy: str, folder: Path) -> icefield.Catalog:
-    """A catalog whose tables are committed by a strategy, on local disk."""
+    """Return a catalog on local disk that commits its tables by a strategy."""
     place = f"file://{folder}/warehouse"
     if strategy == "sql":
         return icefield.load_catalog("c", type="sql", uri=f"sqlite:///{folder}/c.db", warehouse=place)
@@ -80,7 +79,7 @@ def write(strategy: str, folder: Path, number: int, seconds: float, waits: str) 
 
 
 def race(strategy: str, writers: int, seconds: float, waits: str) -> list[dict[str, Any]]:
-    """What each of some writers made in the time."""
+    """Run some writers for the time, and return the results of each."""
     folder = Path(tempfile.mkdtemp(prefix="icefield-bench-contention-"))
     try:
         catalog = catalog_of(strategy, folder)

@@ -2,9 +2,9 @@
 
     python benchmarks/bench_deletes.py [--manifests 200] [--files 50] [--runs 3] [--milliseconds 20] [--no-peer]
 
-Each is timed next to itself with manifests read and published one after the other, which is what a single worker does,
-and next to PyIceberg where that has the same. Data files are only named: whole files go, and none is read. Requests of
-one commit and the CPU time of the process are printed.
+Each is timed next to itself with manifests read and published one after another, as by a single worker, and next to
+PyIceberg where that has the operation. Data files are only named: whole files go, and none is read. Requests of one
+commit and the CPU time of the process are printed.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def one_by_one(work: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def counted(name: str, requests: Requests, work: Callable[[], Any]) -> None:
-    """Run the work once and print what it asked of storage, and its CPU time."""
+    """Run the work once and print its requests to storage, and its CPU time."""
     requests.taken()
     began = time.process_time()
     work()

@@ -1,4 +1,4 @@
-"""Finding what 1,000 snapshots of a table of 100,000 files leave behind, against reading each manifest once.
+"""Finding the expired files of 1,000 snapshots of a table of 100,000 files, against reading each manifest once.
 
     python benchmarks/bench_expiry.py [--snapshots 1000] [--files 100] [--runs 5]
 
@@ -42,7 +42,7 @@ print(found.files, int(peak.split()[1]) // 1024)
 
 
 def made(folder: Path, snapshots: int, files: int) -> icefield.Table:
-    """The table; one that is there is used again."""
+    """Return the table, and make it unless it exists."""
     catalog = icefield.load_catalog("bench", type="directory", warehouse=f"file://{folder}", **{"file.sync": "false"})
     schema = schema_of(COLUMNS)
     catalog.create_namespace_if_not_exists("db")

@@ -2,14 +2,14 @@
 
     python benchmarks/bench_inspect.py [--manifests 100] [--files 1000] [--tables files,entries] [--runs 1]
 
-``first`` is with nothing decoded beforehand, ``again`` as a user finds it who looks at one metadata table after the
-other: decoded manifests are kept, within a bound, while PyIceberg keeps manifest lists only. First readings are
-compared by elapsed time, which is to be a twentieth, and by CPU time of all threads, which what else the machine does
-changes little: Icefield inflates manifests in threads beside each other. Both are without the collection of garbage,
-and ``collecting`` is with it, as users have it: PyIceberg's objects for each entry are collected too. The table
-``manifests`` has as many rows as the table has manifests, so that it is measured where each commit added 100 files:
-1,000 manifests. After that the peak memory of a stream of all files is compared with that of the whole table. Tables
-are fabricated below the temporary directory and used again.
+``first`` is with nothing decoded beforehand, ``again`` as for a user who looks at one metadata table after another:
+decoded manifests are kept, within a bound, while PyIceberg keeps manifest lists only. First readings are compared by
+elapsed time, which must be a twentieth, and by CPU time of all threads, which other load on the machine changes little:
+Icefield inflates manifests in parallel threads. Both are without garbage collection, and ``collecting`` is with it, as
+by default in Python: PyIceberg's objects for each entry are collected too. The table ``manifests`` has as many rows as
+the table has manifests, so it is measured where each commit added 100 files: 1,000 manifests. After that the peak
+memory of a stream of all files is compared with the peak memory of the whole table. Tables are fabricated below the
+temporary directory and used again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WHOLE = "table.inspect.files().num_rows"
 
 
 def with_history(path: Path) -> Path:
-    """The table with ten snapshots, each of which added a tenth of its manifests."""
+    """Return the table with ten snapshots; each snapshot adds a tenth of its manifests."""
     target = path.with_name("v2.metadata.json")
     if target.exists():
         return target

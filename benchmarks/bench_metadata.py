@@ -32,7 +32,7 @@ COLUMNS = 30
 
 
 def summary_of(number: int) -> dict[str, str]:
-    """What a summary of an append holds, about 500 bytes with its keys."""
+    """Return the summary of an append, about 500 bytes with its keys."""
     return {
         "operation": "append",
         "spark.app.id": "local-1700000000000",
@@ -80,7 +80,7 @@ def table_with(snapshots: int) -> bytes:
         before = metadata.last_updated_ms
         metadata = committed(metadata, number, draw.getrandbits(62) + 1)
         metadata = with_metadata_log(metadata, f"{LOCATION}/metadata/{number:05}.metadata.json", before)
-        if number % 100 == 0:  # as a loaded table: what was added is one string with what was there
+        if number % 100 == 0:  # as in a loaded table: joins the new part and the old one into one string
             metadata = decode_metadata(encode_metadata(metadata), LOCATION)
     return encode_metadata(metadata)
 

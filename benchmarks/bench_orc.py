@@ -1,4 +1,4 @@
-"""ORC files: ours next to pyarrow.orc, which both read and write with, for what field ids, metrics and types add."""
+"""ORC files: ours next to pyarrow.orc, which ours uses too, to measure the cost of field ids, metrics and types."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     python benchmarks/bench_orphans.py [--manifests 1000] [--files 1000] [--runs 3]
 
 The files are not there: a file system lists the locations that the manifests name and a stray for each thousand. They
-are read from one file, batch by batch, so that neither the memory nor much of the time is that of the listing.
+are read from one file, batch by batch, so that the listing takes no memory and little of the time.
 The metadata itself is on local disk.
 """
 
@@ -55,7 +55,7 @@ def write_listing(table: icefield.Table, path: Path) -> int:
 
 
 def opened(path: Path) -> icefield.Table:
-    """The table, whose listing is what was written for it."""
+    """Open the table with a file system that lists it from the file that was written for it."""
     Fabricated.listing = listing_of(path)
     LocalFileSystem.list_files = Fabricated.list_files  # type: ignore[method-assign]
     return icefield.open_table(f"file://{path}")

@@ -1,4 +1,4 @@
-"""Parquet files: ours next to pyarrow.parquet, which both read and write with, for what ids, metrics and checks add.
+"""Parquet files: ours next to pyarrow.parquet, which ours uses too, to measure the cost of ids, metrics and checks.
 
     python benchmarks/bench_parquet.py [ROWS] [SHAPE ...]
 

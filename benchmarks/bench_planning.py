@@ -49,7 +49,7 @@ def scan_of(path: Path) -> TableScan:
 
 
 def filters(manifests: int, files: int) -> dict[str, str]:
-    """One that leaves one manifest, and one that leaves one file."""
+    """Return filters by name: an empty one, one for a single manifest, and one for a single file."""
     day = date(1970, 1, 1) + timedelta(days=FIRST_DAY + manifests // 2)
     return {
         "full plan": "",
@@ -98,7 +98,7 @@ def compare_plans(path: Path, manifests: int, files: int, runs: int, what: str) 
 
 
 def compare_memory(folder: Path, path: Path, large: bool) -> None:
-    """The peak memory of plans whose tasks are all kept."""
+    """Compare the peak memory of plans while all their tasks are kept."""
     (count, ours), (same, theirs) = peak(_OURS, path), peak(_THEIRS, path)
     assert count == same
     verdict = "PASS" if ours * 4 <= theirs else "FAIL"

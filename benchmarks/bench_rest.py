@@ -1,6 +1,6 @@
 """Loading a table with 1,000 snapshots through a REST catalog, against PyIceberg's client before the same server.
 
-The server is a process that answers from memory, so that the clients are what is compared.
+The server is a process that answers from memory, so that the times compare the clients.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def serve(data: bytes, ready: Connection) -> None:
 
 
 def run() -> None:
-    """Compare the clients: by a table that is not known yet, and by one that was loaded before."""
+    """Compare how the clients load a table for the first time, and again."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(
         target=serve, args=(table_with(SNAPSHOTS), there), daemon=True

@@ -1,7 +1,7 @@
 """The REST server against Java's reference server with the same tables: loading, listing, commits.
 
 Each is over SQLite, or with ``--over postgresql`` over a database of one PostgreSQL. ``--tables`` and ``--snapshots``
-are how many there are; what must be reached is meant for those that are there without.
+set the numbers of both; the floors hold for the default numbers.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def run() -> None:
             servers.append(Server(uri, database or _sqlite(folder), chosen.tables, chosen.snapshots))
             servers[-1].fill()
         mine, java = servers
-        for _ in range(3):  # Java compiles what it runs often
+        for _ in range(3):  # Java compiles code that runs often
             java.load(), java.list(), java.commit()
         compare(f"load a table with {chosen.snapshots:,} snapshots", mine.load, java.load, runs=9, floor=1.0)
         compare(f"list {chosen.tables:,} tables", mine.list, java.list, runs=9, floor=1.0)

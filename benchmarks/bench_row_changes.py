@@ -125,7 +125,7 @@ def _upsert(table: Table, keys: Callable[[], np.ndarray], turn: Iterator[int]) -
 
 
 def apart(function: str, *arguments: object) -> int:
-    """What a function of this module prints in a process of its own."""
+    """Run a function of this module in a process of its own, and return the number that it prints."""
     given = ", ".join(map(repr, arguments))
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import bench_row_changes as b; "
@@ -155,7 +155,7 @@ def recent() -> np.ndarray:
 
 
 def scattered() -> np.ndarray:
-    """Keys from everywhere, of which some are new: every file is concerned."""
+    """Return keys from the whole range, some of them new: they concern every file."""
     return np.random.default_rng().choice(HELD + GIVEN, GIVEN, replace=False)
 
 

@@ -1,6 +1,6 @@
 """Scanning whole tables to Arrow, next to pyarrow's dataset over the same files and next to PyIceberg.
 
-pyarrow's dataset keeps what it learnt of its files from run to run; a scan here plans anew and opens each file.
+pyarrow's dataset keeps the metadata of its files from run to run; a scan here plans anew and opens each file.
 
     python benchmarks/bench_scan.py [ROWS] [LAYOUT ...]
 """

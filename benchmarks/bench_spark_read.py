@@ -3,7 +3,7 @@
     python benchmarks/bench_spark_read.py [--full | ROWS] [PART ...]
 
 ROWS (2 million, 20 million with ``--full``) of ten columns in ten files. ``wide`` groups over all columns, ``two``
-reads two of them under a filter that takes 1 % of the rows and prunes nothing, ``range`` two under one that prunes.
+reads two of them under a filter that takes 1 % of the rows and prunes nothing, ``range`` two under a pruning filter.
 ``rows`` is without deletes, ``positions`` and ``vectors`` under 1 % of position deletes and of deletion vectors, which
 Java wrote. ``many`` plans and loads a table of 2,000 files, ``count`` counts rows by metadata. Icefield reads each file
 on the road that it chooses, ``auto`` (Spark's own reader, but of few columns under deletes), and all in ``arrow``.
@@ -103,7 +103,7 @@ def _aggregates(listed: str) -> list[Any]:
 
 
 def _many(spark: Any, ice: Any, folder: Path, runs: int) -> bool:
-    """Plan and load many files, of which nothing is remembered."""
+    """Compare planning many files without cached footers, and loading them."""
     from icefield_spark.roads.footers import FOOTERS
 
     rows(spark, 1000, 1).writeTo("java.db.many").using("iceberg").create()

@@ -77,7 +77,7 @@ class _Table:
         (self._ice if who == "icefield" else self._spark).sql(statement).collect()
 
     def roll_back(self, who: str | None = None) -> None:
-        """Take back what the last statement did. ``who`` runs the next one."""
+        """Roll back the last statement. ``who`` runs the next one."""
         if self._changed_by is not None:
             self._left[self._changed_by] = self._head()
             call = f"CALL java.system.rollback_to_snapshot('{self._name}', {self._first})"

@@ -6,7 +6,7 @@ A benchmark is a file ``bench_<what>.py`` that calls ``compare`` for each worklo
         main(run)
 
 Run it with ``python benchmarks/bench_<what>.py``. It exits with 1 when a workload misses the factor it must reach.
-Absolute times mean little on a busy machine; the median of ratios of neighbouring runs is what counts.
+Absolute times mean little on a busy machine; the result is the median of ratios of neighbouring runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import icefield
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one comparison showed. ``ratio`` is how many times as fast ours is; ``floor`` what it must reach."""
+    """The result of one comparison. ``ratio`` is how many times as fast ours is; ``floor`` is the least ratio."""
 
     name: str
     ours: float
@@ -64,14 +64,14 @@ def compare(
     """Time two callables in turns and print medians in milliseconds, the ratio, and PASS or FAIL against ``floor``.
 
     Both are called once beforehand. ``rows`` adds million rows a second; ``clock`` may be ``time.process_time``.
-    Garbage is collected between the runs. During them it is only when ``collecting``, as for whoever leaves the
-    interpreter as it is: who makes many objects pays for that as well.
+    Garbage is collected between the runs. During the runs it is collected only when ``collecting``, as by default in
+    Python: code that makes many objects then pays for that as well.
     """
     ours()
     theirs()
     mine, peers = [], []
     for turn in range(runs):
-        # Whoever comes second meets warmer caches: take turns at that, too.
+        # The second callable finds warmer caches, so they take turns at being second.
         for timed, into in ((ours, mine), (theirs, peers))[:: 1 if turn % 2 == 0 else -1]:
             into.append(_all_seconds(timed, [clock], collecting)[0])
     ratio = statistics.median(peer / own for own, peer in zip(mine, peers, strict=True))
@@ -92,8 +92,7 @@ def compare_clocks(
 ) -> None:
     """Time two long callables in turns by CPU time, which must reach ``floor``, and by elapsed time.
 
-    CPU time is that of all threads of the process: what other processes do matters little to it. Nothing is called
-    beforehand.
+    CPU time is of all threads of the process: other processes change it little. Nothing is called beforehand.
     """
     clocks = (("CPU", time.process_time, floor), ("elapsed", time.perf_counter, None))
     pairs: list[tuple[list[float], list[float]]] = []

@@ -1,4 +1,4 @@
-"""Fabricates a table on local disk that has metadata but no data files: what planning works on.
+"""Fabricates a table on local disk that has metadata but no data files, as planning needs no more.
 
 Version 2, partitioned by day(ts) and bucket[16](user_id), one day a manifest, statistics of every column. Manifests
 are written in blocks of 64 KiB, as Java does, or with one record a block, as PyIceberg does.
@@ -46,7 +46,7 @@ SPEC = PartitionSpec(
 
 
 def data_file(location: str, schema: Schema, number: int, day: int) -> DataFile:
-    """The file with that number over all manifests: its ids follow those of the file before."""
+    """Return the file with that number over all manifests. Its ids follow the ids of the file before."""
     lower: dict[int, bytes] = {}
     upper: dict[int, bytes] = {}
     for field in schema.fields:
@@ -84,7 +84,7 @@ def data_file(location: str, schema: Schema, number: int, day: int) -> DataFile:
 
 
 def make_table(folder: Path, manifests: int = 100, files: int = 1000, columns: int = 20, blocks: str = "java") -> Path:
-    """Write the table below ``folder`` and return the path of its metadata file; one that is there is used again."""
+    """Return the path of the metadata file of the table below ``folder``, and write the table unless it exists."""
     folder = Path(folder).absolute()
     path = folder / "metadata" / "v1.metadata.json"
     if path.exists():

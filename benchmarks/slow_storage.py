@@ -1,4 +1,4 @@
-"""Local disk that answers as slowly as an object store, and counts what is asked of it: ours and PyIceberg's."""
+"""Local disk that answers as slowly as an object store, and counts its requests: ours and PyIceberg's."""
 
 from __future__ import annotations
 

@@ -99,19 +99,19 @@ def described(numbers: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a benchmark is to measure: how many rows, which of its parts, and how many times each after the first."""
+    """The scope of a benchmark: the number of rows, the parts, and the number of runs of each after the first."""
 
     rows: int
     parts: frozenset[str]
     runs: int
 
     def among(self, names: Sequence[str]) -> list[str]:
-        """Those of the names that were asked for; all of them where none of them was."""
+        """Return the names that are chosen parts, or all names if none is."""
         return [name for name in names if name in self.parts] or list(names)
 
 
 def asked(description: str, parts: Sequence[str], rows: int) -> Asked:
-    """What the command line asks for. ``rows`` unless it says otherwise; a part that there is not is refused."""
+    """Parse the command line. ``rows`` is the default of its option; an unknown part is refused."""
     parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}; all unless given")
     parser.add_argument("--rows", type=int, default=rows, help="of the table (%(default)s)")
@@ -125,7 +125,7 @@ def asked(description: str, parts: Sequence[str], rows: int) -> Asked:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a run took, in seconds."""
+    """The times of a run, in seconds."""
 
     cpu: float
     wall: float
@@ -177,10 +177,10 @@ def _timed(work: Callable[[], Any]) -> Taken:
 
 
 def _cpu() -> float:
-    """Seconds of CPU that this process and all that it started have taken, so far as these were seen.
+    """Return the CPU seconds of this process and of all its descendants, as far as they were seen.
 
-    A process that ended counts with what it had taken when it was last seen: PySpark's daemon lets the system forget
-    its workers, which end when they were idle for a minute.
+    A process that ended counts with its time when it was last seen: PySpark's daemon lets the system forget its
+    workers, which end when they were idle for a minute.
     """
     parents: dict[int, int] = {}
     born: dict[int, tuple[int, int]] = {}

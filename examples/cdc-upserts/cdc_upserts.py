@@ -1,4 +1,4 @@
-"""Bring the changes of a database into a table, and read from it what changed: ``cdc_upserts.py FOLDER``."""
+"""Bring the changes of a database into a table, and read the changes from it: ``cdc_upserts.py FOLDER``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import icefield
 import pyarrow as pa
 
 COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("city", pa.string())])
-# What a connector delivers: an operation as Debezium writes it, and the row after the change (of a delete, its key).
+# Events of a connector: an operation as Debezium writes it, and the row after the change (for a delete, its key).
 CHANGES = [
     [("c", 1, "Ann", "Oslo"), ("c", 2, "Bob", "Rome"), ("c", 3, "Cyd", "Bern")],
     [("u", 2, "Bob", "Paris"), ("d", 3, None, None), ("c", 4, "Dan", "Oslo"), ("u", 4, "Dan", "Lima")],

@@ -193,7 +193,7 @@ def report_tables(catalog: icefield.Catalog, folder: Path) -> None:
 
 @contextmanager
 def step(title: str) -> Iterator[None]:
-    """Say what goes on, and how long it took."""
+    """Print the title of a step, and its elapsed time."""
     began = time.monotonic()
     print(f"→ {title} …", flush=True)
     yield

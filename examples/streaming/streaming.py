@@ -96,7 +96,7 @@ def run(frame: DataFrame, table: str, folder: Path, options: dict[str, str], mod
 
 
 def report(ice: IcefieldSession) -> None:
-    """What the tables have."""
+    """Print the number of flights, the last day, and the delays of two carriers."""
     days = ice.sql("SELECT count(*), max(day) FROM nyc.flights").collect()[0]
     print(f"{days[0]} flights up to January {days[1]}")
     for row in ice.sql("SELECT * FROM nyc.delays ORDER BY flights DESC LIMIT 2").collect():

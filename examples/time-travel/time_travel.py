@@ -26,7 +26,7 @@ def main(folder: str) -> None:
         print("by tag:", total(table.scan(ref="before-the-sale")))
         print("by time:", total(table.scan().as_of(before)))
 
-        # A change on a branch is seen by nobody who reads main, until it is found right.
+        # Readers of main do not see a change on a branch, until it is found right.
         table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "audit").commit()
         table.append(prices(("plum", -9.0)), branch="audit")
         wrong = table.scan("price < 0", ref="audit").count()

@@ -1,6 +1,6 @@
 """Keep a copy of a table in a second cloud, and ask both: ``two_clouds.py``. The catalogs are ``primary`` and ``copy``.
 
-The copy grows by what was appended since, however often the job is run or killed.
+The copy gets each appended row once, however often the job is run or killed.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def orders(numbers: range, **more: str) -> pa.Table:
 
 
 def mirror(source: icefield.Table, catalog: icefield.Catalog) -> int:
-    """Append to the copy what the table has more, and give how many rows that are.
+    """Append the new rows of the table to the copy, and return their number.
 
-    Rows stream from one store to the other; neither has to hold them in memory. They are committed together with the
-    snapshot that they reach to, so that no run adds them a second time.
+    Rows stream from one store to the other, and memory does not have to hold them all. They are committed together with
+    the id of the source's snapshot, so that no run adds them a second time.
     """
     head = source.refresh().current_snapshot()
     if head is None:
@@ -70,7 +70,7 @@ def mirror(source: icefield.Table, catalog: icefield.Catalog) -> int:
 
 
 def copy_of(source: icefield.Table, catalog: icefield.Catalog) -> icefield.Table:
-    """The copy, made with the shape of the table where it is not there."""
+    """Return the copy; create it with the table's schema and partition spec if it does not exist."""
     catalog.create_namespace_if_not_exists("sales")
     if not catalog.table_exists(TABLE):
         catalog.create_table(TABLE, source.schema(), partition_spec=source.spec())
@@ -78,7 +78,7 @@ def copy_of(source: icefield.Table, catalog: icefield.Catalog) -> icefield.Table
 
 
 def mirrored(target: icefield.Table) -> int | None:
-    """Up to which snapshot the copy has the rows."""
+    """Return the id of the last snapshot of the table that the copy has the rows of, or None."""
     snapshot = target.current_snapshot()
     while snapshot is not None:
         if MIRRORED in snapshot.summary:

@@ -67,7 +67,7 @@ class JsonLinesFormat(FileFormat):
 
 
 def to_json(kind: pa.DataType) -> Any:
-    """What JSON has no value for becomes a string: bytes, decimals, and floats that are no finite numbers."""
+    """Return a conversion of values that JSON lacks to strings: bytes, decimals, and floats that are not finite."""
     if is_bytes(kind):
         return bytes.hex
     if pa.types.is_decimal(kind):

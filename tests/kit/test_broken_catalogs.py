@@ -206,7 +206,7 @@ class SaysItCannotAndSaysNoMore(DictionaryBackend):
 
 
 class OverAService(DictionaryBackend):
-    """A right catalog whose changes of namespaces are calls of a service, which may lose them."""
+    """A right catalog that changes namespaces by calls of a service, which may lose them."""
 
     calls = LossyCalls()
 

@@ -104,7 +104,7 @@ from kit_checks import checks, failures, rejection
 FOREIGN = "test_a_foreign_host_gets_no_credential_and_is_not_asked"
 ZERO = "test_a_name_with_a_zero_byte_or_half_a_character_is_refused"
 
-# What rejects each, and what the note says of the cause.
+# The test that rejects each class, and the part of the note that names the cause.
 BROKEN: dict[type[FileSystem], tuple[str, str]] = {
     ChecksThenWrites: ("test_one_of_many_creators_wins", "looks first and writes then"),
     ShowsHalfFiles: ("test_a_created_file_is_never_seen_half", "the name appears before the bytes do"),

@@ -34,7 +34,7 @@ LARGE = 70_000
 
 
 class Right(JsonLinesFormat):
-    """JSON lines in blocks of 70,000 rows: what the broken ones break one thing of."""
+    """JSON lines in blocks of 70,000 rows: the right format that each broken one changes in one respect."""
 
     block_rows: ClassVar[int | None] = None
     reader: ClassVar[type[JsonLinesReader]] = JsonLinesReader
@@ -49,7 +49,7 @@ class Right(JsonLinesFormat):
 
 
 class Reader(JsonLinesReader):
-    """A reader whose batches are changed on their way out."""
+    """A reader that passes each batch through a change."""
 
     def read(self, request: ReadRequest) -> Batches:
         for batch in super().read(request):
@@ -301,7 +301,7 @@ def test_what_is_wrong_between_large_blocks_is_found_where_nothing_makes_small_o
 
 
 class ReadsWholeFiles(Right):
-    """Decodes each column whatever is asked for, in batches of its own size."""
+    """Decodes all columns instead of the requested ones, in batches of its own size."""
 
     class reader(JsonLinesReader):
         def read_block(self, number: int, columns: pa.Schema) -> Batches:

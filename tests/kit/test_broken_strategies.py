@@ -53,7 +53,7 @@ class RetriesBlindly(CreateStrategy):
 
 
 class CleansUpAfterUnknown(RenameStrategy):
-    """Deletes what it wrote when it does not know whether it happened."""
+    """Deletes its metadata file when it does not know whether the commit happened."""
 
     def publish(self, target: str, data: bytes) -> Pointer | None:
         try:
@@ -77,7 +77,7 @@ class TakesLostForDone(CreateStrategy):
 
 
 class IgnoresItsBase(CreateStrategy):
-    """Commits on whatever is current."""
+    """Commits on the current version instead of the base."""
 
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         return super().commit(self.load() if base is not None else None, proposal)
@@ -130,7 +130,7 @@ class CallsALostReplyAFailure(CreateStrategy):
 
 
 class DropsBlindly(CreateStrategy):
-    """Drops, and hides what the file system says."""
+    """Drops, and hides errors of the file system."""
 
     def drop(self) -> None:
         with suppress(StorageError):
@@ -138,7 +138,7 @@ class DropsBlindly(CreateStrategy):
 
 
 class CallsALostDropAFailure(ServiceStrategy):
-    """Says that a table is still there whose drop was not answered."""
+    """Reports that a table was not dropped when the drop was not answered."""
 
     def drop(self) -> None:
         try:
@@ -176,7 +176,7 @@ class WaitsForItself(RenameStrategy):
 
 
 class TakesALostReplyForAConflict(ServiceStrategy):
-    """Asks again when no reply came, and takes what it did itself for another's."""
+    """Repeats a swap without a reply, and takes its own first swap for the commit of another writer."""
 
     def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         for _ in range(3):
@@ -233,7 +233,7 @@ class LooksThenSets(ServiceStrategy):
 
 LOST_REPLY = "test_a_lost_reply_of_the_service_is_settled_or_said_to_be_unknown"
 
-# What rejects each, and what the note says of the cause.
+# The test that rejects each class, and the part of the note that names the cause.
 BROKEN: dict[type[CommitStrategy], tuple[str, str]] = {
     ChecksThenWrites: ("test_one_of_many_creators_wins", "creation looks first and writes then"),
     RetriesBlindly: ("test_a_lost_reply_is_settled_or_said_to_be_unknown", "reported as a conflict"),

@@ -1,4 +1,4 @@
-"""Catalogs and strategies whose tables misbehave on purpose: the suite of behaviour must reject each of them."""
+"""Catalogs and strategies with tables that misbehave on purpose: the suite of behaviour must reject each of them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class KeepsOldMetadata(DictionaryStrategy):
 
 
 class KnowsTheLastSchemaOnly(DictionaryStrategy):
-    """As a service that takes no id of what a table had before."""
+    """Resembles a service that accepts only the newest schema as the current one."""
 
     adding, chosen = "add-schema", "current_schema_id"
 
@@ -162,7 +162,7 @@ class CountsRowsForTokens(DictionaryBackend):
 
 
 class ListsDroppedTables(DictionaryBackend):
-    seen: set[TableName] = set()  # noqa: RUF012 -- that it is shared is what is broken
+    seen: set[TableName] = set()  # noqa: RUF012 -- the shared set is the defect
 
     def list_tables(
         self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None

@@ -79,7 +79,7 @@ class TestMemoryFileSystem(FileSystemSuite):
 
 
 class FsspecLocal(FsspecFileSystem):
-    """What a plugin's author writes over fsspec, here over its local files."""
+    """The code of a plugin over fsspec, here over its local files."""
 
     abilities = frozenset({FileSystemAbility.LIST})
 

@@ -30,7 +30,7 @@ SYNC = bytes(range(100, 116))
 
 
 class Sink(io.BytesIO):
-    """An output stream that keeps what was published."""
+    """An output stream that keeps the published bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ def open_file(data: bytes):
 
 
 def read_file(data: bytes, columns: pa.Schema | None = None, **request: Any) -> pa.Table:
-    """What the plugin reads, as a table; all columns by default."""
+    """Read a file with the plugin as a table; all columns by default."""
     with open_file(data) as reader:
         wanted = reader.schema if columns is None else columns
         batches = list(reader.read(ManifestReadRequest(wanted, **request)))
@@ -122,7 +122,7 @@ def sized(data: bytes) -> bytes:
 
 
 def check(data: bytes, **request: Any) -> pa.Table:
-    """What a file holds: both decoders read the same, and the fast one gives up nowhere."""
+    """Read a file with both decoders: they agree, and the fast decoder never falls back to the slow one."""
     with by_value():
         expected = read_file(data, **request)
     with vectorized_only():
@@ -221,7 +221,7 @@ def cut(items: Sequence[Any], rng: random.Random, most: int = 40) -> list[Sequen
 
 @dataclass(frozen=True)
 class Kind:
-    """An Avro schema, values for ``encode``, and what ``pyarrow.array`` is to be given for such a value."""
+    """An Avro schema, values for ``encode``, and a function from such a value to the argument of ``pyarrow.array``."""
 
     schema: Any
     values: st.SearchStrategy[Any]
@@ -348,7 +348,7 @@ def _kind(draw: Any, names: _Names, depth: int) -> Kind:
 
 @dataclass(frozen=True, repr=False)
 class MadeFile:
-    """A file, what is in it as an Arrow table built by pyarrow alone, and its schema."""
+    """A file, its schema, and its contents as an Arrow table built by pyarrow alone."""
 
     data: bytes
     schema: Any

@@ -1,4 +1,4 @@
-"""What a call may take of the processor and of memory: a hostile file or server must not stop or exhaust a reader."""
+"""Limits of the CPU time and memory of a call: a hostile file or server must not stop or exhaust a reader."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bounded(seconds: float = SECONDS, megabytes: int = MEGABYTES) -> Iterator[No
 
 
 def peak_memory() -> int:
-    """The most memory of this process in bytes. ``ru_maxrss`` begins with that of the process that started it."""
+    """The peak memory of this process in bytes. ``ru_maxrss`` starts at the peak of the parent process."""
     if _STATUS.exists():
         return _memory("VmHWM") * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -118,7 +118,7 @@ class CommitsOneAfterTheOther(WholeDictionaryBackend):
 
 
 class SwapsInSeveralSteps(WholeDictionaryBackend):
-    """All bases are compared first, and what they were compared for may be over by then."""
+    """Compares all bases before it swaps: other commits may come in between."""
 
     def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
         staged = [self.staged(change) for change in changes]

@@ -1,4 +1,4 @@
-"""A table that holds hostile text wherever text goes, and pages that show it."""
+"""A table with hostile text in every place for text, and pages that show it."""
 
 from __future__ import annotations
 

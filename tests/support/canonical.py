@@ -1,10 +1,10 @@
-"""Rows as strings that does not depend on who read them, and the digest of all rows of a table.
+"""Rows as strings that do not depend on their reader, and the digest of all rows of a table.
 
 A row is a JSON object with all columns in the order of the schema; the digest is the SHA-256 of the sorted rows joined
 by line feeds. Floats are Python's ``repr`` (NaN and the infinities as strings), decimals strings with their full scale,
-dates and times ISO string (microseconds, or nanoseconds for the ``_ns`` types, UTC as ``+00:00``), UUIDs their 36
-characters, bytes ``0x`` with lower hex, maps arrays of pairs sorted by the string of the key, variants what they decode
-to.
+dates and times ISO strings (microseconds, or nanoseconds for the ``_ns`` types, UTC as ``+00:00``), UUIDs their 36
+characters, bytes ``0x`` with lower hex, maps arrays of pairs sorted by the string of the key, variants their decoded
+values.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _texts(array: pa.Array, kind: IcebergType) -> list[str]:
 
 def _struct_texts(array: pa.StructArray, kind: StructType) -> list[str]:
     children = []
-    # Unlike `field`, this has nulls below null structs, where an array may hold what is no value.
+    # Unlike `field`, `flatten` has nulls below null structs, where an array may hold arbitrary bytes.
     for child, field in zip(array.flatten(), kind.fields, strict=True):
         name = json.dumps(field.name, ensure_ascii=False)
         children.append([f"{name}:{text}" for text in _texts(child, field.field_type)])
@@ -112,7 +112,7 @@ def _struct_texts(array: pa.StructArray, kind: StructType) -> list[str]:
 
 
 def _list_texts(lists: Any, items: list[str], join: Callable[[list[str]], str]) -> list[str]:
-    """Lists as strings; ``items`` are those of all lists that are not null: below null, an array may hold anything."""
+    """Lists as strings; ``items`` are the elements of all non-null lists: a null list may have arbitrary elements."""
     lengths = pc.list_value_length(lists).to_pylist()
     left = iter(items)
     return [NULL if length is None else join(list(islice(left, length))) for length in lengths]
@@ -223,4 +223,4 @@ _NUMBERS: dict[type[IcebergType], pa.DataType] = {
     TimestamptzNanoType: pa.int64(),
     FloatType: pa.float64(),
 }
-"""What is made a number first."""
+"""The types with values that are first cast to numbers."""

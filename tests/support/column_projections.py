@@ -11,7 +11,7 @@ def field(name, kind, id_=None, nullable=True):
 
 
 def project(read, fields, columns, constants=None, **options):
-    """Project one batch; ``fields`` are the file's, and only those are handed over that were asked for."""
+    """Project one batch; ``fields`` are the file's, and only the requested columns are passed on."""
     file_schema = pa.schema(fields)
     projection = ColumnProjection.resolve(Schema(*read), file_schema, constants, **options)
     arrays = []
@@ -30,7 +30,7 @@ def project(read, fields, columns, constants=None, **options):
 
 
 def prune(array, wanted):
-    """What a reader gives for a pruned column."""
+    """Return a column as a reader gives it after pruning."""
     if not pa.types.is_struct(wanted):
         return array
     children = [prune(array.field(child.name), child.type) for child in wanted]

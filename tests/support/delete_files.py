@@ -117,5 +117,5 @@ def equality_deletes(
 
 
 def placed(like: DataFile | None) -> dict[str, Any]:
-    """The partition of a data file; that of an unpartitioned table when there is none."""
+    """The partition of a data file; without a data file, the partition of an unpartitioned table."""
     return {} if like is None else {"partition": like.partition, "spec_id": like.spec_id}

@@ -35,7 +35,7 @@ from icefield.toolkit import MetastoreStrategy, MetastoreViews
 
 
 class Store:
-    """What is at one warehouse."""
+    """The namespaces, tables and views of one warehouse."""
 
     def __init__(self) -> None:
         self.namespaces: dict[NamespaceName, dict[str, str]] = {}

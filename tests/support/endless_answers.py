@@ -1,4 +1,4 @@
-"""A server on the loopback address whose answers never end, and what plugins of object stores do about it."""
+"""A server on the loopback address with endless answers, and checks that plugins of object stores give them up."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class EndlessAnswers:
             work()  # type: ignore[operator]
         assert not raised.value.retryable
         assert self.root in str(raised.value)
-        assert max(server.taken) < most + (64 << 20)  # what is in buffers between the two
+        assert max(server.taken) < most + (64 << 20)  # the buffers between client and server may hold so much
 
     def test_a_file_whose_bytes_never_end_is_given_up(self, endless: Endless) -> None:
         most = {200: MAX_WHOLE, 206: 1 << 20}.get(self.status, MAX_ANSWER)

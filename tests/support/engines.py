@@ -1,4 +1,4 @@
-"""Engines of others in processes of their own: one that aborts or hangs fails the test that asked it, and no other.
+"""Foreign engines in processes of their own: an engine that aborts or hangs fails only the test that asked it.
 
 Their threads are not in the processes of the tests either, which fork.
 """
@@ -26,7 +26,7 @@ class EngineDied(AssertionError):
 
 
 class Engine:
-    """What ``opened`` makes, in a process that begins with the first question, and anew after one that ended it.
+    """A proxy for the engine that ``opened`` makes. Its process starts with the first question, and anew after a crash.
 
     A context manager. Several threads may ask.
     """
@@ -55,7 +55,7 @@ class Engine:
             self._process = self._pipe = None
 
     def ask(self, method: str, *arguments: Any) -> Any:
-        """What a method of the engine returns; what it raises is raised here. Raises ``EngineDied``."""
+        """Call a method of the engine, and return its result or raise its error. Raises ``EngineDied``."""
         with self._asking:
             pipe = self._started()
             try:
@@ -93,7 +93,7 @@ class DuckDBEngine(Engine):
         super().__init__("DuckDB", _Duck)
 
     def execute(self, query: str) -> Self:
-        """Run a statement, whose result is fetched afterwards."""
+        """Run a statement; its result can be fetched afterwards."""
         self.ask("execute", query)
         return self
 

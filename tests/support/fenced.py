@@ -1,11 +1,11 @@
-"""The fenced blocks of a Markdown page, and what their info strings ask of a test.
+"""The fenced blocks of a Markdown page, and how their info strings have a test treat them.
 
 - ``python``: run, in order, in one namespace a page;
 - ``python spark``: the same, where a Spark session may be started;
 - ``python <path>``: a part of that file of the repository, word for word;
-- ``console``: each line after ``$ `` is run by the command line; the lines below it, where there are any, are what it
-  prints, with ``...`` for what differs from run to run;
-- ``toml <name>``: written to a file of that name before what follows is run;
+- ``console``: each line after ``$ `` is run by the command line; the lines below it, where there are any, are its
+  output, with ``...`` for text that differs from run to run;
+- ``toml <name>``: written to a file of that name before the following blocks are run;
 - anything else is not run.
 """
 
@@ -29,7 +29,7 @@ _CHECKER = doctest.OutputChecker()
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its language, what follows it in the info string, its string and its first line's number."""
+    """One fenced block: its language, the rest of its info string, its text and the number of its first line."""
 
     language: str
     argument: str
@@ -39,13 +39,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """A line of a console block, and what it is said to print."""
+    """A line of a console block, and the output that the page shows for it."""
 
     line: str
     printed: str
 
     def prints(self, output: str) -> bool:
-        """Whether the output is what the page shows."""
+        """Return whether the output agrees with the page."""
         shown = "\n".join(line.rstrip() for line in output.splitlines()) + "\n"
         return not self.printed or _CHECKER.check_output(self.printed, shown, doctest.ELLIPSIS)
 
@@ -58,7 +58,7 @@ class Page:
 
     @lazy
     def text(self) -> str:
-        """What it holds."""
+        """The text of the file."""
         return (ROOT / self.path).read_text("utf-8")
 
     @property
@@ -90,7 +90,7 @@ class Page:
 
     @property
     def runs(self) -> bool:
-        """Whether anything of it is to be run without Spark."""
+        """Whether the page has a block that runs without Spark."""
         return any(block.language == "console" or is_run(block) for block in self.blocks)
 
     @property

@@ -1,6 +1,6 @@
-"""Processes that begin with what is long to import, so that a test that starts many does not import it in each.
+"""Processes that begin with the slow imports done, so that a test with many processes does not repeat them in each.
 
-A server forks them. It has no threads and none of a test's state, as a process has that is started anew.
+A fork server starts them. It has no threads and none of a test's state, like a newly spawned process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PRELOADED = (
 
 
 def forking(*more: str) -> ForkServerContext:
-    """A context whose processes begin with the usual modules, and with more, if it is the first that starts one."""
+    """A context for processes that begin with the usual modules, and with ``more`` if no process has started yet."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*_PRELOADED, *more])
     return context

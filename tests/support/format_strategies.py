@@ -46,7 +46,7 @@ def nested_types(leaves):
 
 
 def numbered(kind, take):
-    """A type whose nested fields have the ids that ``take`` gives."""
+    """Give the nested fields of a type the ids that ``take`` returns."""
     match kind:
         case t.StructType():
             return t.StructType(
@@ -65,7 +65,7 @@ def numbered(kind, take):
 
 
 def types(leaves=None):
-    """Types of any nesting whose ids are unique."""
+    """Types of any nesting, with unique ids."""
     made = nested_types(primitives() if leaves is None else leaves)
     return made.map(lambda kind: numbered(kind, itertools.count(1).__next__))
 
@@ -126,7 +126,7 @@ _PYTHON_VALUES = {
 def values(kind, *, finite=False, python=False):
     """Internal values of a type, null excepted; null occurs where it may inside a nested one.
 
-    ``finite`` leaves out what JSON lacks, ``python`` what Python's and numpy's calendars lack.
+    ``finite`` leaves out values that JSON lacks, ``python`` values that Python's and numpy's calendars lack.
     """
     match kind:
         case t.DecimalType():

@@ -32,7 +32,7 @@ _LONGEST_READ = 20.0
 
 
 class Outcome(NamedTuple):
-    """How many files gave what (``rows``, or the name of an error), and the most memory that was in use, in bytes."""
+    """The number of files by their result (``rows``, or the name of an error), and the peak memory in bytes."""
 
     counts: Mapping[str, int]
     memory: int

@@ -16,12 +16,12 @@ Work = Callable[[], object]
 
 
 def growth(prepare: Callable[[int], Work], size: int, bound: float = MOST_GROWTH) -> float:
-    """The CPU time of the work that ``prepare(2 * size)`` returns, as a multiple of that of ``prepare(size)``.
+    """Return the CPU time of the work from ``prepare(2 * size)``, as a multiple of the time from ``prepare(size)``.
 
     Only the returned work is timed: CPU time of all threads of the process, the least of some rounds, since other
     processes can only add to it. A ratio just above ``bound`` is measured again, up to nine rounds.
     """
-    prepare(min(size, 8))()  # imports, and whatever else is done once
+    prepare(min(size, 8))()  # imports and other work that is done once
     small, large = float("inf"), float("inf")
     for turn in range(_MOST):
         small = min(small, _seconds(prepare(size)))

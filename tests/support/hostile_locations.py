@@ -1,10 +1,10 @@
-"""Hostile locations by the thousand, opened in a process of their own that notes whom anybody there tries to reach.
+"""Hostile locations by the thousand, opened in a process of their own that records every name, connection and file.
 
 Each file system is configured with an endpoint on the loopback address and with planted secrets. Every location is made
 from its number, so that a failure can be repeated. ``fuzz`` raises ``AssertionError`` when
 
-- a name is resolved, or a connection is made, other than the configured one, whoever does it in this process;
-- the path that arrives at the endpoint is not, to the letter, the one that was checked;
+- any code in this process resolves a name or makes a connection other than the configured one;
+- the path that arrives at the endpoint differs from the checked path in any character;
 - an error is not one of Icefield's, or shows a secret; a file outside the allowed roots is opened.
 """
 
@@ -45,18 +45,18 @@ _QUICK = {f"{prefix}.retry.num-retries": "0" for prefix in ("s3", "gcs", "adls")
 
 
 class Store(NamedTuple):
-    """A file system under attack: how it is configured, and what is sent for a location, by unquoted path."""
+    """A file system under attack: its configuration, and the request path for a location, unquoted."""
 
     schemes: tuple[str, ...]
     authorities: tuple[str, ...]
-    """Such as are its own."""
+    """Authorities of the file system's own."""
     properties: Mapping[str, str]
     sent: Callable[[str, str], str] | None = None
     """The path of a request for an authority and a path; None where nothing is sent over HTTP."""
     names: tuple[str, ...] = ()
     """The names that may be resolved."""
     folder: str = ""
-    """What each path begins with."""
+    """The prefix of each path."""
 
 
 def stores(port: int, folder: str) -> dict[str, Store]:
@@ -123,7 +123,7 @@ class Web(FsspecFileSystem):
 
 
 class Trusting(Web):
-    """One that is broken on purpose: it hands each location on as it is."""
+    """A file system that is broken on purpose: it passes each location on unchanged."""
 
     def path(self, location: str) -> str:
         return location
@@ -146,7 +146,7 @@ def plugins(web: str) -> Plugins:
     return Plugins.installed(extra=[Hooks()])
 
 
-# -- what is made of a number
+# -- locations made from a number
 
 _TOKENS = [
     "#", "?", "@", ":", "%", "%2f", "%23", "%40", "%00", "%2e%2e", "\\", " ", "\t", "\n", "\r\n", "\0", "\x7f",
@@ -215,7 +215,7 @@ def fuzz(count: int, *, seed: int = 0, only: str = "", web: str = "Web") -> dict
 
 
 class Attack:
-    """One process: its servers, its watch, and what came of each location."""
+    """One process: its servers, its watch, and counts of the results for locations."""
 
     def __init__(self, folder: str, web: str) -> None:
         self.here, self.there = RecordingServer(), RecordingServer()
@@ -224,7 +224,7 @@ class Attack:
         self.plugins = plugins(web)
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in self.stores}
         self.named: list[str] = []
-        # hdfs-native connects beyond Python's sight: it is noted whom it is asked for.
+        # hdfs-native connects outside of Python, where the watch cannot see it: record the requested name nodes.
         native.Connection = self._connect  # type: ignore[assignment,misc]
         web_client._RETRIES = 0  # type: ignore[misc]
 

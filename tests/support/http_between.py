@@ -1,4 +1,4 @@
-"""What stands between a client and a server of HTTP: it counts requests, and does to them what a test says."""
+"""A proxy between a client and an HTTP server: it counts requests, and treats them as a test says."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def slow(seconds: float) -> Behaviour:
 
 
 class Between:
-    """A server on loopback in front of another; ``behave`` says what becomes of a request."""
+    """A server on loopback in front of another; ``behave`` decides the fate of a request."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname, parts.port
         self.behave: Behaviour = passing
-        self.server: Behaviour = passing  # what makes the server behind answer as the real one would
+        self.server: Behaviour = passing  # makes the server behind answer like the real one
         self.asked: list[Asked] = []
         self._local = threading.local()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -113,7 +113,7 @@ class Between:
         self.behave = behave
 
     def as_the_server(self, asked: Asked) -> Answered:
-        """What the server answers."""
+        """Return the server's answer."""
         answered = self.server(asked, self.forward)
         assert answered is not None
         return answered
@@ -137,7 +137,7 @@ class Between:
             connection.close()
 
     def half(self, asked: Asked, forward: Forward) -> Answered | None:
-        """The connection breaks in the middle of what is sent."""
+        """The connection breaks in the middle of the request."""
         with socket.create_connection((self._host, self._port or 80), timeout=30) as wire:
             lines = [f"{asked.method} {asked.path} HTTP/1.1"]
             lines += [f"{name}: {value}" for name, value in asked.headers.items() if name not in _HOP]
@@ -146,7 +146,7 @@ class Between:
         return None
 
     def half_reply(self, asked: Asked, forward: Forward) -> Answered | None:
-        """The connection breaks in the middle of what is answered."""
+        """The connection breaks in the middle of the answer."""
         answered = forward(asked)
         return replace(answered, cut=len(answered.body) // 2)
 

@@ -1,7 +1,7 @@
-"""Archives of the classes that a program in Java loads: with one, Spark takes a quarter less of the processor.
+"""Archives of the classes that a program in Java loads: with an archive, Spark uses a quarter less CPU.
 
-The first run of a program makes its archive, for the runs after it. Java looks itself whether an archive is its own and
-of the jars of the class path, and goes without one that is not, or that is not there.
+The first run of a program makes its archive, for the runs after it. Java itself checks whether an archive is for this
+Java and the jars of the class path, and runs without an archive that is not, or that is missing.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def used_or_made(found: Path, java: str) -> Iterator[str]:
 
 
 def ended(spark: Any) -> None:
-    """Stop a session and wait until its Java process is gone, which Python itself leaves to end by itself."""
+    """Stop a session and wait until its Java process is gone, since PySpark does not wait for it."""
     process = spark.sparkContext._gateway.proc
     spark.stop()
     end(process)
 
 
 def end(process: subprocess.Popen[Any], seconds: float = 60) -> None:
-    """End a process that runs until its input ends; one that takes longer is killed."""
+    """End a process by closing its input; kill it when it takes longer than that."""
     assert process.stdin is not None
     process.stdin.close()
     try:

@@ -1,4 +1,4 @@
-"""What servers in Java share: a Java of the right age, and jars from Maven."""
+"""Tools for servers in Java: a Java of the right version, and jars from Maven."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ def maven() -> str:
 
 
 def maven_jars(name: str, artifacts: Iterable[str], alone: Iterable[str] = ()) -> Path:
-    """The folder of artifacts (``group:artifact:version[:classifier]``) and what they depend on, and of those that come
-    ``alone``.
+    """Return the folder with artifacts (``group:artifact:version[:classifier]``) and their dependencies.
+
+    The artifacts in ``alone`` come without their dependencies.
     """
 
     program = maven()

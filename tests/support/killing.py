@@ -1,4 +1,4 @@
-"""A file system whose process dies, as by ``kill -9``, at a chosen step; a plugin of its own, and who lets it die."""
+"""A file system, as a plugin, that kills its process like ``kill -9`` at a chosen step, and ``dies_at`` to use it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SWAP = ((SqlStrategy, "swap_pointer"),)
 
 
 class Steps:
-    """The steps that this process has done, and the one that it dies at."""
+    """The number of steps that this process has done, and the step at which it dies."""
 
     done: ClassVar[int] = 0
     deadly: ClassVar[int | None] = None
@@ -33,7 +33,7 @@ class Steps:
 
     @classmethod
     def step(cls) -> None:
-        """One more step; the last, if it is the chosen one."""
+        """Count one more step, and kill the process if it is the chosen one."""
         cls.done += 1
         if cls.deadly is not None and cls.done == cls.deadly:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -98,8 +98,8 @@ def dies_at(
 ) -> bool:
     """Change the table ``db.t`` in a process that dies at that step; False when it ended before.
 
-    ``opened`` are the properties of a catalog, whose file systems then have steps, or a catalog. ``also`` are methods
-    with steps, by their classes; ``counted`` the calls of file systems that have any.
+    ``opened`` is a catalog, or the properties of a catalog to open with file systems that have steps. ``also`` are
+    further methods with steps, by their classes; ``counted`` are the calls of file systems that have steps.
     """
 
     def until_it_dies() -> None:

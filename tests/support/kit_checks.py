@@ -21,7 +21,7 @@ def failures(suite: type, fixtures: Mapping[str, Callable[[str], Any]], *, at_mo
 def rejections(
     suite: type, fixtures: Mapping[str, Callable[[str], Any]], *, at_most: int | None = None
 ) -> dict[str, str]:
-    """The checks that fail, at most so many, with what each says: its error and the notes on it."""
+    """Return the checks that fail, at most so many, each with its error and the notes on it."""
     found: dict[str, str] = {}
     for name, check in checks(suite):
         for given in _parameters(check):
@@ -49,7 +49,7 @@ def checks(suite: type) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def _parameters(check: Callable[..., Any]) -> Iterator[dict[str, Any]]:
-    """What ``parametrize`` gives the check, in all combinations."""
+    """Yield the arguments that ``parametrize`` gives the check, in all combinations."""
     axes = []
     for mark in getattr(check, "pytestmark", []):
         if mark.name == "parametrize":
@@ -61,7 +61,7 @@ def _parameters(check: Callable[..., Any]) -> Iterator[dict[str, Any]]:
 
 
 def rejection(suite: type, name: str, fixtures: Mapping[str, Callable[[str], Any]]) -> str:
-    """What a check says when it fails: the error and its notes. Empty when it passes or is skipped."""
+    """Return the error of a failed check and its notes; empty if the check passes or is skipped."""
     for given in _parameters(getattr(suite, name)):
         wanted = [each for each in inspect.signature(getattr(suite, name)).parameters if each != "self"]
         given |= {fixture: fixtures[fixture](name) for fixture in wanted if fixture in fixtures}

@@ -1,4 +1,4 @@
-"""A Spark job as a process of its own, with every log at DEBUG, and all that it leaves, for a search for secrets."""
+"""A Spark job as a process of its own, with every log at DEBUG, and the files that it leaves, to search for secrets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ logging.getLogger("py4j").setLevel(logging.INFO)
 def run_job(job: Path, folder: Path, properties: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run ``job FOLDER PROPERTIES.json``, with the catalog ``secret`` configured by the environment.
 
-    What it is given is outside of the folder that is searched; what it prints is in it as ``out.txt`` and ``err.txt``.
+    The job's properties are outside of the searched folder; its output is inside, as ``out.txt`` and ``err.txt``.
     """
     for name in ("events", "site", "logs"):
         (folder / name).mkdir()
@@ -55,7 +55,7 @@ def run_job(job: Path, folder: Path, properties: Mapping[str, str]) -> subproces
 
 
 def left(folder: Path) -> Iterator[tuple[str, str]]:
-    """Every file that the job left, as a string; what is compressed in it as well."""
+    """Every file that the job left, as a string, and its compressed contents as well."""
     for path in folder.rglob("*"):
         if not path.is_file():
             continue

@@ -1,4 +1,4 @@
-"""A judge of which files and rows the tables of one catalog may lose, for ``location_life``.
+"""A judge of the files and rows that the tables of one catalog may lose, for ``location_life``.
 
 The judge knows nothing of locations. It sees all files before and after each step. A file belongs to the table that
 made the step in which it appeared, by its uuid; so it may only vanish in a step of that table, or once that table is
@@ -93,7 +93,7 @@ def _ids(source: pa.BufferReader | str) -> Sequence[int]:
 
 
 class LocationJudge:
-    """Whose each file is, and which rows each snapshot has."""
+    """Records the table that owns each file, and the rows of each snapshot."""
 
     def __init__(self, catalog: Catalog, files: Files, namespaces: Sequence[str]) -> None:
         self._catalog, self._files, self._namespaces = catalog, files, namespaces
@@ -102,13 +102,13 @@ class LocationJudge:
         self._versions: dict[str, Version] = {}
         """The version of each table, by the table's name."""
         self.freed: str | None = None
-        """The folder of the versions that the next step frees, those of a dropped table of the same path too."""
+        """The folder of the metadata versions that the next step frees, also of a dropped table at the same path."""
         self.rows: dict[int | None, Rows] = {None: ()}
         """The rows of each snapshot."""
         self.taken: dict[str, set[str]] = {}
         """By uuid, the files of others that a table took in."""
         self._purged: set[str] = set()
-        """The uuids of tables that were purged: nobody has lost a file that the purge left."""
+        """The uuids of purged tables: files that a purge left may vanish later."""
         self.deleted: Counter[str] = Counter()
         """How many files each kind of step deleted."""
 
@@ -124,10 +124,10 @@ class LocationJudge:
     def judge(
         self, step: str, before: set[str], actor: str | None, names: Sequence[str], ends: tuple[Rows, Rows | None]
     ) -> None:
-        """Compare the state after a step with that before.
+        """Compare the state after a step with the state before.
 
-        ``actor`` is the uuid of the table that made it, ``names`` those that it may change. ``ends`` are the rows of
-        that table before and after the step; those after it are None where it was refused.
+        ``actor`` is the uuid of the table that made the step, ``names`` the tables that it may change. ``ends`` are the
+        table's rows before and after the step; the rows after it are None if the step was refused.
         """
         after = self._files.all()
         for each in after - before:
@@ -217,7 +217,7 @@ def stated(location: str) -> str:
 
 
 def named_by(table: Table) -> set[str]:
-    """The files that the snapshots of a table need, its current metadata file, and those that lead to them."""
+    """Return a table's current metadata file, and all files of its snapshots: manifest lists, manifests, content."""
     found = {table.metadata_location or ""}
     for snapshot in table.snapshots():
         try:

@@ -69,7 +69,7 @@ class LocationLife:
             catalog.create_namespace_if_not_exists("db.a")
         except IcefieldError:  # a catalog without nested namespaces
             pass
-        else:  # its default location is in the folder of data of that of ``db.a``
+        else:  # the default location of ``db.a.data`` is within the data folder of the table ``db.a``
             namespaces.append("db.a")
             self._names.append("db.a.data")
         self.judge = LocationJudge(catalog, files, namespaces)
@@ -85,7 +85,7 @@ class LocationLife:
         try:
             for number in range(steps):
                 self._make(self.random.choice(moves if number > 2 else [self._create, self._append]))
-        except Exception as error:  # each of them is a finding, and the steps that lead to it are what one needs
+        except Exception as error:  # every error is a finding, and its report needs the steps that lead to it
             raise AssertionError("\n".join([*(each.said for each in self._steps), str(error)])) from error
         return self
 
@@ -224,7 +224,7 @@ class LocationLife:
     def _register(self, step: Step) -> None:
         name = self.random.choice(self._names)
         there = self.files.all()
-        # A version whose files the table itself deleted later is lost to begin with.
+        # A version is lost to begin with if the table itself deleted its files later.
         choices = [location for location, named in self._dropped if named <= there]
         choices += [each.metadata_location for each in self.judge.tables()]
         if not choices:

@@ -1,7 +1,7 @@
 """The life of one table: processes that change it and keep it up at random, and are killed and begin again.
 
-Each process owns the rows of its name, so that the changes of several commute, and notes in a journal what its rows are
-before and after each change. Who begins again after a kill looks which of the two the table has.
+Each process owns the rows of its name, so that the changes of several commute, and notes its rows before and after each
+change in a journal. A process that begins again after a kill checks which of the two states the table has.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ SAFE_AGE_MS = 180_000
 """Longer than any change takes."""
 
 Row = tuple[int, int, str | None]
-"""The id, the value, and what is in the column of its owner."""
+"""The id, the value, and the value in the column of the row's owner."""
 
 
 @dataclass(frozen=True)
 class Owned:
-    """What a process knows of the table: its rows by their ids, its column, and its tags with hashes of their rows."""
+    """The state that a process owns: its rows by their ids, its column, and its tags with hashes of their rows."""
 
     rows: Mapping[str, tuple[int, str | None]] = field(default_factory=dict)
     column: str | None = None
@@ -66,13 +66,13 @@ def shown(table: Table, owner: str, column: str | None) -> list[Row]:
 
 
 class Journal:
-    """What a process was about to do, and how it ended, a line each."""
+    """A journal of the changes that a process began, and of their ends, a line each."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def last(self) -> tuple[Owned, Owned | None]:
-        """What is known, and what may be instead: a change whose end is not noted."""
+        """Return the known state, and the state that may be there instead: a change began and its end is not noted."""
         known, pending = Owned(), None
         for line in self.path.read_text().splitlines() if self.path.exists() else []:
             try:
@@ -165,7 +165,7 @@ class Life:
         self.journal.note("end", after, name, time.monotonic() - began)
 
     def _is_excused(self, table: Table, error: Exception) -> bool:
-        """Whether others made what the change began with something else."""
+        """Whether others changed the table's state that the change began with."""
         now, head = self.opened(), table.current_snapshot()
         if isinstance(error, FileMissing):
             return head is not None and now.snapshot_by_id(head.snapshot_id) is None
@@ -202,7 +202,7 @@ class Life:
 
 
 Operation = Callable[[Life, Table], tuple[Owned, Callable[[], Any]]]
-"""What the process will own, and how it gets there."""
+"""Returns the state that the process will own, and the change that leads to it."""
 
 
 def _in(numbers: list[int]) -> str:
@@ -267,7 +267,7 @@ def publish(life: Life, table: Table) -> tuple[Owned, Callable[[], Any]]:
 
 
 def tag(life: Life, table: Table) -> tuple[Owned, Callable[[], Any]]:
-    """Name a version, and remember all that it shows."""
+    """Tag a version, and remember the digest of its rows."""
     name, head = f"{life.owner}-t{life.chance.randrange(10**9)}", table.current_snapshot()
     if head is None or len(life.known.tags) > 5:
         return life.known, lambda: None
@@ -284,7 +284,7 @@ def untag(life: Life, table: Table) -> tuple[Owned, Callable[[], Any]]:
 
 
 def read(life: Life, table: Table) -> tuple[Owned, Callable[[], Any]]:
-    """Compare with what the process knows: its own rows, and all that its tags show."""
+    """Compare the table with the process's own rows, and with the digests of its tags."""
 
     def run() -> None:
         assert shown(table, life.owner, life.known.column) == life.known.listed()
@@ -306,7 +306,7 @@ def digest(table: Table, ref: str | None = None) -> str:
 
 
 def evolve(life: Life, table: Table) -> tuple[Owned, Callable[[], Any]]:
-    """Add, rename or drop the column of the owner, or have more room in the one for values."""
+    """Add, rename or drop the column of the owner, or promote the column of values."""
     column, draw = life.known.column, life.chance.random()
     if draw < 0.2:
         return life.known, lambda: table.update_schema().update_column("value", "long").commit()
@@ -391,7 +391,7 @@ WEIGHTS = {name: _OFTEN.get(name, _RARE.get(name, 3)) for name in OPERATIONS}
 
 
 def lead(given: dict[str, str], owner: str, folder: str, seed: int, until: float, steps: int) -> None:
-    """What a process does."""
+    """Live one life: the main function of a process."""
     life = Life(given, owner, Path(folder), seed)
     life.begin()
     life.live(until, steps)

@@ -1,4 +1,4 @@
-"""A watch over whom this process reaches for."""
+"""A watch over the hosts and files that this process reaches for."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Watch:
-    """Hears of each name that is resolved, each connection and each file that is opened, and stops what may not be.
+    """Hears of each resolved name, each connection and each opened file, and stops forbidden ones.
 
-    By the audit events of Python, which its sockets raise whatever library uses them. They cannot be taken back: it
-    is for a process of its own.
+    It uses the audit events of Python, which its sockets raise for every library. An audit hook cannot be removed, so a
+    watch needs a process of its own.
     """
 
     def __init__(self, allowed: set[tuple[str, int]], folder: str) -> None:

@@ -1,4 +1,4 @@
-"""Many processes that commit to one table of a catalog, whatever its storage, and what must be true of it then."""
+"""Many processes that commit to one table of a catalog on any storage, and the invariants of the table afterwards."""
 
 from __future__ import annotations
 

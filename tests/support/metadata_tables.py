@@ -1,4 +1,4 @@
-"""The metadata tables, and the columns that Java's have: those of Spark's DESCRIBE with its runtime of Iceberg 1.12."""
+"""The metadata tables, and the columns of Java's: from Spark's DESCRIBE with the runtime of Iceberg 1.12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the evaluators of statistics say of one file."""
+"""The results of the metrics evaluators for one file."""
 
 from icefield.expressions import bind, inclusive_metrics, parse, strict_metrics
 from naive_filters import SCHEMA
@@ -11,7 +11,7 @@ UUID = SCHEMA.find_field("c_uuid").field_id
 
 
 def verdict(text, record_count=10, **columns):
-    """What both evaluators say of one file: "none", "some" or "all" of its rows match."""
+    """Return the verdict of both evaluators on one file: "none", "some" or "all" of its rows match."""
     ids = {"int": INT, "double": FLOAT, "string": TEXT, "uuid": UUID, "nested": SCHEMA.find_field("s.d").field_id}
     file = File([], record_count, {ids[name]: ColumnStatistics(*one) for name, one in columns.items()})
     bound = bind(SCHEMA, parse(text) if isinstance(text, str) else text)

@@ -1,4 +1,4 @@
-"""A table whose files are of three formats and five versions of its schema, and the rows that it holds."""
+"""A table with files of three formats and five versions of its schema, and the rows that it holds."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def mixed_table(catalog: Catalog, name: str) -> Table:
 
 
 def mixed_rows() -> list[Row]:
-    """What a scan gives, in the order of ``id``; values as Python holds them."""
+    """Return the expected rows of a scan, in the order of ``id``, as Python values."""
     return [_seen(version, EACH * version + at) for version in range(5) for at in range(EACH)]
 
 
@@ -84,7 +84,7 @@ MIXED_FILTERS: dict[str, Callable[[Row], bool]] = {
     "at = '1969-12-31T23:59:57.250000'": lambda row: row["at"] == dt.datetime(1969, 12, 31, 23, 59, 57, 250_000),
     "id in (1, 8, 15, 22, 29) and note is not null": lambda row: row["id"] % 7 == 1 and row["note"] is not None,
 }
-"""Filters in the words of the last schema, and what they mean."""
+"""Filters in the names of the last schema, and their meanings as functions of a row."""
 
 
 def _write(table: Table, version: int, formats: tuple[str, ...]) -> None:

@@ -72,7 +72,7 @@ POOLS: dict[str, list[Any]] = {
     "fixed[3]": [b"\x00\x00\x00", b"abc", b"abd", b"\x80\x00\x00", b"\xff\xff\xff"],
     "binary": BYTES,
 }
-"""A few values of each type: the ends of its range, what is next to steps of the transforms, and enough collisions."""
+"""A few values of each type: the ends of its range, neighbours of transform boundaries, and enough collisions."""
 
 TYPES = list(POOLS)
 
@@ -201,7 +201,7 @@ def value_at(row: dict[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def naive(expression: BooleanExpression, row: dict[str, Any], nan_is_greatest: bool = False) -> bool | None:
-    """What an expression says of a row: true, false or unknown. Literals are internal values of the column's type."""
+    """Evaluate an expression on a row: true, false or unknown. Literals are internal values of the column's type."""
     match expression:
         case AlwaysTrue():
             return True

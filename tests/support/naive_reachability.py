@@ -1,4 +1,4 @@
-"""What snapshots refer to, and which of them expire, in the plainest way: sets of strings, and the text of the spec."""
+"""The files of snapshots, and the snapshots that expire, in the plainest way: sets of strings, by the spec's text."""
 
 from __future__ import annotations
 

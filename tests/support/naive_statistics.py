@@ -1,4 +1,4 @@
-"""Statistics of random files, made row by row, as truthful and as incomplete as those of real files are."""
+"""Statistics of random files, made row by row, as truthful and as incomplete as statistics of real files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from naive_filters import ALL_NAMES, SCHEMA, value_at
 
 @dataclass
 class ColumnStatistics:
-    """What one file says of one column; None is not said. Bounds are internal values."""
+    """The statistics of one column in one file; None means not stated. Bounds are internal values."""
 
     values: int | None = None
     nulls: int | None = None
@@ -26,7 +26,7 @@ class ColumnStatistics:
 
 @dataclass
 class File:
-    """One file: its rows, and what it says of them."""
+    """One file: its rows, and the statistics that it states."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     record_count: int | None = None
@@ -68,7 +68,7 @@ class Statistics:
 def column_statistics(
     name: str, rows: list[dict[str, Any]], skip_rows_of_null_parents: bool = False
 ) -> ColumnStatistics:
-    """All that can be said of a column. Some writers do not count rows in which a struct around it is null."""
+    """Return complete statistics of a column. Some writers do not count rows in which a struct around it is null."""
     path = tuple(name.split("."))
     if skip_rows_of_null_parents:
         rows = [row for row in rows if len(path) == 1 or value_at(row, path[:-1]) is not None]

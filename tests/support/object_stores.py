@@ -1,4 +1,4 @@
-"""What the plugins of all object stores have in common beyond the kit: schemes, abilities, and shared clients."""
+"""Checks of the plugins of all object stores beyond the kit: schemes, abilities, and shared clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icefield.toolkit import FsspecFileSystem
 
 
 def failures(system: FileSystem, location: str, *more: Callable[[], Any]) -> list[StorageError]:
-    """What each operation on a store out of reach raises: an error that names the location."""
+    """Return the error of each operation on a store out of reach; each error names the location."""
     mode = PutMode.CREATE if FileSystemAbility.ATOMIC_CREATE in system.abilities else PutMode.OVERWRITE
     calls: tuple[Callable[[], Any], ...] = (
         lambda: system.put(location, b"x", mode),
@@ -37,7 +37,7 @@ def failures(system: FileSystem, location: str, *more: Callable[[], Any]) -> lis
 
 
 def said_by(*errors: StorageError) -> str:
-    """All that errors show: their tracebacks, with what caused them, and their data."""
+    """Return all text of errors: their tracebacks, with their causes, and their data."""
     return "".join(part for each in errors for part in (*traceback.format_exception(each), repr(each.data)))
 
 
@@ -65,7 +65,7 @@ class ObjectStoreTests:
 
     @pytest.fixture
     def used(self) -> tuple[Mapping[str, str], str]:
-        """Properties of a client of its own, and what a process does with ``system`` before it forks."""
+        """Properties of a client of its own, and code that a process runs on ``system`` before it forks."""
         return {**self.given, **self.other}, "system.fs"
 
     def test_each_scheme_leads_to_the_file_system(self) -> None:

@@ -20,7 +20,7 @@ from icefield_orc.orc_format import OrcFormat
 def write(
     schema: Schema, table: pa.Table, *, batch_rows: int | None = None, **options: Any
 ) -> tuple[bytes, WrittenFile]:
-    """The bytes of a file, and what its writer stated."""
+    """Write a file, and return its bytes and its writer's result."""
     location = f"memory://orc/{uuid4().hex}"
     with OrcFormat().open_writer(MemoryFileSystem().open_output(location), schema, **options) as writer:
         for batch in table.to_batches(max_chunksize=batch_rows):
@@ -40,7 +40,7 @@ def reader_of(data: bytes) -> Any:
 
 
 def read(data: bytes, **request: Any) -> pa.Table:
-    """What the plugin gives of a file, in the file's own schema."""
+    """Read a file with the plugin, by default in the file's own schema."""
     with reader_of(data) as reader:
         columns = request.pop("columns", reader.schema)
         batches = list(reader.read(ReadRequest(columns, **request)))
@@ -48,7 +48,7 @@ def read(data: bytes, **request: Any) -> pa.Table:
 
 
 def read_as(schema: Schema, data: bytes) -> pa.Table:
-    """What a scan gives of a file under a table's schema."""
+    """Read a file as a scan does, under a table's schema."""
     with reader_of(data) as reader:
         projection = ColumnProjection.resolve(schema, reader.schema, None, location="memory://orc/file")
         request = ReadRequest(projection.file_columns, positions=projection.positions)

@@ -9,7 +9,7 @@ from icefield.metadata.updates import apply_updates
 
 
 def move_past_guards(catalog: Catalog, name: str, location: str) -> None:
-    """Give a table a location, whoever has it."""
+    """Give a table a location, even if another table has it."""
     table = catalog.load_table(name)
     updates = updates_from_json([{"action": "set-location", "location": location}])
     strategy = catalog.backend.strategy(table.name())

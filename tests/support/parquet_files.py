@@ -18,7 +18,7 @@ from icefield_parquet.parquet_format import ParquetFormat
 def write(
     schema: Schema, table: pa.Table, *, batch_rows: int | None = None, **options: Any
 ) -> tuple[bytes, WrittenFile]:
-    """The bytes of a file, and what its writer stated."""
+    """Write a file, and return its bytes and its writer's result."""
     location = f"memory://parquet/{uuid4().hex}"
     writer = ParquetFormat().open_writer(MemoryFileSystem().open_output(location), schema, **options)
     with writer:
@@ -39,7 +39,7 @@ def reader_of(data: bytes) -> Any:
 
 
 def read(data: bytes, **request: Any) -> pa.Table:
-    """What the plugin gives of a file, in the file's own schema."""
+    """Read a file with the plugin, by default in the file's own schema."""
     with reader_of(data) as reader:
         columns = request.pop("columns", reader.schema)
         batches = list(reader.read(ReadRequest(columns, **request)))
@@ -49,7 +49,7 @@ def read(data: bytes, **request: Any) -> pa.Table:
 def read_as(
     schema: Schema, data: bytes, constants: Mapping[int, Any] | None = None, mapping: NameMapping | None = None
 ) -> pa.Table:
-    """What a scan gives of a file under a table's schema; a ``mapping`` gives the file's columns their ids."""
+    """Read a file as a scan does, under a table's schema; a ``mapping`` gives the file's columns their ids."""
     with reader_of(data) as reader:
         held = reader.schema if mapping is None else mapping.apply(reader.schema)
         projection = ColumnProjection.resolve(schema, held, constants, location="memory://parquet/file")

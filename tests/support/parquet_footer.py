@@ -1,4 +1,4 @@
-"""What the footer of a Parquet file says, byte for byte: no library in between fills in what is not there."""
+"""The footer of a Parquet file, byte for byte: no library in between fills in absent fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOGICAL_NAMES = {code: name for name, code in LOGICAL.items()}
 
 @dataclass(frozen=True)
 class Element:
-    """One element of the schema. What is not in the footer is None."""
+    """One element of the schema. Fields that are absent from the footer are None."""
 
     name: str
     repetition: str | None
@@ -50,7 +50,7 @@ def elements(data: bytes) -> list[Element]:
 
 
 def element(data: bytes, name: str) -> Element:
-    """The one element of that name."""
+    """The only element of that name."""
     (found,) = [each for each in elements(data) if each.name == name]
     return found
 
@@ -93,7 +93,7 @@ def logical_text(union: dict[int, Any]) -> str:
 
 
 def logical_type(name: str, arguments: tuple[str, ...]) -> Struct:
-    """The union for such a string; ``UNION`` with a number makes one that no version of the format knows."""
+    """Return the union for such a string; ``UNION`` with a number makes a type that no version of the format has."""
     held = Struct()
     match name:
         case "TIME" | "TIMESTAMP":

@@ -47,7 +47,7 @@ def forge(
 
     ``statistics`` by dotted path: ``min_value``, ``max_value`` (bytes) and ``null_count``, as far as given; ``min``
     and ``max`` are the deprecated ones. ``rows_claimed`` lies about the number of rows. Without ``ordered`` the footer
-    does not say in which order statistics are, as those of old writers do not.
+    does not state the order of statistics, like the footers of old writers.
     """
     root = Node("schema", 0, children=parse_message(message))
     leaves = list(_leaves(root.children, (), 0, 0))

@@ -1,4 +1,4 @@
-"""PyIceberg and DuckDB next to a model: what they read of a table, and the named gaps for which they are not asked.
+"""PyIceberg and DuckDB next to a model: the rows that they read of a table, and the named gaps they are not asked for.
 
 Each comparison and each gap is counted, so that a test can say that most were compared.
 """
@@ -116,7 +116,7 @@ def _was_version_1(table: Table) -> bool:
 
 @dataclass(frozen=True)
 class Failure:
-    """A way in which a peer is known to fail: its error, and what a table has that fails so."""
+    """A known failure of a peer: its error, and a predicate for the tables that cause it."""
 
     peer: str
     error: str
@@ -173,7 +173,7 @@ def gap_of_duckdb(table: Table, wanted: pa.Table) -> str | None:
 
 @dataclass
 class PeerReadings:
-    """The peers, what was compared and what was not."""
+    """The peers, and counts of the comparisons and of the gaps."""
 
     duck: DuckDBEngine
     compared: Counter[str] = field(default_factory=Counter)

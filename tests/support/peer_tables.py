@@ -44,7 +44,7 @@ EVERY_TYPE = Schema(
 )
 
 _FIRST: dict[str, Any] = {
-    "c_int": -(2**31) + 8,  # less would wrap when truncated, and others lose rows whose partition value wrapped
+    "c_int": -(2**31) + 8,  # less would wrap when truncated, and other engines lose rows of a wrapped partition value
     "c_boolean": True,
     "c_long": 2**63 - 1,
     "c_float": 1.5,
@@ -159,12 +159,12 @@ def partition_fields(transform: str) -> list[tuple[str, str]]:
 
 
 def rows_of(table: Table, *rows: dict[str, Any]) -> pa.Table:
-    """Rows under the table's current schema; what is not named is null."""
+    """Rows under the table's current schema; columns that are not named are null."""
     return pa.Table.from_pylist(list(rows), schema=schema_to_arrow(table.schema()))
 
 
 def table_with_history(catalog: Catalog, name: str, format_version: int, **properties: str) -> Table:
-    """A table whose columns and partitions were changed in every way, with rows written before and after."""
+    """A table after every kind of change to its columns and partitions, with rows written before and after."""
     start = Schema(
         NestedField(1, "id", "int"),
         NestedField(2, "name", "string"),

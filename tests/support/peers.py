@@ -81,7 +81,7 @@ def _fitted(column: pa.ChunkedArray, kind: IcebergType) -> pa.ChunkedArray:
 
 
 def _fitted_array(array: pa.Array, kind: IcebergType) -> pa.Array:
-    """The array under the Arrow type of a type, but for whether what is in it may be null."""
+    """Cast an array to the Arrow type of a type, except for the nullability of nested fields."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_null(array.type):
@@ -109,7 +109,7 @@ def _fitted_array(array: pa.Array, kind: IcebergType) -> pa.Array:
 
 
 def _pieces(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Offsets into what is in all lists that are not null, and that; Arrow cannot flatten lists of extensions."""
+    """Return offsets, and the elements of all non-null lists; Arrow cannot flatten lists of extension types."""
     lengths = [length or 0 for length in pc.list_value_length(lists).to_pylist()]
     starts = lists.offsets.to_pylist()
     wanted = [start + step for start, length in zip(starts, lengths, strict=False) for step in range(length)]
@@ -117,7 +117,7 @@ def _pieces(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def altered(table: pa.Table, schema: Schema, change: Callable[[IcebergType, Any], Any]) -> pa.Table:
-    """Our rows with each value changed, from the leaves up: what a peer does not distinguish made equal."""
+    """Change each value of our rows, from the leaves up, so that values that a peer does not distinguish are equal."""
 
     def value(kind: IcebergType, given: Any) -> Any:
         if given is not None:

@@ -1,7 +1,7 @@
 """Rows as plain JSON values, for peers that are spoken to in JSON.
 
-Numbers for what is stored as a number (days, microseconds, nanoseconds), text for decimals and for floats that JSON
-lacks, hex for bytes, objects for structs, pairs for maps, an object of both parts for a variant.
+Numbers for values that are stored as numbers (days, microseconds, nanoseconds), text for decimals and for floats that
+JSON lacks, hex for bytes, objects for structs, pairs for maps, an object of both parts for a variant.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def spec(*fields: tuple[int, str, str], spec_id: int = 0, first_id: int = 1000) 
 
 
 class CountingIO(FileIO):
-    """Counts what is opened, and refuses to list."""
+    """Counts opened files, and refuses to list."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

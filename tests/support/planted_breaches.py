@@ -106,7 +106,7 @@ VECTORS = {"format_version": 3}
 PATHS, POSITIONS = 2147483546, 2147483545
 """The columns of a position delete file."""
 PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
-    # name: how the table is made, what is done to it, the rule that is broken
+    # name: how the table is made, the change to it, the rule that is broken
     "a last column id below a column's": (
         {},
         lambda p: p.edit_metadata(lambda d: set_in(d, "last-column-id", 1)),

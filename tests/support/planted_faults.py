@@ -1,4 +1,4 @@
-"""Tables with one fault each, planted into the files of a sound one: for what looks for such faults."""
+"""Tables with one fault each, planted into the files of a sound table, to test checks for such faults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMA = Schema(
 
 @dataclass
 class Planted:
-    """A table on a local disk, of which any file may be changed behind its back."""
+    """A table on a local disk, with methods that change any of its files behind its back."""
 
     table: Table
 

@@ -1,4 +1,4 @@
-"""Plugins that look as if they were installed: what an entry point would bring, without a distribution for it."""
+"""Plugins that look installed, as if by an entry point, without a distribution."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icefield.plugins import PluginInfo, registry
 def plant(
     patch: pytest.MonkeyPatch, name: str, plugin: Any, distribution: str | None = None, version: str | None = None
 ) -> None:
-    """Install a plugin beside the others; an exception as ``plugin`` is what importing it raises."""
+    """Install a plugin beside the others; an exception as ``plugin`` is raised when the plugin is imported."""
     installed = registry._entry_points()
     planted = (PluginInfo(name, distribution, version), plugin)
     patch.setattr(registry, "_entry_points", lambda: (*installed, planted))

@@ -54,7 +54,7 @@ def listing() -> str:
 
 
 def _public_values(name: str) -> list[tuple[str, Any]]:
-    """What a module hands out: the names in ``__all__``, or without one the classes and functions that it defines."""
+    """Return the public values of a module: by ``__all__``, or without it the classes and functions that it defines."""
     module = import_module(name)
     own = [found for found, value in vars(module).items() if getattr(value, "__module__", None) == name]
     listed = getattr(module, "__all__", None) or [found for found in own if not found.startswith("_")]
@@ -75,7 +75,7 @@ def _module_lines(module: str, homes: dict[type, str]) -> Iterator[str]:
 
 
 def _bases(kind: type, homes: dict[type, str]) -> Iterator[str]:
-    """The bases that a user can name; those of an inner base stand for it."""
+    """Yield the bases that a user can name; an internal base is replaced by its own bases."""
     for base in kind.__bases__:
         if base in homes or not base.__module__.startswith("icefield"):
             yield from () if base is object else (base.__name__,)
@@ -100,18 +100,18 @@ def _class_lines(kind: type, homes: dict[type, str]) -> Iterator[str]:
     if "__init__" in members and not names and not getattr(kind, "_is_protocol", False):
         yield f"__init__{_signature(members['__init__'])}"
     for name, value in sorted(members.items()):
-        # The checks of the kit may become more without changing what an author writes.
+        # The kit may get more checks without changes to an author's code.
         if name.startswith(("_", "test_")) or name in names:
             continue
         annotation = str(vars(kind).get("__annotations__", {}).get(name))
-        if annotation.startswith("ClassVar[dict["):  # what it holds may be another at any time
+        if annotation.startswith("ClassVar[dict["):  # its contents may change at any time
             yield f"{name}: {annotation}"
         else:
             yield from _member_lines(name, value)
 
 
 def _members(kind: type, homes: dict[type, str]) -> dict[str, Any]:
-    """What a class gives to its users by itself, and through bases of the project that are not public themselves."""
+    """Return the members of a class, with those of the project's bases that are not public themselves."""
     found: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if base is kind or (base.__module__.startswith("icefield") and base not in homes):

@@ -104,7 +104,7 @@ class RandomSql:
         return f"{left} {choose(_COMPARED)} {right}"
 
     def query(self, tables: tuple[str, str]) -> str:
-        """A query on one or both of the tables, whose rows do not depend on an order."""
+        """A query on one or both of the tables; its result does not depend on an order of rows."""
         shape = self.random.choice((self._plain, self._joined, self._grouped, self._nested, self._united, self._ranked))
         found = shape(tables)
         if self.random.random() < 0.15:
@@ -244,7 +244,7 @@ _VALUES: Final[dict[str, Sequence[str]]] = {
     "b": ("NOT {0}b", "true", "NULL"),
     "home": ("NULL", "named_struct('city', {0}s, 'zip', {0}k)", "{0}home"),
 }
-"""Values that changes give to columns; the id, which says what a row is, stays."""
+"""Values that changes give to columns; the id identifies a row, and stays."""
 
 
 def _written(of: str, clauses: Sequence[Clause]) -> str:
@@ -265,7 +265,7 @@ def _columns_of(alias: str, values: dict[str, str]) -> str:
 
 
 def _by_clause(clauses: Sequence[Clause]) -> str:
-    """All columns of a target row, changed by the first clause whose condition holds."""
+    """All columns of a target row, changed by the first clause with a true condition."""
     values = {}
     for name in COLUMNS:
         cases = [

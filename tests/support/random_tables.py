@@ -22,7 +22,7 @@ PROMOTIONS_OF_V3 = {
     "unknown": ["int", "string", "timestamptz_ns", "double"],
 }
 POOLED = {"decimal(18,2)": "decimal(9,2)", "timestamptz_ns": "timestamp_ns"}
-"""Types whose values are drawn as those of another."""
+"""Types that draw their values from the values of another type."""
 LEAST_DECIMAL = Decimal("-9999999.99")
 """Left out: truncated, it is beyond its type, which a partition cannot hold."""
 VARIANTS = [variant(value) for value in (None, True, 7, -1.5, "text", [1, "a", None], {"a": 1, "b": {"c": [2.5]}}, {})]
@@ -82,9 +82,9 @@ def column_of(
 ) -> Column:
     """A column of any type that a format version has, nested up to a depth.
 
-    ``name`` names what is inside; ``named`` is its own name. ``new``: one that is added to a table, whose older rows
-    lack it, so that it is required only with a default. ``top``: one of the row, which alone is of type unknown: ORC
-    has no struct, list or map of nothing else.
+    ``name`` names its children; ``named`` is its own name. ``new``: the column is added to a table and older rows lack
+    it, so it is required only with a default. ``top``: the column is at the top level. Only there its type may be
+    unknown: ORC has no struct, list or map with nothing but unknown fields.
     """
     own = name() if named is None else named
     required = chance.random() < 0.3 and not new

@@ -1,4 +1,4 @@
-"""What is in the repository: its tracked files, found without leaving it."""
+"""The contents of the repository: its tracked files, found without leaving it."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def plugin_folders() -> list[Path]:
 
 
 def text_of(path: Path) -> str:
-    """The string of a file of the repository; what is not UTF-8 is replaced."""
+    """The string of a file of the repository; bytes that are not UTF-8 are replaced."""
     return (ROOT / path).read_text("utf-8", errors="replace")

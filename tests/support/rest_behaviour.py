@@ -1,4 +1,4 @@
-"""Tables whose catalog is the REST server in another process, as the suites of the kit ask for them."""
+"""Catalogs of the REST server in another process, for the suites of the kit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rest_process import serving
 class Served(BehaviourChecks):
     """Checks of behaviour through a server. Give a fixture ``behind``: the properties of the catalog behind it.
 
-    The OpenAPI description of the protocol judges every request of every client, those of other processes too.
+    The OpenAPI description of the protocol judges every request of every client, also of other processes.
     """
 
     @pytest.fixture(scope="class")
@@ -55,4 +55,4 @@ class Served(BehaviourChecks):
 
 
 class AsksTheCatalog(NamespaceChecks, CreationChecks, NameChecks, FileChecks):
-    """What depends on the catalog behind; the changes of tables are the same over each."""
+    """The checks that depend on the catalog behind; the changes of tables are the same over each catalog."""

@@ -1,4 +1,4 @@
-"""What the REST Compatibility Kit finds of the REST server, and the page of the documentation that says so.
+"""Results of the REST Compatibility Kit for the REST server, and the page of the documentation that shows them.
 
 The page is written anew by ``docs/make_rest_compatibility.py``, from a run.
 """

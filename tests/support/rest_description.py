@@ -16,14 +16,14 @@ import yaml
 from jsonschema import Draft202012Validator, ValidationError
 
 Parameters = dict[tuple[str, str], dict[str, Any]]
-"""Those of an operation, by where they are and how they are called, headers in lower case."""
+"""The parameters of an operation, by their positions and names; names of headers are in lower case."""
 
 DESCRIPTION = Path(__file__).with_name("rest") / "rest-catalog-open-api.yaml"
 
 
 @cache
 def description() -> dict[str, Any]:
-    """The whole of it."""
+    """Return the whole description."""
     found: dict[str, Any] = yaml.load(DESCRIPTION.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     _with_nulls(found)
     # An integer is an int and a long at once; and partitions hold nulls, which Java's server writes.
@@ -41,13 +41,13 @@ def _with_nulls(schema: Any) -> None:
 
 
 def operation_of(method: str, url: str, *, prefix: str = "") -> dict[str, Any] | None:
-    """The operation that a request asks for, where the description has it; ``prefix`` is what the server asked for."""
+    """Return the operation of a request, or None if there is none; the server's configuration sets the ``prefix``."""
     found = _place_of(url, prefix)
     return None if found is None else description()["paths"][found[0]].get(method.lower())
 
 
 def _place_of(url: str, prefix: str = "") -> tuple[str, dict[str, str]] | None:
-    """The template of a path, and what stands in the places of its parameters."""
+    """Return the template of a path, and the values of its parameters."""
     path = urlsplit(url).path
     if prefix and path.startswith(f"/v1/{prefix}/"):
         path = "/v1" + path.removeprefix(f"/v1/{prefix}")
@@ -71,10 +71,10 @@ def check_request(method: str, url: str, body: bytes) -> None:
 
 
 def check_whole_request(method: str, url: str, headers: Mapping[str, str], body: bytes, *, prefix: str = "") -> None:
-    """Raise ``ValidationError`` for a request whose path, query, headers or body is not in the description.
+    """Raise ``ValidationError`` for a request with a path, query, headers or body that is not in the description.
 
-    ``headers``: by names in lower case. Of those that an operation does not name, which HTTP allows, the ones of the
-    protocol have to be as they are where it does name them.
+    ``headers``: by names in lower case. HTTP allows headers that an operation does not name; if they are headers of the
+    protocol, their values must be valid by the operations that name them.
     """
     place = _place_of(url, prefix)
     operation = operation_of(method, url, prefix=prefix)
@@ -172,6 +172,6 @@ def _validate(schema: dict[str, Any], value: Any) -> None:
 
 @cache
 def _validator(schema: str) -> Draft202012Validator:
-    """With formats, such as those of UUIDs."""
+    """Return a validator that also checks formats, such as the format of UUIDs."""
     whole = {"components": description()["components"], **json.loads(schema)}
     return Draft202012Validator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)

@@ -42,7 +42,7 @@ def duckdb_catalog(engine: DuckDBEngine, served: Served) -> str:
 
 
 class ClickHouse:
-    """A database of ClickHouse whose tables are those of the server."""
+    """A database of ClickHouse with the server's tables."""
 
     def __init__(self, engine: ClickHouseEngine, served: Served) -> None:
         self._engine = engine
@@ -58,7 +58,7 @@ class ClickHouse:
         return f"{self.name}.`{name}`"
 
     def run(self, statement: str) -> str:
-        """What a statement answers, separated by tabs."""
+        """Run a statement, and return its answer separated by tabs."""
         return self._engine.query(statement, "TSV").decode()
 
     def arrow(self, statement: str) -> pa.Table:
@@ -69,7 +69,7 @@ class ClickHouse:
 def readers(
     schema: Schema, spark: SparkRuntime, catalogs: tuple[str, ...], peer: Any, duck: Any, lake: str, click: ClickHouse
 ) -> dict[str, Reader]:
-    """All of them by name; Spark once for each of its catalogs."""
+    """Return the readers of all engines by name; Spark once for each of its catalogs."""
     columns = ", ".join(field.name for field in schema.fields)
 
     def plain(table: pa.Table) -> Rows:

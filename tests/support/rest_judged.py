@@ -16,7 +16,7 @@ _SHOWN: Final = 20
 
 
 class Judged:
-    """An ASGI application in front of a server: requests go on as they are, and what is wrong with them is kept."""
+    """An ASGI application in front of a server: it passes requests on unchanged, and records their defects."""
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner

@@ -40,7 +40,7 @@ _CLASSES = ("RESTCompatibilityKitCatalogTests", "RESTCompatibilityKitViewCatalog
 
 @dataclass(frozen=True)
 class KitResult:
-    """How each test of the kit ended: ``skipped`` with what the kit says, ``failed`` with the message."""
+    """How each test of the kit ended: ``skipped`` with the kit's reason, ``failed`` with the message."""
 
     passed: frozenset[str]
     skipped: dict[str, str]
@@ -48,7 +48,7 @@ class KitResult:
 
 
 def run_kit(uri: str, folder: Path) -> KitResult:
-    """Run the kit against a server, whose catalog must be empty; reports go to a folder."""
+    """Run the kit against a server with an empty catalog; reports go to a folder."""
     options = ["-Xmx600m", "-XX:TieredStopAtLevel=1", "-Drck.local=false", "-Drck.requires-namespace-create=true"]
     logging = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
     classes = [f"--select-class={_PACKAGE}.{name}" for name in _CLASSES]

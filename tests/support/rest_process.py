@@ -22,7 +22,6 @@ from servers.process import answers, listening, uri_of
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SECONDS = 60
-# What ends the process that began it is to end the server as well.
 _PRELOADED = ("rest_process", "icefield_sql.backend", "icefield_sql.strategy")
 
 Methods = tuple[tuple[type, str], ...]
@@ -93,6 +92,7 @@ def _serve(
 
 
 def _end_with_parent() -> None:
+    """End the server when the process that started it ends, in any way."""
     parent = parent_process()
     assert parent is not None
     parent.join()

@@ -38,7 +38,7 @@ def served(application: Any, **options: Any) -> Iterator[str]:
 
 @contextmanager
 def with_table(folder: Path, schema: pa.Schema) -> Iterator[tuple[Catalog, Table]]:
-    """A catalog over SQLite, and an empty table of it, ``db.t``, whose deletes are merged when it is read."""
+    """A catalog over SQLite, and an empty table ``db.t`` in it, with merge-on-read deletes."""
     place = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
     with load_catalog("served", type="sql", **place) as catalog:
         catalog.create_namespace("db")

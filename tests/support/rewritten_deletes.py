@@ -1,4 +1,4 @@
-"""Upkeep of delete files by name, what it leaves, and tables on which it has something to do."""
+"""Maintenance of delete files by name, the delete files that it leaves, and tables that need it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between a client and a name node: it can swallow the replies to calls, or hang up before a call."""
+"""A proxy between a client and a name node: it can swallow the replies to calls, or hang up before a call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RpcBetween:
     def lose(self, call: str, times: int = 1, *, before: bool = False, then_down: bool = False) -> None:
         """Lose the replies to the next calls of that name, or with ``before`` the calls themselves.
 
-        With ``then_down`` nobody is served after the first.
+        With ``then_down`` the proxy serves no client after the first lost reply.
         """
         self._call, self._left, self._before = call.encode(), times, before
         self._then = self._go_down if then_down else self._nothing

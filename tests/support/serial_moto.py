@@ -1,7 +1,7 @@
 """moto's server with each request handled alone: ``python serial_moto.py PORT``.
 
-moto looks whether a condition holds and then writes, without a lock between the two, so that of many writers at once
-more than one may learn that it created a file. One request after another, its conditions hold as those of S3 do.
+moto checks a condition and then writes, without a lock around the two, so that more than one of many writers at once
+may learn that it created a file. One request after another, its conditions hold as in S3.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Handler(WSGIRequestHandler):
     def run_wsgi(self) -> None:
         """Answer a request, one at a time."""
         environ = self.make_environ()
-        # Read before the turn begins: a client that falls silent holds up nobody else.
+        # Read before the turn begins: a client that falls silent does not hold up others.
         environ["wsgi.input"] = BytesIO(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
         with self.turn:
             body, status, headers = run_wsgi_app(self.server.app, environ)
-            content = b"".join(body)  # what is yet to be read of the store is read in this turn
+            content = b"".join(body)  # the rest of the data is read from the store in this turn
         code, _, reason = status.partition(" ")
         self.send_response(int(code), reason)
         for name, value in headers:
@@ -64,7 +64,7 @@ class Handler(WSGIRequestHandler):
 
 
 def keep_whole_objects() -> None:
-    """Have a range cost what a range has, and not what the whole object has: moto reads that for each request."""
+    """Keep whole objects in memory, so that a range is cheap: moto reads the whole object for each request."""
     read, write = FakeKey.value.fget, FakeKey.value.fset
 
     def value(key: Any) -> bytes:
@@ -87,12 +87,12 @@ def look_errors_up_once() -> None:
 
 
 def read_timestamps_once() -> None:
-    """Have moto keep what the timestamps of a listing are: to parse them takes a third of its time."""
+    """Have moto cache parsed timestamps of listings: parsing them takes a third of its time."""
     serialize.parse_to_aware_datetime = lru_cache(10_000)(serialize.parse_to_aware_datetime)
 
 
 def by_service(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """What a signature names as the service, or S3.
+    """Dispatch a request to the service that its signature names, or S3.
 
     Not moto's dispatcher: to find out that a request is for S3 it looks at 180 folders, each time.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def settings(spark: Any, given: Mapping[str, str]) -> Iterator[None]:
-    """Give a session settings within the block. Those that it had are its own again afterwards."""
+    """Change settings of a session within the block, and restore them afterwards."""
     before = {name: spark.conf.get(name, None) for name in given}
     for name, value in given.items():
         spark.conf.set(name, value)

@@ -1,4 +1,4 @@
-"""What a job on a cluster is sent with: the wheels of this repository, and a home of Spark that workers write below."""
+"""The environment of a job on a cluster: the wheels of this repository, and a home of Spark that workers write to."""
 
 from __future__ import annotations
 

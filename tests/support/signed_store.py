@@ -15,7 +15,7 @@ KEY, SECRET, REGION = "AKSIGNER", "planted-secret-of-the-signer", "us-east-1"
 
 
 class Auth(S3SigV4Auth):  # type: ignore[misc]
-    """botocore's, for a request whose body is elsewhere: its hash is among the headers."""
+    """botocore's signer for a request without its body: the hash of the body is among the headers."""
 
     def _modify_request_before_signing(self, request: Any) -> None:
         given = request.headers["x-amz-content-sha256"]

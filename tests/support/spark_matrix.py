@@ -1,7 +1,7 @@
-"""Tests of Spark under each of its versions that work, one environment each: ``spark_matrix.py [VERSION ...]``.
+"""Tests of Spark under each supported version, in one environment each: ``spark_matrix.py [VERSION ...]``.
 
-Environments are made where they are missing, and kept in ``.venv/spark-matrix``. What a version has not is left out by
-module; the guide says so. It prints a row of the guide's table for each.
+Missing environments are made, and kept in ``.venv/spark-matrix``. Modules for features that a version lacks are left
+out, as the guide says. The script prints a row of the guide's table for each version.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def run(version: str) -> tuple[bool, str]:
     """Whether the tests pass under a version, and the row that says how many there are."""
     python = environment(version)
     modules = [f"plugins/icefield-spark/tests/test_{name}.py" for name in MODULES[version]]
-    # Some of what takes long needs a data source.
+    # Some slow tests need a data source.
     slow = "" if set(_DATA_SOURCE) <= set(MODULES[version]) else " and not slow"
     command = [python, "-m", "pytest", "-n2", "-q", "-m", f"not peer and not server{slow}", *modules]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8") as process:

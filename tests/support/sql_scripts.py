@@ -1,10 +1,10 @@
-"""Scripts of SQL statements that run on two sides, each on a catalog of its own, and what must be the same after each.
+"""Scripts of SQL statements that run on two sides, each on its own catalog, and the state that must be the same then.
 
-A script is a file of statements. A comment in front of one says what is expected of it: ``refused`` on both sides,
-``only here: why`` or ``only there: why`` where the other side refuses it, ``answer differs: why`` where what it answers
-is not compared, ``masked: column, …; why`` where some columns of the answer are not, ``nullability differs: why``.
+A script is a file of statements. A comment in front of a statement states the expected result: ``refused`` on both
+sides, ``only here: why`` or ``only there: why`` where the second side refuses it, ``answer differs: why`` where answers
+are not compared, ``masked: column, …; why`` where some columns of the answer are not, ``nullability differs: why``.
 ``{snapshot db.t 0}`` stands for the id of a table's first snapshot, ``{time db.t 0}`` for a time right after it,
-``{metadata db.t}`` for the metadata file, and ``{lake}`` and other names for what the script is given.
+``{metadata db.t}`` for the metadata file, and ``{lake}`` and other names for arguments of the script.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def _line(string: str, comments: Iterable[str]) -> Line:
 
 @dataclass
 class Side:
-    """One of the two: what runs its statements, and its catalog as Icefield's kernel reads it."""
+    """One of the two sides: a function that runs statements, and the catalog as Icefield's kernel reads it."""
 
     run: Callable[[str], Answer]
     catalog: Catalog
     given: Mapping[str, str]
     names: dict[int, str] = field(default_factory=dict)
-    """What the snapshots that were seen are called on both sides."""
+    """The names of known snapshots, which are the same on both sides."""
 
     def answer(self, line: Line) -> Any:
         """The columns and rows of a statement, in a form that is the same on both sides; None when it is refused."""
@@ -122,7 +122,7 @@ class Side:
         }
 
     def _look(self) -> None:
-        """Give every snapshot that is new its name."""
+        """Give every new snapshot its name."""
         for name in _tables(self.catalog):
             table = self.catalog.load_table(name)
             for each in sorted(table.snapshots(), key=lambda each: each.sequence_number or each.timestamp_ms):
@@ -168,19 +168,19 @@ class Side:
 
 
 def _without_nulls(kind: Any) -> Any:
-    """A type of Spark's without what may be null in it."""
+    """A type of Spark's without its statements of nullability."""
     if isinstance(kind, dict):
         return {key: _without_nulls(each) for key, each in kind.items() if "ull" not in key}
     return [_without_nulls(each) for each in kind] if isinstance(kind, list) else kind
 
 
 def _operation(snapshot: dict[str, Any]) -> str:
-    """What a snapshot did. Java calls the first of a table that is replaced an overwrite, of nothing."""
+    """The operation of a snapshot. Java calls the first snapshot of a replaced table an overwrite, with no parent."""
     return snapshot["summary"]["operation"] if "parent-snapshot-id" in snapshot else "append"
 
 
 def _parsed(value: str) -> Any:
-    """A property that is JSON as what it says."""
+    """Parse a property that holds a list in JSON; return any other property as it is."""
     return json.loads(value) if value.startswith("[") else value
 
 

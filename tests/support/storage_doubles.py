@@ -1,4 +1,4 @@
-"""File systems that refuse, record or fail: what a table format may not ask of storage, they do not give.
+"""File systems that refuse, record or fail: they refuse operations that a table format may not ask of storage.
 
 Each is served under a scheme of its own by the plugin ``PLUGIN``, over the files of the memory file system.
 """
@@ -63,7 +63,7 @@ class StrictFileSystem(MemoryFileSystem):
 
 
 class RenamingFileSystem(StrictFileSystem):
-    """The same with an atomic rename instead of an atomic create: the one rename of a commit is allowed."""
+    """The same with an atomic rename instead of an atomic create: the single rename of a commit is allowed."""
 
     abilities = frozenset({FileSystemAbility.ATOMIC_RENAME})
 

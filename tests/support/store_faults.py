@@ -1,4 +1,4 @@
-"""What an object store's plugin must make of a network that fails: a suite over a real server and what breaks between.
+"""A suite for an object store's plugin over a failing network: a real server behind a proxy with faults.
 
 A subclass says how to reach the server through ``Between``, and how the store's requests look.
 """
@@ -28,10 +28,10 @@ DATA = bytes(range(256)) * (PART // 256) * 3 + b"the rest"
 SCHEMA = pa.schema([("n", pa.int64())])
 FAULTS = ("lose-request", "lose-reply", "half", "503", "429", "slow")
 KILLS = ("before", "after")
-"""When a process is killed at a request.
+"""The times at a request at which a process is killed.
 
-The server has seen the same before one that changes something and after the last one that did: a short run needs no
-more.
+The server's state is the same before a request that changes something and after the previous change: a short run needs
+only ``before``.
 """
 
 QUICK = {"commit.retry.num-retries": "0", "commit.status-check.min-wait-ms": "20"}
@@ -50,10 +50,10 @@ class CommitFaults:
     """The commit strategy."""
 
     more_properties: Mapping[str, str] = {}
-    """Those of the strategy."""
+    """Further properties of the strategy."""
 
     prefix: ClassVar[str]
-    """What its properties begin with."""
+    """The prefix of the plugin's properties."""
 
     least_requests: ClassVar[int] = 9
     """How many requests a commit makes at least: fewer, and the faults have missed it."""
@@ -63,7 +63,7 @@ class CommitFaults:
 
     @pytest.fixture
     def between(self) -> Iterator[Between]:
-        """What stands before the server."""
+        """The proxy in front of the server."""
         raise pytest.UsageError("give a fixture `between`")
 
     @pytest.fixture
@@ -118,10 +118,10 @@ class CommitFaults:
 
 
 class KilledCommits(CommitFaults):
-    """Checks of commits whose process is killed, as by ``kill -9``, at any of its requests."""
+    """Checks of commits in a process that is killed, as by ``kill -9``, at any of its requests."""
 
     also_between: tuple[Between, ...] = ()
-    """What stands before further servers that the strategy asks."""
+    """The proxies in front of further servers that the strategy uses."""
 
     first_step: ClassVar[int] = 0
     """The change that a short run begins at."""
@@ -152,7 +152,7 @@ class KilledCommits(CommitFaults):
             found = _numbers(catalog)
             assert found in ([-1], [-1, step]), f"a partial change is visible after request {step}"
             seen.add("old" if found == [-1] else "new")
-            # Whatever the dead process left behind, a lock too, the next change gets through.
+            # The next change succeeds despite everything that the dead process left behind, such as a lock.
             catalog.load_table("db.t").overwrite(pa.table({"n": [-1]}, schema=SCHEMA))
             assert _numbers(catalog) == [-1]
             if not died:
@@ -210,7 +210,7 @@ class StoreFaults(CommitFaults):
         raise pytest.UsageError("give a method `unpublished(location)`")
 
     def raw_get(self, location: str) -> bytes | None:
-        """Read a file without the plugin, and without what stands between."""
+        """Read a file without the plugin, and without the proxy."""
         raise pytest.UsageError("give a method `raw_get(location)`")
 
     def system(self, between: Between, **more: str) -> FileSystem:
@@ -403,7 +403,7 @@ def _numbers(catalog: Catalog) -> list[int]:
 
 
 def _append_number(given: dict[str, str], number: int, begun: Event) -> None:
-    """What the process does that is killed."""
+    """Append a number: the work of the process that is killed."""
     table = load_catalog("test", **given).load_table("db.t")
     begun.set()
     table.append(pa.table({"n": [number]}, schema=SCHEMA))

@@ -1,4 +1,4 @@
-"""Which requests a plugin for an object store makes, and what the suites find where the store does not keep its word.
+"""Checks of the requests of a plugin for an object store, and of the suites' findings on a store that breaks its word.
 
 Mixed into a subclass of ``StoreFaults``.
 """
@@ -50,7 +50,7 @@ class StoreRequests:
         raise pytest.UsageError("give a method `without_condition(asked)`")
 
     def control(self, between: Between) -> FileSystem:
-        """A file system whose requests may be changed on their way."""
+        """A file system with requests that a proxy may change on their way."""
         raise pytest.UsageError("give a method `control(between)`")
 
     # -- requests
@@ -84,7 +84,7 @@ class StoreRequests:
         small, large = os.urandom(100_000), os.urandom(20 * _MIB)
         system.put(f"{root}/small", small, PutMode.CREATE)
         system.put(f"{root}/large", large, PutMode.CREATE)
-        assert sum(map(self.is_put, between.asked)) == len(between.asked) == 2  # one each, whatever the size
+        assert sum(map(self.is_put, between.asked)) == len(between.asked) == 2  # one each, for any size
         between.asked.clear()
         source = system.open_input(f"{root}/small")
         assert source.seek(0, 2) == len(small)
@@ -158,7 +158,7 @@ class StoreRequests:
         assert ended(add, 60.0) == 0
         begun = time.monotonic()
         assert system.open_input(f"{root}/b").read() == b"before and after"
-        assert time.monotonic() - begun < 10  # it was not waited for a connection whose answers nobody sees
+        assert time.monotonic() - begun < 10  # the read did not wait for a connection with lost answers
 
     # -- negative control
 

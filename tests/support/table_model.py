@@ -1,7 +1,7 @@
 """A table the slow and obvious way: lists of rows for each snapshot, and columns that are known by keys of their own.
 
-A value is kept with the type under which it was written; what a reader sees of it is worked out from the columns of
-the version that is read. Nothing here looks at files, manifests or metadata.
+A value is kept with the type under which it was written; its value for a reader follows from the columns of the version
+that is read. Nothing here looks at files, manifests or metadata.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ NESTED = ("struct", "list", "map")
 
 @dataclass(frozen=True)
 class Column:
-    """A column or what is in one, whatever it is called now.
+    """A column or nested field, identified by its key and not by its name.
 
-    ``children``: the fields of a struct, the element of a list, key and value of a map. ``initial``: what rows show
-    that are older than it. ``write``: what rows get that are given without it.
+    ``children``: the fields of a struct, the element of a list, key and value of a map. ``initial``: the value in rows
+    that are older than the column. ``write``: the value for rows that are written without it.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Column:
     key: int = field(default_factory=lambda: next(_KEYS))
 
     def seen(self, cell: Cell | None) -> Any:
-        """What a reader sees of a cell; None stands for a row that is older than the column."""
+        """Return the value of a cell for a reader; None stands for a row that is older than the column."""
         kind, value = cell or self.initial or (self.kind, None)
         if value is None:
             return None
@@ -58,7 +58,7 @@ class Column:
         return value
 
     def cell(self, value: Any) -> Cell:
-        """How a value is kept. What a struct lacks is filled in."""
+        """Return the cell for a value. Missing fields of a struct are filled in."""
         if value is None:
             return self.kind, None
         match self.kind:
@@ -97,7 +97,7 @@ class Column:
         return NestedField(next(ids), self.name, self.of_type(ids, defaults), self.required, None, initial, write)
 
     def shape(self) -> Any:
-        """All that the table's schema says of it but ids."""
+        """Return everything in the table's schema about the column except ids."""
         initial = self.seen(None) if self.initial else None
         return self.name, self.kind, self.required, initial, self.write and self.seen(self.write), shapes(self.children)
 
@@ -106,12 +106,12 @@ Columns = tuple[Column, ...]
 
 
 def shapes(columns: Columns) -> list[Any]:
-    """What the table's schema says of columns but ids."""
+    """Return everything in the table's schema about columns except ids."""
     return [column.shape() for column in columns]
 
 
 def shape_of(found: NestedField) -> Any:
-    """The same of a field of the table's schema."""
+    """Return the same shape for a field of the table's schema."""
     kind = found.field_type
     name = {StructType: "struct", ListType: "list", MapType: "map"}.get(type(kind), str(kind).replace(" ", ""))
     children = kind.children if isinstance(kind, StructType | ListType | MapType) else ()
@@ -185,7 +185,7 @@ def line_to(columns: Columns, key: int) -> tuple[Column, ...]:
 
 
 def changed(columns: Columns, key: int, **changes: Any) -> Columns:
-    """The columns with one changed, wherever it is."""
+    """The columns with one changed, at any depth."""
     return tuple(
         replace(column, **changes)
         if column.key == key
@@ -195,7 +195,7 @@ def changed(columns: Columns, key: int, **changes: Any) -> Columns:
 
 
 def without(columns: Columns, key: int) -> Columns:
-    """The columns without one, wherever it is."""
+    """The columns without one, at any depth."""
     return tuple(replace(column, children=without(column.children, key)) for column in columns if column.key != key)
 
 
@@ -205,7 +205,7 @@ def every(columns: Columns) -> list[Column]:
 
 
 def in_structs(columns: Columns) -> list[Column]:
-    """The columns that can be renamed, moved and deleted: those that are in the row or a struct, outside of keys."""
+    """The columns that can be renamed, moved and deleted: columns of the row or of a struct, outside of keys."""
     found = list(columns)
     for column in columns:
         match column.kind:
@@ -233,7 +233,7 @@ def siblings_of(columns: Columns, key: int) -> Columns:
 
 
 def arranged(columns: Columns, siblings: Columns) -> Columns:
-    """The columns with those of one struct, or of the row, in another order or with one more."""
+    """The columns with the children of one struct, or of the row, in another order or with one more."""
     keys = {column.key for column in siblings}
     if any(column.key in keys for column in columns):
         return siblings

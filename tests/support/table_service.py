@@ -1,4 +1,4 @@
-"""A catalog whose service holds the metadata itself, as a REST catalog does: no metadata file is there to be read.
+"""A catalog with a service that holds the metadata itself, like a REST catalog: clients can read no metadata file.
 
 The service decides by requirements and applies the updates; with each answer it hands out a key, and files of its
 tables open with the newest keys only.
@@ -67,7 +67,7 @@ _KEYS = count(1)
 
 
 class VendedFileSystem(FileSystem):
-    """Files in memory, at ``vended://``, for whoever has a key that was handed out lately."""
+    """Files in memory, at ``vended://``, for clients with a recently vended key."""
 
     abilities = MemoryFileSystem.abilities
     valid: ClassVar[deque[str]] = deque(maxlen=1_000)
@@ -158,7 +158,7 @@ class ServiceStrategy(CommitStrategy):
     def _answer(self, versions: list[bytes]) -> tuple[Pointer, TableMetadata, dict[str, str]]:
         key = f"key-{next(_KEYS)}"
         VendedFileSystem.valid.append(key)
-        # What a service says of the user's own limits is not heeded.
+        # A client must not obey a service's statements about the user's own limits.
         properties = {KEY: key, "location.allowed-schemes": "none"}
         return self._pointer(versions), self._metadata(versions), properties
 
@@ -197,7 +197,7 @@ class ServiceBackend(DictionaryBackend):
 
 
 def plugins() -> Plugins:
-    """Those that are installed, and the file system of the service."""
+    """Return the installed plugins, and the file system of the service."""
     return Plugins.installed(extra=[Offer()])
 
 

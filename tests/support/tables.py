@@ -82,7 +82,7 @@ def ids(table: Table, *args: Any, **kwargs: Any) -> list[int]:
 
 
 def handle_of(table: Table | Transaction) -> TableHandle:
-    """What a table is reached through: its name, its files and its commit strategy."""
+    """Return the handle of a table: its name, its file IO and its commit strategy."""
     return table._handle
 
 
@@ -170,14 +170,14 @@ class Around(CommitStrategy):
 
 
 def around(table: Table, **hooks: Any) -> Table:
-    """A holder of the table whose commits are watched; ``strategy_of`` gives its strategy."""
+    """Return a holder of the table with watched commits; ``strategy_of`` gives its strategy."""
     handle = handle_of(table)
     assert handle.strategy is not None
     return Table(replace(handle, strategy=Around(handle.strategy, **hooks)), state_of(table))
 
 
 def meddled(table: Table, *meddle: Callable[[Table], Any]) -> Table:
-    """A holder of the table into whose first attempts others commit: the n-th callable before the n-th attempt."""
+    """Return a holder of the table with conflicting commits: the n-th callable commits before its n-th attempt."""
     other = again(table)
 
     def before(attempt: int) -> None:

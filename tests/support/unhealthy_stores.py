@@ -1,4 +1,4 @@
-"""Stores that each do one thing wrong: whoever examines them must find just that."""
+"""Stores that each do one thing wrong: an examination must find exactly that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECRET = "planted-secret-of-a-store"
 
 
 class IgnoresPreconditions(MemoryFileSystem):
-    """Replaces what is there, as stores do that do not know conditional requests."""
+    """Replaces an existing file, like stores without conditional requests."""
 
     ability_properties: ClassVar = {FileSystemAbility.ATOMIC_CREATE: "sick.conditional-put=false"}
 
@@ -50,7 +50,7 @@ class RefusesAndReplaces(MemoryFileSystem):
 
 
 class RenamesTwice(MemoryFileSystem):
-    """Renames over what is there."""
+    """Renames over an existing file."""
 
     def rename(self, source: str, target: str) -> None:
         data, _ = self._get(source)
@@ -160,7 +160,7 @@ class ReadsOneOff(MemoryFileSystem):
 
 
 class KeepsHalves(MemoryFileSystem):
-    """Publishes what was given up."""
+    """Publishes an aborted file."""
 
     def open_output(self, location: str) -> OutputStream:
         stream = super().open_output(location)

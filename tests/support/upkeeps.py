@@ -1,4 +1,4 @@
-"""Each upkeep of a table by name, a table on which each has something to do, and what must hold of it ever after."""
+"""Each action of maintenance by name, a table with work for each of them, and the invariants of the table."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Rows = list[tuple[int, str]]
 
 @dataclass(frozen=True)
 class Upkeep:
-    """``run`` does it; ``is_done`` tells, of a table on which it ran, that there is nothing left of it to do."""
+    """An action of maintenance: ``run`` does it; ``is_done`` tells of a table after the run that no work is left."""
 
     name: str
     run: Callable[[Table], Any]
     is_done: Callable[[Table], bool]
     rolls_back: bool = False
-    """Whether the rows are those of the tag in the end."""
+    """Whether the table has the rows of the tag in the end."""
 
 
 def _commits_nothing(run: Callable[[Table], Any]) -> Callable[[Table], bool]:
@@ -126,7 +126,7 @@ def rows(numbers: Any, kind: str) -> pa.Table:
 
 
 def made(given: Mapping[str, str], version: str) -> Table:
-    """A table with something to do for each kind of upkeep, orphans and a tag of an older snapshot among it."""
+    """A table with work for each action of maintenance, with orphans and a tag of an older snapshot."""
     catalog = load_catalog("test", **given)
     catalog.create_namespace("db")
     table = catalog.create_table(
@@ -149,14 +149,14 @@ def made(given: Mapping[str, str], version: str) -> Table:
 
 
 def all_named(table: Table) -> set[str]:
-    """All that a version refers to, without metadata files: also its statistics."""
+    """All files that a version refers to, without metadata files: also its statistics."""
     metadata = table.metadata
     statistics = {each.statistics_path for each in (*metadata.statistics, *metadata.partition_statistics)}
     return referenced(table) | {path_of(each) for each in statistics}
 
 
 def all_there(table: Table) -> set[str]:
-    """Every file of the table's folder without metadata files and hint, on whatever store."""
+    """Every file of the table's folder without metadata files and hint, on any store."""
     if table.location().startswith("file:"):
         return present(table)
     names = {info.location for info in table.io.list_files(table.location())}

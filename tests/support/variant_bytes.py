@@ -41,7 +41,7 @@ def metadata(names: list[str]) -> bytes:
 
 
 def encoded(value: Any, ids: Mapping[str, int]) -> bytes:
-    """A value whose names have those ids."""
+    """Encode a value, with those ids for its names."""
     if isinstance(value, Leaf):
         return value.data
     if isinstance(value, dict):

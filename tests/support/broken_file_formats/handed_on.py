@@ -1,4 +1,4 @@
-"""A right file format handed on, of which each broken one breaks one thing."""
+"""Wrappers around a right file format; each broken format changes one thing in them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Writer(FormatWriter):
 
 
 class Right(ManifestFormat):
-    """The format ``avro`` through another class: what the broken ones break one thing of."""
+    """The format ``avro`` through another class: the right format that each broken one changes in one respect."""
 
     name: ClassVar[str] = "avro"
     extension: ClassVar[str] = "avro"
@@ -92,7 +92,7 @@ class Right(ManifestFormat):
 
 
 def broken_reading(change: Callable[[FormatReader, ReadRequest], Batches]) -> type[Reader]:
-    """A reader whose ``read`` is another."""
+    """Return a reader class with another ``read``."""
     return type("BrokenReader", (Reader,), {"read": lambda self, request: change(self.inner, request)})
 
 

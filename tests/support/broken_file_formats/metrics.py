@@ -1,4 +1,4 @@
-"""Formats whose metrics are not those of the rows that they wrote."""
+"""Formats that state wrong metrics for the rows that they wrote."""
 
 from __future__ import annotations
 

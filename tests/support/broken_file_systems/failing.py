@@ -17,7 +17,7 @@ from icefield.toolkit import FetchedRange, RangedInput
 
 
 class SwallowsWhatCloseSays(LocalFileSystem):
-    """Closes, come what may."""
+    """Closes without an error, even if closing fails."""
 
     def open_output(self, location: str) -> OutputStream:
         stream = super().open_output(location)
@@ -35,7 +35,7 @@ class SwallowsWhatCloseSays(LocalFileSystem):
 
 
 class CallsALostReplyAFailure(LocalFileSystem):
-    """Links, and takes whatever the system says then for a failure."""
+    """Creates by a hard link, and takes every error of it for a failure."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         if mode is not PutMode.CREATE:
@@ -73,7 +73,7 @@ class ServiceError(Exception):
 
 
 class Remote(MemoryFileSystem):
-    """A store behind an SDK, whose messages repeat the credentials."""
+    """A store behind an SDK with messages that repeat the credentials."""
 
     up = True
 
@@ -83,7 +83,7 @@ class Remote(MemoryFileSystem):
                 raise ServiceError(f"cannot reach the store as {self.properties}")
             return step()
         except ServiceError:
-            # Not as the cause: it would show what it repeats.
+            # Not as the cause: its message shows credentials.
             raise self.failed(location) from None
 
     def failed(self, location: str) -> Exception:
@@ -116,14 +116,14 @@ class _RemoteInput(RangedInput):
 
 
 class RepeatsTheSdk(Remote):
-    """Says what the SDK said."""
+    """Repeats the SDK's message in its own."""
 
     def failed(self, location: str) -> Exception:
         return StorageError(f"{location}: {sys.exception()}", retryable=True, location=location)
 
 
 class RaisesFromTheSdk(Remote):
-    """Shows what the SDK said as the cause."""
+    """Shows the SDK's error as the cause."""
 
     def call(self, location: str, step: Callable[[], Any]) -> Any:
         try:
@@ -142,7 +142,7 @@ class TakesAnOutageForMissing(Remote):
 
 
 class LetsTheSdkThrough(Remote):
-    """Raises what the SDK raised."""
+    """Raises the SDK's own error."""
 
     def failed(self, location: str) -> Exception:
         return ServiceError("no answer")

@@ -1,4 +1,4 @@
-"""File systems whose open files are wrong, one defect each."""
+"""File systems with defects in their open files, one defect each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Opens(MemoryFileSystem):
 
 
 class CountsWhatWasRead(_Opens):
-    """Takes for the size what was read so far."""
+    """Takes the number of bytes read so far for the size."""
 
     class kind(BytesInput):
         so_far = 0

@@ -1,4 +1,4 @@
-"""File systems that go wherever a location leads, and a right one that goes where the configuration leads."""
+"""File systems that follow every location, and a right one that goes only where the configuration allows."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class SendsItsTokenWhereItDeletes(Bound):
 
 
 class AsksAnybodyThenRefuses(Bound):
-    """Asks the host of the location without the token, and lets a table choose whom this machine talks to."""
+    """Asks the host of the location without the token, and so lets a table choose the hosts that this machine asks."""
 
     def elsewhere(self, location: str, host: str) -> None:
         self.ask(host, {})
@@ -103,7 +103,7 @@ class AsksAnybodyThenRefuses(Bound):
 
 
 class RefusesWithoutAdvice(Bound):
-    """Refuses, and does not say what to configure."""
+    """Refuses, and does not name the setting that would allow it."""
 
     def elsewhere(self, location: str, host: str) -> None:
         raise LocationRefused(f"{location} is refused", location=location)
@@ -141,7 +141,7 @@ class LetsTheSystemRefuse(LocalFileSystem):
 
 
 class ReplacesHalfCharacters(LocalFileSystem):
-    """Writes a question mark for what it cannot encode."""
+    """Writes a question mark for a character that it cannot encode."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         super().put(location.encode(errors="replace").decode(), data, mode)

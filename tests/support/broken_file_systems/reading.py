@@ -50,14 +50,14 @@ class ReadsToTheEnd(LocalFileSystem):
 
 
 class LeavesOutWhatIsMissing(LocalFileSystem):
-    """Reports those files only that are there."""
+    """Reports existing files only, and leaves out missing ones."""
 
     def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
         return [found for found in super().stat_many(locations) if found is not None]
 
 
 class OneSlashForTwo(MemoryFileSystem):
-    """Joins paths with what it is given."""
+    """Merges slashes in a row into one when it writes."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         super().put(re.sub("(?<!:)//+", "/", location), data, mode)
@@ -93,7 +93,7 @@ class RemembersSizes(LocalFileSystem):
 
 
 class RemembersContents(LocalFileSystem):
-    """Answers from a cache what is in a file."""
+    """Answers reads of a file from a cache."""
 
     def open_input(self, location: str) -> InputFile:
         contents: dict[str, bytes] = self.__dict__.setdefault("contents", {})
@@ -103,7 +103,7 @@ class RemembersContents(LocalFileSystem):
 
 
 class RemembersListings(LocalFileSystem):
-    """Answers from a cache what is in a folder."""
+    """Answers listings of a folder from a cache."""
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         listings: dict[Any, list[FileInfo]] = self.__dict__.setdefault("listings", {})
@@ -136,7 +136,7 @@ class TakesFoldersForFiles(LocalFileSystem):
 
 
 class OnlyReads(LocalFileSystem):
-    """Gives a file that nobody can ask where it is."""
+    """Opens files with nothing but ``read`` and ``close``."""
 
     def open_input(self, location: str) -> InputFile:
         source = super().open_input(location)
@@ -222,7 +222,7 @@ class CountsSeconds(LocalFileSystem):
 
 
 class StopsAtMissing(LocalFileSystem):
-    """Fails to delete what is gone."""
+    """Fails to delete a missing file."""
 
     def delete_many(self, locations: Any) -> None:
         for location in locations:

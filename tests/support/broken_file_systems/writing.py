@@ -99,7 +99,7 @@ class _InPlace(OutputStream):
 
 
 class ClosesOnExceptions(LocalFileSystem):
-    """Publishes what was written until an exception."""
+    """Publishes the bytes that were written before an exception."""
 
     def open_output(self, location: str) -> OutputStream:
         stream = super().open_output(location)
@@ -137,7 +137,7 @@ class SharesItsOutput(MemoryFileSystem):
 
 
 class LosesAFullLastPart(MemoryFileSystem):
-    """Sends what is left over when the last whole part was sent, and takes nothing for no file."""
+    """Loses the last part when it is a full one."""
 
     part = 8 * 1024 * 1024
 
@@ -219,7 +219,7 @@ class OverwritesInPlace(LocalFileSystem):
 
 
 class DeletesThenCreates(LocalFileSystem):
-    """Makes room for what replaces a file."""
+    """Deletes a file before it creates the new one."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         if mode is PutMode.OVERWRITE:
@@ -228,7 +228,7 @@ class DeletesThenCreates(LocalFileSystem):
 
 
 class OverwritesByArrow(LocalFileSystem):
-    """Overwrites in place within one call of a library, between whose steps nobody can look."""
+    """Overwrites in place within one call of a library, so that nobody can look between its steps."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         if mode is PutMode.CREATE:
@@ -255,7 +255,7 @@ class CreateReplaces(LocalFileSystem):
 
 
 class CreatesThoughItSaysItCannot(LocalFileSystem):
-    """Does what it does not declare."""
+    """Creates files atomically without declaring this ability."""
 
     abilities = frozenset({FileSystemAbility.LIST})
 

@@ -32,7 +32,7 @@ class Azure:
 
     @property
     def connection_string(self) -> str:
-        """What a client connects with."""
+        """The connection string for clients."""
         return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={self.url};"
 
     @property

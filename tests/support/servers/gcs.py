@@ -51,9 +51,9 @@ class Gcs:
 
 
 class Uploads:
-    """Uploads in parts as the real store has them: what has arrived can be asked for, and is not taken twice.
+    """Uploads in parts as in the real store: a client can ask for the received size, and bytes are not stored twice.
 
-    The server behind takes a question for the end of an upload, and every part as new.
+    The server behind takes such a question for the end of an upload, and every part for a new one.
     """
 
     def __init__(self) -> None:

@@ -20,8 +20,8 @@ from servers.process import free_port, running
 
 # Hadoop's REST interface is older than the removal of this one from Java itself.
 ARTIFACTS = ("org.apache.hadoop:hadoop-client-minicluster:3.4.1", "javax.xml.bind:jaxb-api:2.3.1")
-# With two copies of which one suffices, a file is closed when its last block was sent; with one copy only after the
-# data node has reported it, for which clients wait 400 ms.
+# With two copies where one suffices, a file is closed when its last block was sent. With one copy it is closed only
+# after the data node has reported the block, and clients wait 400 ms for that.
 SETTINGS = {
     "dfs.replication": "2",
     "dfs.namenode.file.close.num-committed-allowed": "1",

@@ -47,7 +47,7 @@ def hive() -> Iterator[str]:
 
 @contextmanager
 def serve_hive(**settings: str) -> Iterator[str]:
-    """A metastore that ends with the block; ``settings`` are those of ``hive-site.xml``, with ``_`` for ``.``."""
+    """A metastore that ends with the block; ``settings`` go to ``hive-site.xml``, with ``.`` for ``_`` in names."""
     java, jars = _java(), jars_of_pyspark()
     folder = Path(tempfile.mkdtemp(prefix="icefield-hive-"))
     port = free_port()

@@ -22,7 +22,7 @@ SOURCE = REPOSITORY / "tests" / "interop" / "java"
 
 
 class JavaError(Exception):
-    """What Java answered in place of a result."""
+    """The error that Java answered in place of a result."""
 
 
 class JavaIceberg:
@@ -81,17 +81,17 @@ class JavaIceberg:
         return made
 
     def partition_stats(self, location: str, *, compute: bool = False) -> tuple[str, list[dict[str, Any]]]:
-        """The partition statistics file of the current snapshot and what it says; ``compute`` makes it first."""
+        """The partition statistics file of the current snapshot and its rows; ``compute`` makes the file first."""
         answer = self._ask(do="partitionStats", location=location, compute=compute)
         return answer["path"], answer["rows"]
 
     def sketches(self, location: str) -> list[dict[str, Any]]:
-        """The sketches of distinct values of the current snapshot, next to those that Java makes of the same values."""
+        """The sketches of distinct values of the current snapshot, next to Java's own sketches of the same values."""
         made: list[dict[str, Any]] = self._ask(do="sketches", location=location)["sketches"]
         return made
 
     def views(self, database: Path, warehouse: Path, namespace: str, create: Sequence[str] = ()) -> list[str]:
-        """The views of a namespace in the JDBC catalog ``test`` of an SQLite file; those of ``create`` come first."""
+        """Create views, and return all views of a namespace in the JDBC catalog ``test`` of an SQLite file."""
         uri = f"jdbc:sqlite:{database}"
         given = {"uri": uri, "warehouse": f"file://{warehouse}", "namespace": namespace, "create": list(create)}
         names: list[str] = self._ask(do="jdbc", catalog="test", **given)["names"]

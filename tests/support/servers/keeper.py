@@ -1,8 +1,8 @@
-"""Runs a server, and ends it with all that it has started: when asked to, and when the test process is gone.
+"""Runs a server, and ends it and all its descendants: on request, and when the test process is gone.
 
 ``python keeper.py PID COMMAND...``, started by the process PID. A test process that is killed outright ends nothing.
 The kernel's own signal for that comes at the death of the thread that started the server, and reaches no grandchild. So
-this looks who its parent is. It adopts what a server's scripts leave behind, and so knows it all.
+the keeper polls its parent's id. It adopts processes that a server's scripts leave behind, and so knows them all.
 
 It ends with the code of the server. ``SIGTERM`` ends everything, ``SIGINT`` is handed on to the server.
 """
@@ -32,7 +32,7 @@ def main(parent: int, command: list[str]) -> int:
         server = subprocess.Popen(command)
         signal.signal(signal.SIGINT, lambda number, _: server.send_signal(number))
         while os.getppid() == parent:
-            ended, status = os.waitpid(-1, os.WNOHANG)  # the server, or what it left
+            ended, status = os.waitpid(-1, os.WNOHANG)  # the server, or an adopted process
             if ended == server.pid:
                 return os.waitstatus_to_exitcode(status) % 256
             if not ended:
@@ -54,7 +54,7 @@ def _end() -> None:
 
 
 def _has_children() -> bool:
-    """Whether there are any but those that have ended, which are reaped."""
+    """Reap children that have ended, and return whether others still run."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -85,7 +85,7 @@ def _descendants() -> list[int]:
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends, where the system has that."""
+    """Become the parent of orphaned descendants, where the system supports that."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

@@ -23,7 +23,7 @@ _ARTIFACT = f"org.projectnessie.nessie:nessie-quarkus:{VERSION}:runner"
 
 @dataclass(frozen=True)
 class Nessie:
-    """A running server: the URI of its catalog, and what opens the files of its tables."""
+    """A running server: the URI of its catalog, and the store of its tables' files."""
 
     uri: str
     store: S3

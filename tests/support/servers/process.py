@@ -53,7 +53,7 @@ def unavailable(reason: str) -> NoReturn:
 
 
 def asked(process: subprocess.Popen[str], error: type[Exception], request: Mapping[str, Any]) -> dict[str, Any]:
-    """What a process answers to a request, both a line of JSON; raises ``error`` with the one that it answers."""
+    """Send a request to a process and return the answer, each a line of JSON; raise ``error`` if the answer is one."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps(request) + "\n")
@@ -68,10 +68,10 @@ def asked(process: subprocess.Popen[str], error: type[Exception], request: Mappi
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody listens on, and that no other process of the run is given.
+    """Return a port of the loopback address with no listener, which no other process of the run is given.
 
-    Systems give ports from 32768 on to whoever asks for any: one of these could be another's before its server listens,
-    and that server would answer in its place.
+    Systems assign ports from 32768 on when a process asks for any port. Another process could get such a port before
+    the server listens, and would then answer in its place.
     """
     while True:
         port = next(_PORTS)
@@ -81,7 +81,7 @@ def free_port() -> int:
 
 
 def listening() -> socket.socket:
-    """A socket of the loopback address with a port of its own: clients wait at it until somebody serves it."""
+    """A socket of the loopback address with a port of its own: clients wait until a process serves it."""
     made = socket.socket()
     made.bind(("127.0.0.1", 0))
     made.listen(128)
@@ -89,7 +89,7 @@ def listening() -> socket.socket:
 
 
 def uri_of(address: socket.socket) -> str:
-    """What clients are told of it."""
+    """Return the URI of the socket for clients."""
     return f"http://127.0.0.1:{address.getsockname()[1]}"
 
 
@@ -101,7 +101,7 @@ def listens(port: int) -> bool:
 
 
 def answers(url: str) -> bool:
-    """Whether an HTTP server answers, whatever its status."""
+    """Whether an HTTP server answers, with any status."""
     try:
         with urllib.request.urlopen(url, timeout=2):
             return True
@@ -161,11 +161,11 @@ def _end(keeper: subprocess.Popen[bytes]) -> None:
 
 
 def installed(name: str, make: Callable[[Path, Run], None]) -> Path:
-    """The folder that ``make`` filled with the software of a server, filled once: by whichever test process is first.
+    """Return the folder with the software of a server. The first test process that needs it has ``make`` fill it.
 
-    ``make`` is given the folder and what runs its commands. One that fails or takes too long is tried once more. When
-    that is in vain too, the test is skipped, or fails where servers are required, and so do the others of the run that
-    ask for it.
+    ``make`` gets the folder and a function that runs its commands. If it fails or takes too long, it is tried once
+    more. If it fails again, every test of the run that needs the software is skipped, or fails where servers are
+    required.
     """
     TOOLS.mkdir(parents=True, exist_ok=True)
     folder = TOOLS / name
@@ -217,7 +217,7 @@ def _commands(seconds: float) -> Run:
             try:
                 status = process.wait(max(0.0, deadline - time.monotonic()))
             finally:
-                with suppress(ProcessLookupError):  # what it started goes with it
+                with suppress(ProcessLookupError):  # kill its descendants as well
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
             if status:

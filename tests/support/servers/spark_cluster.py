@@ -36,7 +36,7 @@ class SparkCluster:
 
     @property
     def work(self) -> Path:
-        """The folder in which executors run, with what they print."""
+        """The folder in which executors run, with their output."""
         return self.home / "work"
 
     def submit(self, *arguments: str, folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
@@ -81,7 +81,7 @@ def spark_cluster(tmp_path: Path) -> Iterator[SparkCluster]:
 
 
 def alive_workers(cluster: SparkCluster) -> list[dict[str, Any]]:
-    """What the master says of the workers that it has."""
+    """Return the master's descriptions of its living workers."""
     with urlopen(f"{cluster.pages[0]}/json/", timeout=30) as answer:
         workers: list[dict[str, Any]] = json.load(answer)["workers"]
     return [worker for worker in workers if worker["state"] == "ALIVE"]

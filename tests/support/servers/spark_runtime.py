@@ -30,7 +30,7 @@ ZONE = "America/Los_Angeles"
 
 
 class SparkError(Exception):
-    """What Spark answered in place of a result."""
+    """The error that Spark answered in place of a result."""
 
 
 class SparkRuntime:

@@ -1,4 +1,4 @@
-"""One course of events: writers, a reader and perhaps one who drops the table, and what must hold in the end."""
+"""One course of events: writers, a reader and perhaps a process that drops the table, and the final invariants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simulation.world import Odds, World
 LOCATION = "sim://wh/t"
 ATTEMPTS = 12
 ODDS = Odds()
-# So that the log of versions soon no longer states what came right after a base.
+# A short log, so that it soon no longer states the version right after a base.
 _SHORT_LOG = {"write.metadata.previous-versions-max": "2"}
 Build = Callable[[SimulatedFileSystem], CommitStrategy]
 
@@ -29,7 +29,7 @@ class Wrong(AssertionError):
 
 @dataclass
 class Account:
-    """What the writers were answered, by the uuid of the table."""
+    """The results that the writers got, by the uuid of the table."""
 
     done: dict[str, set[str]] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
@@ -39,7 +39,7 @@ class Account:
     created: str = ""
     """The uuid of the table that was created last."""
     certain: bool = True
-    """Whether the one who drops and creates learned how each ended."""
+    """Whether the process that drops and creates the table learned the result of each step."""
 
 
 class Course:

@@ -77,7 +77,7 @@ class SimulatedFileSystem(FileSystem):
             for location in doomed:
                 self.files.pop(location, None)
 
-        # A deletion that arrives late would hit whatever has the name by then: no protocol helps against that.
+        # A deletion that arrives late would delete a newer file of that name: no protocol helps against that.
         self.world.request(f"delete {' '.join(doomed)}", effect, broken, may_be_late=False)
 
     def _look(self, verb: str, location: str, effect: Callable[[], Any]) -> Any:

@@ -38,11 +38,11 @@ STALL = 15.0
 SKEW = 200.0
 """How far a process's clock is off at most, and the store's."""
 JITTER = 2.0
-"""How far the clocks of the machines of an object store are apart at most from that of the store."""
+"""The largest deviation of a machine's clock from the clock of its object store."""
 AT_ONCE = 5
 """So many files an object store deletes by one request."""
 OBJECTS = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST})
-"""What an object store promises."""
+"""The abilities of an object store."""
 EPOCH_MS = 1_700_000_000_000
 EVERY_KIND = (
     icefield.metadata.new,
@@ -50,7 +50,7 @@ EVERY_KIND = (
     icefield.metadata.updates.apply,
     icefield_maintenance.orphans.clock,
 )
-"""The modules that ask what time it is."""
+"""The modules that read the clock."""
 
 PROPERTIES = {
     "commit.retry.num-retries": "30",
@@ -70,7 +70,7 @@ class TimedFiles(dict[str, bytes]):
         super().__init__()
         self.times: dict[str, int] = {}
         self.begun: dict[str, int] = {}
-        """When what is being written in parts was begun."""
+        """The times at which uploads in parts began."""
         self.now_ms = now_ms
 
     def __setitem__(self, location: str, data: bytes) -> None:
@@ -79,10 +79,10 @@ class TimedFiles(dict[str, bytes]):
 
 
 class TimedFileSystem(SimulatedFileSystem):
-    """The file system of the course that runs; it says when files were written, and tells what is deleted.
+    """The file system of the running course; it states the times of files, and reports deletions to the course.
 
-    As an object store it has no rename, many machines, times in whole seconds, and requests that delete several files,
-    of which only some may be carried out. A file that is written in parts has the time at which its writer began.
+    As an object store it has no rename, many machines, and times in whole seconds. A request deletes several files, and
+    may fail after some of them. A file that is written in parts has the time at which its writer began.
     """
 
     course: ClassVar[UpkeepCourse]
@@ -137,14 +137,14 @@ class UpkeepCourse:
         self.world = World(seed, ODDS)
         self.on_objects = on_objects
         self.safe_age = SAFE_AGE - 2 * JITTER - 1 if on_objects else SAFE_AGE
-        """For what a writer may take, by the clocks of the store."""
+        """The longest time that a writer may take, by the clocks of the store."""
         self.store_skew = self._drawn_skew()
         self.skews: dict[str, float] = {}
         self.files = TimedFiles(self._store_now_ms)
         self.live: set[str] = set()
         """The files that writers learned are in the table."""
         self.doubtful: set[str] = set()
-        """Those of which nobody knows."""
+        """The files of commits with an unknown result."""
         self.excused = False
         self.counts = dict.fromkeys(("committed", "expired", "orphans"), 0)
         self._build, self._changes = build, changes
@@ -154,7 +154,7 @@ class UpkeepCourse:
         return self.world.random.choice((0.0, 0.0, self.world.random.uniform(-SKEW, SKEW)))
 
     def _store_now_ms(self) -> int:
-        """The clock of the store; of one of objects, that of whichever of its machines answers, in whole seconds."""
+        """The clock of the store; for an object store, the clock of a random machine of it, in whole seconds."""
         if not self.on_objects:
             return self._ms(self.store_skew)
         return self._ms(self.store_skew + self.world.random.uniform(-JITTER, JITTER)) // 1000 * 1000
@@ -243,7 +243,7 @@ class UpkeepCourse:
         return name is not None
 
     def _tag_and_read(self) -> None:
-        """What a tag names can be read until it is removed."""
+        """A tagged version can be read until its tag is removed."""
         for number in range(2):
             with self._unlucky():
                 table = self.opened()
@@ -282,16 +282,16 @@ class UpkeepCourse:
 
     @contextmanager
     def _unlucky(self) -> Iterator[None]:
-        """Requests fail, and what a process began with expires; both end a change, and neither may harm the table."""
+        """Requests fail, and the base of a change expires: both end the change, and neither may harm the table."""
         try:
             yield
         except IcefieldError as error:
             self.world.trace.append(f"  {self.world.who} gives up: {error}")
 
-    # -- what must hold -------------------------------------------------------------------------------------------
+    # -- invariants -----------------------------------------------------------------------------------------------
 
     def look_at_deletion(self, location: str) -> None:
-        """No file goes that the version which is current refers to."""
+        """No file of the current version is deleted."""
         with self._looking():
             assert location not in self._named(self.opened()), f"a live file was deleted: {location}"
 

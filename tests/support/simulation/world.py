@@ -1,4 +1,4 @@
-"""The world in which simulated processes run: whose turn it is, what gets lost, what arrives late, who dies.
+"""The world of simulated processes: it decides which process runs next, which requests are lost or late, and who dies.
 
 A process is a greenlet that runs real code. Each request to a store is a point where others may run: before the
 request arrives and before its reply does. One seed gives one course of events.
@@ -37,7 +37,7 @@ class Odds:
 
     @lazy
     def verdicts(self) -> tuple[str, ...]:
-        """What goes wrong, as often as it does in a thousand requests; the others are at no place of it."""
+        """The faults of a thousand requests, each as often as it occurs; the other requests have no entry."""
         return (
             *("lost request",) * self.lost_request,
             *("crash before",) * self.crash_before,
@@ -60,7 +60,7 @@ class World:
         self.items: dict[str, dict[str, str]] = {}
         """Of a table of items."""
         self.quiet = False
-        """Whether somebody looks on: requests then take no time, and nothing befalls them."""
+        """Whether a check looks at the stores: its requests then take no time, and have no faults."""
         self._hub = getcurrent()
         self._thread = get_ident()
         self._running: list[greenlet] = []
@@ -85,7 +85,7 @@ class World:
         self._names[made] = name
 
     def run(self) -> None:
-        """Run all processes to their ends. Raises what one raised that was not meant to; then the others die."""
+        """Run all processes to their ends. Raises the first unexpected error of a process; then the others die."""
         with _no_collection():
             try:
                 self._take_turns()
@@ -108,10 +108,10 @@ class World:
                 raise self._failures[0]
 
     def _end_the_others(self) -> None:
-        """Let processes that still run end here: one that is left suspended is never freed, with all that it holds."""
+        """End processes that still run: a suspended process is never freed, nor are the objects that it holds."""
         self._dead.update(self._running)
         for process in self._running:
-            with suppress(Crash):  # of one that has not begun
+            with suppress(Crash):  # raised by a process that has not begun
                 process.throw(Crash)
         self._running.clear()
 

@@ -1,1 +1,1 @@
-"""The state machine of whole tables: what it is made of."""
+"""The parts of the state machine of whole tables."""

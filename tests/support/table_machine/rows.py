@@ -35,7 +35,7 @@ class RowRules(TableState):
 
     @rule(data=st.data())
     def append_without_some_columns(self, data: st.DataObject) -> None:
-        """What is not given is null or the column's write default, in structs too."""
+        """Omitted columns are null or have the column's write default, in structs too."""
         chance = self.chance(data)
         less = self.fewer(chance, self.columns)
         rows = rows_of(chance, less)
@@ -138,7 +138,7 @@ class RowRules(TableState):
     @precondition(lambda self: self.held)
     @rule(data=st.data(), deletes=st.booleans())
     def write_from_what_was_held(self, data: st.DataObject, deletes: bool) -> None:
-        """A holder that knows nothing of later commits appends under its own columns, or deletes from what is there."""
+        """A holder without the latest commits appends under its own columns, or deletes from the current rows."""
         held = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
         rows = list(self.state("main").rows)
         if deletes and held.columns == self.columns:

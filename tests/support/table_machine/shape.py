@@ -32,7 +32,7 @@ from table_machine.state import FORMATS, PROPERTIES, TableState
 
 
 class ShapeRules(TableState):
-    """Each rule changes what a table is like."""
+    """Rules that change the schema, partitioning, sort order, properties, format version or references of a table."""
 
     @rule(data=st.data())
     def add_column(self, data: st.DataObject) -> None:

@@ -1,4 +1,4 @@
-"""A table under random changes and the model of what it holds, with what the rules draw and compare."""
+"""A table under random changes and the model of its contents, with the draws and comparisons of the rules."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def same_value(column: Column, one: Any, other: Any) -> bool:
 
 @dataclass(frozen=True)
 class Held:
-    """A holder of the table that does not refresh, and what it must go on reading."""
+    """A holder of the table that does not refresh, and the rows that it must go on reading."""
 
     table: Table
     rows: list[dict[str, Any]]
@@ -135,7 +135,7 @@ class TableState(RuleBasedStateMachine):
         )
 
     def chance(self, data: st.DataObject) -> Random:
-        """Chances that one number says: what is made of many draws would take Hypothesis too long."""
+        """Return a random generator with a drawn seed: many single draws would take Hypothesis too long."""
         return Random(data.draw(st.integers(0, 2**32 - 1)))
 
     def pick(self, data: st.DataObject, columns: Any) -> Column:
@@ -146,7 +146,7 @@ class TableState(RuleBasedStateMachine):
         return f"{NAMES[self.named % len(NAMES)]}{self.named}"
 
     def new_column(self, chance: Random, parent: Column | None) -> Column:
-        """A column to be added, often under the name of one that was dropped or renamed."""
+        """Return a column to add, often under the former name of a dropped or renamed column."""
         again = bool(self.freed) and chance.random() < 0.4
         name = self.freed.pop(chance.randrange(len(self.freed))) if again else self.new_name()
         return column_of(chance, self.version_of_format, self.new_name, 2, name, new=True, top=parent is None)
@@ -232,7 +232,7 @@ class TableState(RuleBasedStateMachine):
         return tuple(row[column.name] for column in keys)
 
     def rows_to_upsert(self, chance: Random, keys: list[Column], branch: str) -> tuple[list[Any], list[Any]]:
-        """Rows of which no two have the same key, many with the key of a row that is there; and the rows there."""
+        """Return rows with distinct keys, many with the key of an existing row; and the existing rows."""
         seen = self.state(branch).seen(self.columns)
         made: dict[Any, dict[str, Any]] = {}
         for number, row in enumerate(rows_of(chance, self.columns)):
@@ -266,9 +266,9 @@ class TableState(RuleBasedStateMachine):
         )
 
     def committed(self, branch: str, rows: list[Row], columns: dict[int, Columns] | None = None) -> None:
-        """Take over what a branch must hold now. A change of nothing may leave it where it was.
+        """Record the rows that a branch must hold now. An empty change may make no snapshot.
 
-        ``columns``: those of the schemas that a transaction went through, of which the last change of rows has one.
+        ``columns``: the columns by the ids of all schemas in a transaction; its last change of rows has one of these.
         """
         before = self.heads[branch]
         snapshot = self.table.snapshot_by_name(branch) if branch in self.table.refs() else None

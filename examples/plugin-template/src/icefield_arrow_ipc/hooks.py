@@ -1,4 +1,4 @@
-"""What this plugin provides. Listing plugins imports this module, so it imports nothing heavy."""
+"""The plugin's hooks. Listing plugins imports this module, so it imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which account a location belongs to, where it answers, and with which credentials it is asked.
+"""The account of a location: its name, its address, and the credentials for its requests.
 
-The host of a location comes from a table, and a table is not trusted. Credentials go to the hosts that the
-configuration names, and to no other; those of one account (its key, its shared access signature) to that account only.
-Without credentials, Azure's own hosts are asked, and no other.
+The host of a location comes from a table, and a table is not trusted. Credentials go only to the hosts that the
+configuration names. The key and the shared access signature of an account go to that account only. Without
+credentials, requests go only to Azure's own hosts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HOUR: Final = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account: its name, its address, and what it is asked with. Its ``repr`` shows no credential.
+    """An account: its name, its address, and its credential, which ``repr`` does not show.
 
     ``source`` says in words where the credential comes from.
     """
@@ -53,13 +53,13 @@ class Account:
 
 
 class StaticToken:
-    """A bearer token that was given, and that nobody here can renew."""
+    """A bearer token from the properties, which cannot be renewed."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     async def get_token(self, *scopes: str, **options: Any) -> AccessToken:
-        """The token, whatever is asked for."""
+        """Return the token, for any scope."""
         return AccessToken(self._token, int(time.time()) + _HOUR)
 
     async def close(self) -> None:
@@ -73,11 +73,10 @@ class StaticToken:
 
 
 def account_of(properties: Mapping[str, str], host: str | None, location: str = "") -> Account:
-    """The account of a location's host; without a host, the one that the properties name.
+    """Return the account of a location's host; without a host, the account that the properties name.
 
-    Raises ``InvalidArgument`` when none is named, and ``LocationRefused`` when the host is not one that the
-    configuration names, unless access is anonymous and the host Azure's, and when the credentials are those of another
-    account.
+    Raises ``InvalidArgument`` when no account is named. Raises ``LocationRefused`` for a host that the configuration
+    does not name, unless access is anonymous and the host Azure's, and for credentials of another account.
     """
     given = _Given(properties)
     host = host or given.only_host()
@@ -127,17 +126,17 @@ class _Given:
         return (self.get("anon") or "").lower() == "true"
 
     def name(self) -> str | None:
-        """The account that the credentials of one account are of; None when that is not said."""
+        """Return the account that account-specific credentials belong to; None if the properties do not name it."""
         string = self.get("connection-string")
         return self.get("account-name") or (_parts(string).get("accountname") if string else None)
 
     def only_host(self) -> str | None:
-        """The one host that has a property of its own, when no account is named otherwise."""
+        """Return the only host with a property of its own, unless a property names an account; None otherwise."""
         hosts = {self._full(key.split(".", 1)[1]) for key in self._all if key.startswith(_with_dots(_OF_ONE_HOST))}
         return hosts.pop() if len(hosts) == 1 and self.name() is None else None
 
     def hosts(self) -> set[str]:
-        """The hosts that the configuration names, as those of blobs."""
+        """Return the hosts that the configuration names, as hosts of the blob service."""
         found = {place_of("://".join(place[:2])).host for place in authorities_named(self._properties, SCHEMES)}
         found |= {self._full(key.split(".", 1)[1]) for key in self._all if key.startswith(_with_dots(_OF_ONE_HOST))}
         if own := self.get("account-host"):
@@ -180,7 +179,7 @@ class _Given:
         return f"{scheme}://{blob}"
 
     def _full(self, name: str) -> str:
-        """The host of an account, of its name; a host is left as it is."""
+        """Return the host of an account's name; a host is returned unchanged."""
         return name if "." in name else f"{name}{self.get('blob-storage-authority') or _AUTHORITY}"
 
     def _endpoint(self, string: str | None) -> Any:
@@ -191,7 +190,7 @@ class _Given:
         return self.name() or str(own.path).rpartition("/")[2] or str(own.host).partition(".")[0]
 
     def shared(self, name: str, url: str, location: str) -> Account:
-        """The credentials that are not of one host."""
+        """Return the account with credentials that are not limited to one host."""
         mine = self.name() in (None, name)
         if mine and (string := self.get("connection-string")):
             return _by_connection_string(string, name, self.origin("connection-string"))

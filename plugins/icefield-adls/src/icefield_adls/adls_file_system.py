@@ -129,7 +129,7 @@ class AdlsFileSystem(FsspecFileSystem):
 
     @contextmanager
     def translated(self, location: str, *, writing: bool = False) -> Iterator[None]:
-        """Turn errors of the SDK into Icefield's. Their strings are not shown: they may hold what was sent."""
+        """Turn errors of the SDK into Icefield's, without their messages, which may repeat parts of the request."""
         try:
             yield
         except IcefieldError as error:
@@ -169,7 +169,7 @@ def _info(location: str, entry: Any) -> FileInfo:
 
 
 def _said(error: Exception) -> str:
-    """What went wrong, and what can be done about it."""
+    """Describe an error and its remedy."""
     status = status_of(error)
     if status == 401 or (status is None and isinstance(error, ClientAuthenticationError)):
         return (

@@ -39,7 +39,7 @@ from icefield_adls.settings import Settings
 
 _PARALLEL: Final = 4
 _BLOCK: Final = 256 * 1024
-_MOST_IN_ONE: Final = 5_000 * 1024 * 1024  # what the store takes in one request
+_MOST_IN_ONE: Final = 5_000 * 1024 * 1024  # the store's limit for one request
 T = TypeVar("T")
 
 
@@ -56,8 +56,8 @@ class Answer(aiohttp.ClientResponse):
 class Transport(AioHttpTransport):  # type: ignore[misc]
     """The SDK's transport, where one request is one request.
 
-    aiohttp sends a PUT again by itself when a connection that was used before breaks. The second answer would then hide
-    that the first request, whose answer was lost, may have been carried out.
+    aiohttp repeats a PUT when a reused connection breaks. The second answer would then hide that the first request may
+    have been carried out, although its answer was lost.
     """
 
     async def open(self) -> None:
@@ -90,8 +90,8 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
             use_listings_cache=False,
         )
         # adlfs's own clean-up keeps each client for ever, and at the end of a forked process waits for a loop that
-        # does not run there. `_registry` of the standard library is the only way to a finalizer whose handle was not
-        # kept. This can go when adlfs (2026.8 does not) keeps the handles, or has a setting for it.
+        # does not run there. adlfs does not keep the handles of its finalizers, so `_registry` of the standard library
+        # is the only way to them. This can go when adlfs (2026.8 does not) keeps them, or has a setting for it.
         for finalizer, info in weakref.finalize._registry.copy().items():  # type: ignore[attr-defined]
             if any(argument is self for argument in info.args):
                 finalizer.detach()
@@ -132,7 +132,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
         return await persist(self.settings.limits, once, is_transient)
 
     async def _renewed(self) -> None:
-        """Have the signature of now: the SDK adds that of the credential to each request."""
+        """Renew the signature in the credential: the SDK adds it to each request."""
         if self._access is None or self._anew is None:
             return
         given = await asyncio.to_thread(self._access.properties) if self._access.due else self._access.properties()
@@ -193,7 +193,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
         return (b"".join(data for data, _ in found) if len(found) > 1 else found[0][0]), found[0][1]
 
     async def describe(self, container: str, path: str) -> Any:
-        """What the store says of a blob. Raises ``FileNotFoundError``."""
+        """Return the properties of a blob. Raises ``FileNotFoundError``."""
         return await self._persist(self.service_client.get_blob_client(container, path).get_blob_properties)
 
     async def page(
@@ -216,7 +216,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
         return await self._persist(attempt)
 
     async def delete(self, container: str, paths: list[str]) -> None:
-        """Delete blobs, many with one request; one that is not there is no error."""
+        """Delete blobs, many with one request; a missing blob is no error."""
         step = self.settings.batch
         if len(paths) == 1 or step == 1:
             await self._delete_each(container, paths)
@@ -237,7 +237,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
             codes = await self._persist(attempt)
         if len(codes) != len(paths):
             codes = [500] * len(paths)
-        # Whatever the batch did not settle is deleted by itself: that has retries, and errors of its own.
+        # Each remaining blob is deleted by a request of its own, which is retried and reports its own error.
         left = [path for path, code in zip(paths, codes, strict=True) if code >= 300 and code != 404]
         await self._delete_each(container, left)
 
@@ -252,20 +252,20 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
             await together(delete(path) for path in paths[start : start + 2 * _PARALLEL])
 
     async def stage(self, container: str, path: str, block: str, data: bytes) -> None:
-        """Send a block of a blob that is not there yet."""
+        """Send a block of a blob that is not published yet."""
         blob = self.service_client.get_blob_client(container, path)
         await self._persist(lambda: blob.stage_block(block, data, length=len(data)))
 
     async def commit(self, container: str, path: str, blocks: list[str]) -> None:
-        """Publish a blob of the blocks that were sent."""
+        """Publish a blob from the blocks that were sent."""
         blob = self.service_client.get_blob_client(container, path)
         await self._persist(lambda: blob.commit_block_list([BlobBlock(block) for block in blocks]))
 
     async def discard(self, container: str, path: str) -> None:
-        """Have the store forget the blocks of a blob that was never published.
+        """Discard the blocks of a blob that was never published.
 
-        It does so when a list without them is committed, and in no other way short of a week. So an empty list is, if
-        no blob is there, and the empty blob that it makes is deleted if it still is the same.
+        The store discards blocks when a list without them is committed, or after a week. So this commits an empty list
+        if the blob does not exist, and then deletes the empty blob unless it has changed.
         """
         blob = self.service_client.get_blob_client(container, path)
 

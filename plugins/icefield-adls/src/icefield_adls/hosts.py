@@ -26,9 +26,9 @@ def is_azure(host: str) -> bool:
 
 
 def blob_host(host: str) -> str:
-    """The host at which an account's blobs answer, of either of its hosts: what two of one account have in common.
+    """Return the host of an account's blob service for either of its hosts, so that hosts of one account are equal.
 
-    The port that Azure's hosts answer at anyhow is left out.
+    The default port of Azure's hosts is left out.
     """
     blob = host.lower().replace(".dfs.", ".blob.", 1)
     usual = blob.removesuffix(_USUAL_PORT)

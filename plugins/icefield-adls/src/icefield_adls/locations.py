@@ -1,7 +1,7 @@
-"""The forms of a location, all of which name a container, a path and perhaps an account.
+"""The forms of a location. Each names a container, a path and perhaps an account.
 
 - ``abfss://container@account.dfs.core.windows.net/path``, ``abfs``, ``wasb`` and ``wasbs`` alike
-- ``az://container/path``, ``abfs://container/path``: the account is the one of the properties
+- ``az://container/path``, ``abfs://container/path``: the account comes from the properties
 """
 
 from __future__ import annotations

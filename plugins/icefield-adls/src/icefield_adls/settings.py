@@ -1,4 +1,4 @@
-"""The properties of the plugin: names, defaults, and what they are turned into."""
+"""The properties of the plugin: names, defaults, and the settings made from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MIB: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the properties say of requests."""
+    """The settings of requests, from the properties."""
 
     read_part: int
     write_part: int

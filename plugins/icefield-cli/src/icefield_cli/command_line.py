@@ -31,14 +31,14 @@ ICEFIELD_DEBUG=1 shows where an error came from."""
 
 
 class Commands(click.Group):
-    """The commands, each of whose modules is imported when the command is needed."""
+    """A command group that imports the module of a command when the command is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of the help."""
+        """Return the names of the commands, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
+        """Return the command of that name."""
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"icefield_cli.commands.{cmd_name.replace('-', '_')}")
@@ -94,7 +94,7 @@ def run(arguments: Sequence[str] | None) -> int:
 
 
 def _wrong_usage(error: click.ClickException) -> None:
-    """Say on the standard error what was wrong with the arguments, and how they should have been."""
+    """Print the usage and the error in the arguments to the standard error."""
     context = getattr(error, "ctx", None)
     if context is not None:
         with contextlib.suppress(OSError, ValueError):
@@ -103,7 +103,7 @@ def _wrong_usage(error: click.ClickException) -> None:
 
 
 class _Output(io.FileIO):
-    """The standard output, which remembers that it failed: Python states it once, to whoever happens to print."""
+    """The standard output, which keeps its first error: Python raises it once, in an arbitrary call of ``print``."""
 
     failure: OSError | None = None
 
@@ -124,7 +124,7 @@ def _watched_output() -> None:
 
 
 def _output_failure() -> OSError | None:
-    """Why what was printed does not arrive, if it does not."""
+    """Flush the standard output; return the error of this or an earlier write, or None."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -143,15 +143,15 @@ def _without_output(failure: OSError) -> int:
 
 
 def _print_anything() -> None:
-    """Let no character of a table fail to print, whatever the terminal's encoding."""
+    """Escape characters that the terminal's encoding lacks, so that every string of a table can be printed."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:
-    """Send what is still buffered nowhere, so that Python does not print_error when it ends."""
-    with contextlib.suppress(OSError, ValueError):  # no real file, or one that is closed
+    """Discard buffered output, so that Python reports no error when it flushes at exit."""
+    with contextlib.suppress(OSError, ValueError):  # not a real file, or a closed one
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -166,7 +166,7 @@ def _failed(message: str, context: Context) -> int:
 
 
 def _properties(context: Context) -> dict[str, str]:
-    """Those of the catalog: whatever an error says, their credentials are not printed."""
+    """Return the properties of the catalog: no error message may print the credentials in them."""
     with contextlib.suppress(IcefieldError):
         return catalog_properties(context.catalog_name or default_catalog_name(), context.catalog_properties)
     return context.catalog_properties

@@ -1,4 +1,4 @@
-"""What every command uses: the catalog that was asked for, and the form of the output."""
+"""The context of every command: the chosen catalog, and the form of the output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 
 
 class Context:
-    """The shared options of one call, as they are read from its arguments, and what is made of them."""
+    """The shared options of one call, as its arguments give them, and the catalog and tables that they open."""
 
     def __init__(self) -> None:
         self.catalog_name: str | None = None
@@ -38,13 +38,13 @@ class Context:
         return load_catalog(self.catalog_name, plugins=self._plugins(found), **self.catalog_properties)
 
     def table(self, identifier: str) -> Table:
-        """A table of the catalog; or, read-only and without a catalog, the one of a metadata file."""
+        """Return a table of the catalog; or, read-only and without a catalog, the table of a metadata file."""
         if "/" in identifier and ".metadata.json" in identifier:
             return open_table(identifier, self.catalog_properties)
         return self.catalog.load_table(identifier)
 
     def _plugins(self, properties: Mapping[str, str]) -> Plugins:
-        """Those that are installed, with the preferences of a catalog, and what listens for this command."""
+        """Return the installed plugins, with the preferences of a catalog and the listener of this command."""
         preferences = {key[len(_PREFER) :]: value for key, value in properties.items() if key.startswith(_PREFER)}
         return Plugins.installed(preferences, [self.listener])
 
@@ -58,7 +58,7 @@ class Context:
     ) -> None:
         """Print rows as they come: aligned ``columns`` with a heading, or JSON, an object a row with all it has.
 
-        ``people``: what makes a row with those columns of one as it is in JSON. ``data``: they are rows of a table.
+        ``people``: turns a row as in JSON into a row with these columns. ``data``: the rows are rows of a table.
         """
         shown = rows if self.json or people is None else map(people, rows)
         output.print_rows(shown, columns, json=self.json, data=data)
@@ -72,11 +72,11 @@ class Context:
         output.print_line(text, hanging)
 
     def hint(self, text: str) -> None:
-        """Say on the standard error what is not part of the output."""
+        """Print a message that is not part of the output to the standard error."""
         print(output.clean(text), file=sys.stderr)
 
     def say(self, message: str, **data: Any) -> None:
-        """Print what was done: a sentence, or a JSON object."""
+        """Print a message about finished work: a sentence, or a JSON object."""
         if self.json:
             output.print_record({"message": message, **data}, json=True)
         else:
@@ -84,7 +84,7 @@ class Context:
 
     @contextmanager
     def changing(self, operation: str, *, dry_run: bool = False) -> Iterator[None]:
-        """Show how far a change of a table has come, and let an interrupt say what of it was committed."""
+        """Show the progress of a change of a table, and let an interrupt report the commits already made."""
         with self.progress(operation) as progress:
             if not dry_run:
                 self.listener.begin(operation, progress)
@@ -92,9 +92,9 @@ class Context:
             yield
 
     def result(self, title: str, operation: str, result: Any, **totals: int) -> None:
-        """Print what upkeep did: a title and what is not zero, or a JSON object on one line.
+        """Print the result of maintenance: a title and all fields that are not zero, or a JSON object on one line.
 
-        ``totals``: what follows from the fields of ``result``, which is a dataclass.
+        ``result`` is a dataclass; ``totals`` are figures computed from its fields.
         """
         names = [field.name for field in fields(result) if not field.name.startswith("_") and field.repr]
         found = {**totals, **{name: getattr(result, name) for name in names}}

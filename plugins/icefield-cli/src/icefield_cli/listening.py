@@ -1,4 +1,4 @@
-"""What a command hears from Icefield while it works: commits that were made, and how far upkeep has come."""
+"""The listener of a command for Icefield's events: commits, and the progress of maintenance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from icefield_cli.progress import Progress
 
 
 class Listener:
-    """Hears the events of one command."""
+    """A listener for the events of one command."""
 
     def __init__(self) -> None:
         self.commits: list[CommitMade] = []
@@ -25,11 +25,11 @@ class Listener:
             self.progress.reach(event.step, event.done, event.total)
 
     def begin(self, operation: str, progress: Progress) -> None:
-        """Say which change of a table begins, so that an interrupt can tell how far it had come."""
+        """Note the change of a table that begins, so that the message for an interrupt can name it."""
         self._upkeep, self.progress = operation, progress
 
     def interrupted(self) -> str:
-        """What there is to say of an interrupt. A commit counts that the catalog has confirmed."""
+        """Return the message for an interrupt. It counts only commits that the catalog has confirmed."""
         if self._upkeep is None:
             return "interrupted"
         again = f"{self._upkeep} can be run again, and finishes what is left"

@@ -1,4 +1,4 @@
-"""The console script ``icefield``: what holds from the first line on, before anything else is imported.
+"""The console script ``icefield``: the handling of interrupts and streams, before anything else is imported.
 
 An interrupt ends the process with one line and status 130 at any time: at once while Icefield is being imported and
 when the command is over, since nothing is left to clean up; in between by ``KeyboardInterrupt``, which cleans up.
@@ -21,7 +21,7 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status: 0, 1 for an error, 2 for wrong usage, 130 for an interrupt.
 
-    Without ``arguments`` it is those of the process, whose streams and signals are then taken care of.
+    Without ``arguments`` it reads the process's arguments, and prepares the streams and signals of the process.
     """
     if arguments is not None:
         return _run(arguments)
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def print_error(message: str) -> None:
-    """Print a line on the standard error, if there is anybody to read it."""
+    """Print a line on the standard error, and ignore a failure to write it."""
     with suppress(OSError, ValueError):
         print(f"icefield: {message}", file=sys.stderr, flush=True)
 
@@ -55,9 +55,9 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _has_output() -> bool:
-    """Whether there is a standard output. Other streams that are closed get one that nobody reads.
+    """Return whether there is a standard output, and open the null device for every standard stream that is closed.
 
-    A file that is opened later would take the number of a closed stream, and what is printed there.
+    Otherwise a file that is opened later would take the number of a closed stream, and receive its output.
     """
     if sys.stdin is None:
         os.open(os.devnull, os.O_RDONLY)
@@ -70,7 +70,7 @@ def _has_output() -> bool:
 
 
 def _end(number: int, frame: Any) -> None:
-    """Leave at once: there is nothing to clean up, and Python would print_error of what it was in."""
+    """Exit at once: there is nothing to clean up, and Python would print a traceback of the interrupted code."""
     print_error("interrupted")
     os._exit(_INTERRUPTED)
 

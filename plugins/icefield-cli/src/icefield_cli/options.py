@@ -31,9 +31,9 @@ class Command(click.Command):
         goes_with: Mapping[str, Sequence[str]] = MappingProxyType({}),
         **more: Any,
     ) -> None:
-        """``exclusive``: parameters of which one at most may be given; ``needs``: of which one must be.
+        """``exclusive``: groups of parameters that exclude each other; ``needs``: at least one of these is required.
 
-        ``goes_with``: for a parameter those of which one must be given with it.
+        ``goes_with``: maps a parameter to parameters; it requires at least one of them.
         """
         super().__init__(name, **{**more, "context_settings": SETTINGS})
         self.params.extend(shared_options())
@@ -42,7 +42,7 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, and raise click's error of wrong usage where options exclude each other."""
         rest = super().parse_args(ctx, args)
-        if ctx.resilient_parsing:  # a shell asks what may follow
+        if ctx.resilient_parsing:  # a shell asks for completions
             return rest
         given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
         for names in self._exclusive:
@@ -148,7 +148,7 @@ def where_option(text: str) -> Decorator[Any]:
 
 
 def filter_of(where: str | None) -> BooleanExpression | str:
-    """What ``where`` asks for: every row where it was not given; an empty filter is for the kernel to refuse."""
+    """Return the filter of ``where``: every row if it was not given. The kernel refuses an empty filter."""
     return AlwaysTrue() if where is None else where
 
 
@@ -181,14 +181,14 @@ def branch_option(function: Function) -> Function:
 
 
 def snapshot_property_option(function: Function) -> Function:
-    """What a commit adds to the summary of its snapshot."""
+    """Declare properties that a commit adds to the summary of its snapshot."""
     text = "A property of the snapshot's summary; repeatable."
     declared: Function = pairs_option("--snapshot-property", text, "snapshot_properties")(function)
     return declared
 
 
 def dry_run_option(function: Function) -> Function:
-    """Whether only what would be done is said."""
+    """Declare ``dry_run``, which only reports the changes that a run would make."""
     declared: Function = flag("--dry-run", "Change nothing, and say what would be done.")(function)
     return declared
 

@@ -1,4 +1,4 @@
-"""Text and JSON. Whatever a table holds is printed so that no control character of it reaches the terminal."""
+"""Print text and JSON. No control character in a table's strings or names reaches the terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SNAPSHOT_ID = re.compile(r"snapshot[ _-]ids?$|^current snapshot$|^parent_id$")
 _SNAPSHOT_ID_OF_ROW = re.compile(r"^_\w*snapshot_id$")
 
 _ROWS_MEASURED = 1_000
-"""Rows whose widths make the columns' widths; those after them are printed as they come."""
+"""The number of rows that decide the widths of the columns; later rows are printed as they come."""
 
 
 def print_rows(
@@ -37,7 +37,7 @@ def print_rows(
     """Print rows as they come: one JSON object a line, or aligned columns.
 
     On a terminal, which is looked for unless ``terminal`` says, columns fit its width; elsewhere nothing is cut.
-    ``data``: they are rows of a table, whose numbers stay numbers.
+    ``data``: the rows are rows of a table, and their numbers stay numbers.
     """
     if json:
         for row in rows:
@@ -119,7 +119,7 @@ def print_record(record: Mapping[str, Any], *, json: bool, ids: bool = True) -> 
 
 
 def _shown(value: Any) -> Any:
-    """What is said of a table, without the passwords of locations that other engines gave it."""
+    """Return a value of a table's metadata without the passwords in its locations, which other engines may write."""
     if isinstance(value, str):
         return without_userinfo(value)
     if isinstance(value, Mapping):
@@ -128,12 +128,12 @@ def _shown(value: Any) -> Any:
 
 
 def clean(text: str) -> str:
-    """A text in which what does not print (controls, directions, half characters) is spelt out."""
+    """Return the text with escapes for characters that do not print: controls, directions and surrogates."""
     return text if text.isprintable() else "".join(each if each.isprintable() else _escape(each) for each in text)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it: whole numbers exact, bytes in hexadecimal, what is no number by its name."""
+    """Return a value that JSON can hold: exact integers, bytes in hexadecimal, NaN and infinities by their names."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -148,9 +148,9 @@ def plain(value: Any) -> Any:
 
 
 def with_ids(value: Any, is_id: bool = False) -> Any:
-    """A value whose snapshot ids are strings, and any other whole number that many readers of JSON would round.
+    """Return a value with strings for snapshot ids, and for other integers that many readers of JSON would round.
 
-    An id is a string whatever its size, so that a program may compare it with another.
+    An id of any size is a string, so that a program may compare it with another.
     """
     if isinstance(value, bool):
         return value
@@ -164,7 +164,7 @@ def with_ids(value: Any, is_id: bool = False) -> Any:
 
 
 def with_ids_of_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row of a table whose metadata columns have their snapshot ids as strings."""
+    """Return a row of a table with strings for the snapshot ids in its metadata columns."""
     return {key: with_ids(value, True) if _SNAPSHOT_ID_OF_ROW.match(key) else value for key, value in row.items()}
 
 

@@ -32,7 +32,7 @@ def size(number: int | None) -> str | None:
 
 
 def number(value: int | str | None) -> str | None:
-    """A count with separators of thousands; what is no number stays as it is."""
+    """A count with separators of thousands; a value that is no number stays as it is."""
     return f"{int(value):,}" if value is not None and str(value).isascii() and str(value).isdigit() else value  # type: ignore[return-value]
 
 
@@ -89,7 +89,7 @@ def partitions_of(
         for column, value in values.items():
             if column in known:
                 name, field, kind = known[column]
-                # What Arrow made a string of, such as a date, is for people already.
+                # Values that Arrow made strings, such as dates, are readable already.
                 shown = field.transform.to_display(kind, value) if type(value) is int else _plain(value)
                 texts.append(f"{name}={shown}")
         return ", ".join(texts) or None
@@ -102,12 +102,12 @@ def _plain(value: Any) -> str:
 
 
 def partition_field(table: Table, field: PartitionField) -> str:
-    """What a field of a partition spec is made of, by the columns' names: ``month(time_hour)``."""
+    """The transform of a partition field with its columns' names: ``month(time_hour)``."""
     return _of_columns(table, str(field.transform), field.source_ids)
 
 
 def sort_field(table: Table, field: SortField) -> str:
-    """What a field of a sort order is made of: ``day(ts) desc nulls last``."""
+    """The transform, direction and null order of a sort field: ``day(ts) desc nulls last``."""
     direction, nulls = str(field.direction).lower(), str(field.null_order).lower().replace("-", " ")
     return f"{_of_columns(table, str(field.transform), field.source_ids)} {direction} {nulls}"
 
@@ -118,7 +118,7 @@ def _of_columns(table: Table, transform: str, ids: tuple[int, ...]) -> str:
 
 
 def _column(table: Table, column_id: int) -> str:
-    """The name of a column; of one that was dropped, as an earlier schema calls it."""
+    """The name of a column; a dropped column has its name in an earlier schema."""
     for schema in (table.schema(), *table.schemas().values()):
         name = schema.find_column_name(column_id)
         if name is not None:

@@ -11,9 +11,9 @@ _FIRST_SECONDS = 1.0
 
 
 class Progress:
-    """Shows on the standard error how long something has taken, and how much was done, until it is over.
+    """Shows the elapsed time and the amount of finished work on the standard error, until the work ends.
 
-    Nothing is shown of what is over within a second; until then nothing is imported for it either.
+    Work of less than a second shows nothing, and imports nothing for it.
     """
 
     def __init__(self, what: str, *, shown: bool, first_seconds: float = _FIRST_SECONDS) -> None:

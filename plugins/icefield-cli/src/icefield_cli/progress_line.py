@@ -11,7 +11,7 @@ from icefield_cli.output import clean
 
 
 class ProgressLine:
-    """What goes on, how much was done, of how much where that is known, and for how long it has gone on."""
+    """A line with the name of the work, the finished and (if known) total amount, and the elapsed time."""
 
     def __init__(self, what: str) -> None:
         self._progress = Progress(

@@ -1,4 +1,4 @@
-"""Rows of Arrow as Python objects that print: times in ISO form, whatever instant they are, UUIDs as strings."""
+"""Rows of Arrow as Python objects that print: times in ISO form (also beyond Python's range), UUIDs as strings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Convert = Callable[[Any], Any]
 
 
 def rows_of(batches: Iterable[pa.RecordBatch], schema: Schema | None = None) -> Iterator[dict[str, Any]]:
-    """Every row as a dict. ``schema`` states what Arrow does not: which bytes are uuids."""
+    """Yield every row as a dict. ``schema`` tells UUIDs from other bytes, which Arrow types do not."""
     kinds = {field.name: field.field_type for field in schema.fields} if schema is not None else {}
     for batch in batches:
         names = batch.schema.names
@@ -50,7 +50,7 @@ def _field_with_strings(field: pa.Field) -> pa.Field:
 
 
 def _converter(kind: pa.DataType, iceberg_type: iceberg.IcebergType | None) -> Convert | None:
-    """What makes a value of the type printable; None when nothing need be done."""
+    """Return a function that makes a value of the type printable; None if values are printable already."""
     if pa.types.is_timestamp(kind):
         return _unless_null(lambda string: string.replace(" ", "T", 1).replace("Z", "+00:00"))
     if isinstance(iceberg_type, iceberg.UUIDType):

@@ -1,4 +1,4 @@
-"""What the commands that print rows of a table share: how many, which columns, and rows as they come."""
+"""Options and printing of the commands that show rows of a table: the limit, the columns, and rows as they come."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIMIT = 20
 
 
 class Scan(Protocol):
-    """What scans of rows and of changes have in common."""
+    """The common interface of scans of rows and of changes."""
 
     @property
     def projection(self) -> Schema:
@@ -55,7 +55,7 @@ def limit_of(rows: dict[str, Any]) -> int | None:
 def print_scan(context: Context, scan: Scan, options: dict[str, Any]) -> None:
     """Print the rows of a scan as they come, or how many they are.
 
-    Where nobody asked for a limit and it is reached, the standard error says so.
+    If the default limit is reached, the standard error says so.
     """
     if options["count"]:
         with context.progress("counting"):

@@ -13,13 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 _AT_ONCE = 200
-"""Rows that are laid out together: the first of them say how wide the columns are."""
+"""The number of rows that are laid out together: the first of them decide the widths of the columns."""
 
 
 def print_table(heading: Sequence[str], cells: Iterator[list[str]], whole: Sequence[bool]) -> None:
-    """Print rows, cut to the width of the terminal; columns of which ``whole`` says so are not cut while others can be.
+    """Print rows, cut to the width of the terminal; ``whole`` marks the columns that are cut last.
 
-    Of more columns than there is room for, the first and the last are shown, and the standard error says so.
+    If there is no room for all columns, the first and the last are shown, and the standard error says so.
     Cells are plain: nothing in them is markup, nor an emoji's name, and no control character is left in them.
     """
     console = Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
@@ -95,13 +95,13 @@ def _with_room(least: Sequence[int], width: int) -> list[int | None]:
 
 
 _LEAST = 10
-"""Columns are not cut to less, where others can be: a date."""
+"""Other columns are cut before a column gets narrower than this, the width of a date."""
 
 _LEAST_WHOLE = 40
-"""What is left of those that should be whole."""
+"""The width that a column marked ``whole`` keeps, where possible, when it is cut."""
 
 _LEAST_LOCATION = 20
-"""Nor are locations while no other column is cut: enough for what is different in the names of files."""
+"""Locations are cut to this width before other columns are cut: the names of files differ within it."""
 
 _LEFT_OUT = "…"
 
@@ -109,7 +109,7 @@ _LEFT_OUT = "…"
 def _cut(cell: str, width: int) -> Text:
     """A cell as wide as its column.
 
-    The end is kept of a location, by which files differ, and of the fields of a partition, which take a line each.
+    A location keeps its end, where files differ. The fields of a partition keep theirs, each on a line of its own.
     """
     over, fields = _width(cell) - width, cell.split(", ")
     if over > 0 and "://" in cell:

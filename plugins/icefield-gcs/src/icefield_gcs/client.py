@@ -38,8 +38,8 @@ class Answer(aiohttp.ClientResponse):
 class Client(GCSFileSystem):  # type: ignore[misc]
     """gcsfs with time-outs, with retries that end, and without its cache of listings.
 
-    It is the class of ``gcsfs.core``: the one that gcsfs hands out by default asks over gRPC what kind of bucket it
-    has before each operation, for a minute where nobody answers.
+    Its base is the class of ``gcsfs.core``. The default class of gcsfs asks over gRPC for the kind of the bucket before
+    each operation, for a minute where nobody answers.
     """
 
     cachable = False
@@ -66,9 +66,9 @@ class Client(GCSFileSystem):  # type: ignore[misc]
         return str(self.base).removesuffix("/storage/v1/")
 
     # Private names of gcsfs (2026.10): `_request` is replaced, since gcsfs repeats a request six times by a schedule of
-    # its own and offers no setting for it; `_set_session`, `_format_path`, `_get_params` and `_get_headers` are what
-    # its own `_request` is made of; `_get_object` describes one object, in a coroutine and without the listings that
-    # `_info` falls back to. This can go when gcsfs takes the number of retries and a time limit.
+    # its own and offers no setting for it; its own `_request` calls `_set_session`, `_format_path`, `_get_params` and
+    # `_get_headers`; `_get_object` describes one object, in a coroutine and without the listings that `_info` falls
+    # back to. This can go when gcsfs takes the number of retries and a time limit.
     async def _request(
         self,
         method: str,
@@ -125,8 +125,8 @@ class Client(GCSFileSystem):  # type: ignore[misc]
     async def put_object(self, bucket: str, key: str, data: bytes, *, create: bool) -> str | None:
         """Upload a whole object in one request; with ``create`` only if none has the name, which the store decides.
 
-        Whatever its size: gcsfs would cut a large one into a resumable upload, whose condition some servers ignore.
-        The entity tag, where the answer holds one.
+        An object of any size is one request: gcsfs would make a large one a resumable upload, and some servers ignore
+        the condition of these. Returns the entity tag, where the answer holds one.
         """
         boundary = uuid4().hex
         described = json.dumps({"name": key}).encode()
@@ -182,7 +182,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
         return b"".join(piece for _, pieces, _ in found for piece in pieces), size
 
     async def describe(self, bucket: str, key: str) -> dict[str, Any]:
-        """What the store says of an object. Raises ``FileNotFoundError``."""
+        """Return the metadata of an object. Raises ``FileNotFoundError``."""
         found: dict[str, Any] = await self._get_object(f"{bucket}/{key}")
         return found
 
@@ -202,7 +202,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
         return page
 
     async def delete(self, objects: list[tuple[str, str]]) -> None:
-        """Delete objects, many with one request; one that is not there is no error."""
+        """Delete objects, many with one request; a missing object is no error."""
         step = self.settings.batch
         if len(objects) == 1 or step == 1:
             await together(self._delete_one(*found) for found in objects)
@@ -235,7 +235,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             codes = []
         if len(codes) != len(objects):
             codes = [500] * len(objects)
-        # Whatever the batch did not settle is deleted by itself: that has retries, and errors of its own.
+        # Each remaining object is deleted by a request of its own, which is retried and reports its own error.
         left = [found for found, code in zip(objects, codes, strict=True) if code >= 300 and code not in _GONE]
         for start in range(0, len(left), 2 * _PARALLEL):
             await together(self._delete_one(*found) for found in left[start : start + 2 * _PARALLEL])
@@ -248,9 +248,9 @@ class Client(GCSFileSystem):  # type: ignore[misc]
         return str(answered["Location"])
 
     async def send(self, upload: str, headers: Mapping[str, str], data: bytes) -> Reply:
-        """One request of an upload in parts, tried once: the sender asks what has arrived before it tries again.
+        """Send one request of an upload in parts, once: before a retry the sender asks for the received size.
 
-        By POST, as gcsfs does: a PUT is sent again by aiohttp itself when a connection breaks.
+        It is a POST, as in gcsfs: aiohttp repeats a PUT itself when a connection breaks.
         """
         status, answered, _, contents = await self._once("POST", upload, headers, {}, data=data)
         return status, answered, contents
@@ -260,7 +260,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
 
 
 def _check(status: int, contents: bytes) -> None:
-    """Raise what gcsfs would, with the status on it."""
+    """Raise the error that gcsfs would raise, with the status on it."""
     try:
         validate_response(status, contents, "")
     except Exception as error:
@@ -290,7 +290,7 @@ def is_transient(error: Exception) -> bool:
 
 
 def _etag_in(described: bytes) -> str | None:
-    """The entity tag in what the store says of an object. The object is there: a strange answer is no failure."""
+    """Return the entity tag in an object's metadata, or None: the object exists, so an odd answer is no failure."""
     with suppress(ValueError, AttributeError):
         etag = json.loads(described).get("etag")
         return etag if isinstance(etag, str) else None

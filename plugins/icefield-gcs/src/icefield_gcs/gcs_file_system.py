@@ -1,7 +1,7 @@
 """Google Cloud Storage: ``gs://bucket/path`` and ``gcs://bucket/path``.
 
-A file is created by one request under the condition that no generation of it is there, and the store decides. The
-properties are in the plugin's README.
+One request creates a file, on the condition that no generation of it exists, which the store checks. The properties
+are in the plugin's README.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class GcsFileSystem(FsspecFileSystem):
             client = self.fs
             found = sync(client.loop, client.describe, *_split(location))
             if found["name"].endswith("/"):
-                raise FileNotFoundError  # what some tools put there to have a folder
+                raise FileNotFoundError  # a placeholder by which some tools mark a folder
             return _info(location, found)
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
@@ -117,7 +117,7 @@ class GcsFileSystem(FsspecFileSystem):
 
     @contextmanager
     def translated(self, location: str, *, writing: bool = False) -> Iterator[None]:
-        """Turn errors of gcsfs into Icefield's. Their strings are not shown: they may hold what was sent."""
+        """Turn errors of gcsfs into Icefield's, without their messages, which may repeat parts of the request."""
         try:
             yield
         except IcefieldError as error:
@@ -147,7 +147,7 @@ def _split(location: str) -> tuple[str, str]:
 
 
 def _split_folder(root: str) -> tuple[str, str]:
-    """Bucket and prefix of what is below a folder, or in the whole bucket."""
+    """Return the bucket, and the prefix of all objects below a folder or in the whole bucket."""
     bucket, key = _split_bucket(root)
     return bucket, f"{key}/" if key else ""
 
@@ -172,7 +172,7 @@ def _is_denied(error: Exception) -> bool:
 
 
 def _said(error: Exception) -> str:
-    """What went wrong, and what can be done about it."""
+    """Describe an error and its remedy."""
     status = status_of(error)
     if status == 401 or isinstance(error, google.auth.exceptions.GoogleAuthError | NonRetryableError):
         return "the credentials were refused or have expired; renew them, or set gcs.oauth2.token"

@@ -1,4 +1,4 @@
-"""The properties of the plugin: names, defaults, and what they are turned into."""
+"""The properties of the plugin: names, defaults, and the settings made from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icefield.errors import InvalidArgument
 from icefield.toolkit import RetryLimits, endpoint_of, is_true, whole_number
 
 PREFIX: Final = "gcs."
-_QUARTER_MIB: Final = 256 * 1024  # what the parts of an upload must be multiples of
+_QUARTER_MIB: Final = 256 * 1024  # the size of an upload's part is a multiple of this
 _MIB: Final = 1024 * 1024
 _NOT_HERE: Final = ("gcs.encryption-key", "gcs.decryption-key", "gcs.impersonate.service-account")
 _METHODS: Final = {"anon", "google_default", "cache", "cloud"}
@@ -24,7 +24,7 @@ _ACCESS: Final = {"read_only", "read_write", "full_control"}
 
 @dataclass(frozen=True)
 class Settings:
-    """What the properties say. Its ``repr`` shows nothing, since the token is among them."""
+    """The settings from the properties. Its ``repr`` shows nothing, since the token is secret."""
 
     project: str | None
     token: Any
@@ -91,7 +91,7 @@ def given_credentials(properties: Mapping[str, str]) -> str | None:
 
 
 def _token(properties: Mapping[str, str], access: FileAccess | None) -> Any:
-    """What gcsfs takes for a token; a raw one becomes credentials here, since gcsfs would ask Google about it."""
+    """Return a token for gcsfs; a raw token becomes credentials here, since gcsfs would ask Google about it."""
     if is_true(properties, "gcs.no-auth"):
         return "anon"
     token = properties.get("gcs.oauth2.token")
@@ -106,9 +106,9 @@ def _token(properties: Mapping[str, str], access: FileAccess | None) -> Any:
 
 
 class Vended(Credentials):
-    """A token that a service gives anew: which one is good now, and until when, is the service's to say.
+    """A token that a service renews: the service decides which token is valid, and until when.
 
-    google-auth takes a token for ended 225 seconds before it is, and a new one that is so short for none at all.
+    google-auth regards a token as expired 225 seconds before its end, and rejects a new token with less time left.
     """
 
     def __init__(self, token: str, access: FileAccess) -> None:
@@ -117,11 +117,11 @@ class Vended(Credentials):
 
     @property
     def valid(self) -> bool:
-        """Whether requests go on with it without asking anybody."""
+        """Whether requests can use the token without asking the service."""
         return not self._given_by.due and self._now() == self.token
 
     def refresh(self, request: Any) -> None:
-        """Take the token of now, and ask the service where it is due. Raises what the service's refusal raises."""
+        """Take the current token; ask the service for another when one is due. Raises the error of its refusal."""
         self.token = self._now()
 
     def _now(self) -> str | None:

@@ -56,7 +56,7 @@ class GcsOutput(PartedOutput):
                 raise
 
     async def _send(self, start: int, data: bytes, last: bool) -> None:
-        """Send a part. What an unanswered request has brought there is asked for, and not sent again."""
+        """Send a part. After an unanswered request, ask for the received size and send only the rest."""
         if not self._upload:
             self._upload = await self._client.start_upload(self._bucket, self._key)
         end = start + len(data)

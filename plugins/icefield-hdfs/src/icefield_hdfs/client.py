@@ -1,7 +1,7 @@
-"""What both ways to HDFS do, in a few steps by path; the file systems are built on these.
+"""The operations that both clients of HDFS offer, by path; the file systems are built on them.
 
-A step raises ``FileNotFoundError`` and ``FileExistsError`` for what is there or is not, and ``HdfsFailure`` for the
-rest.
+An operation raises ``FileNotFoundError`` for a missing file, ``FileExistsError`` for an existing one, and
+``HdfsFailure`` for every other error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class HdfsFailure(Exception):
-    """HDFS failed: what is said of it, whether trying again can help, and whether a right is wanting.
+    """An error of HDFS: its message, whether a retry can help, and whether a permission is missing.
 
     ``kind`` is the server's own name of the error, where it gave one.
     """
@@ -27,7 +27,7 @@ class HdfsFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What HDFS knows of a path."""
+    """The status of a path in HDFS."""
 
     path: str
     is_folder: bool
@@ -64,22 +64,22 @@ class Client(Protocol):
         """Open a file."""
 
     def create(self, path: str) -> Writer:
-        """Create a file that nobody else knows of, and its folders."""
+        """Create a file under a name that no other process knows, and its folders."""
 
     def status(self, path: str) -> Status:
-        """What is there."""
+        """Return the status of a file or folder."""
 
     def children(self, path: str) -> Iterator[Status]:
-        """What is directly in a folder; of a file, itself."""
+        """Iterate over the direct children of a folder; a file yields itself."""
 
     def delete(self, path: str) -> None:
-        """Delete a file; one that is not there is no error."""
+        """Delete a file; a missing file is no error."""
 
     def make_folder(self, path: str) -> None:
-        """Create a folder and those above it, where they are missing."""
+        """Create a folder and its missing parents."""
 
     def rename(self, source: str, target: str) -> None:
         """Rename in one atomic step that refuses to replace."""
 
     def replace(self, source: str, target: str) -> None:
-        """Rename and replace what has the name."""
+        """Rename a file and replace the target, if it exists."""

@@ -1,8 +1,8 @@
 """Reading in the child of a fork.
 
-hdfs-native keeps idle connections to data nodes for three seconds, in one place for a whole process, and a fork takes
-them along. Whoever used one in the child would wait for ever, and disturb the parent: the child waits until they are
-too old to be used.
+hdfs-native keeps idle connections to data nodes for three seconds, in one pool for a whole process, and a fork copies
+it. A read over such a connection in the child would wait for ever, and disturb the parent. The child therefore waits
+until the connections are too old to be used.
 """
 
 from __future__ import annotations

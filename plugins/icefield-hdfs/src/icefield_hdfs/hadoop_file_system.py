@@ -1,4 +1,4 @@
-"""What HDFS is as a file system of Icefield, whichever way it is reached.
+"""HDFS as a file system of Icefield, for every client.
 
 A rename refuses to replace, in one step of the name node: ``ATOMIC_RENAME``. A file is visible from its creation on,
 so that each is written under a temporary name; creating is no atomic step here.
@@ -34,7 +34,7 @@ TEMPORARY_SUFFIX: Final = ".icefield-tmp"
 
 _SCHEMES: Final = ("hdfs", "viewfs", "webhdfs", "swebhdfs")
 _THREADS: Final = 8
-_DEEPEST: Final = 1000  # what a name node allows
+_DEEPEST: Final = 1000  # the limit of a name node
 _RETRIES: Final = 2
 _BACKOFF: Final = Backoff(0.1, 0.5, growth=5)
 
@@ -68,7 +68,7 @@ class HadoopFileSystem(FileSystem):
                 self._replace(client, temporary, path_of(location))
             except BaseException:
                 writer.give_up()
-                with suppress(Exception):  # the first error is what the caller has to know
+                with suppress(Exception):  # the caller needs the first error, not an error of the clean-up
                     client.delete(temporary)
                 raise
 
@@ -129,7 +129,7 @@ class HadoopFileSystem(FileSystem):
         with suppress(Exception):
             client = self._client(location)
             if client.status(path_of(location)).is_folder:
-                client.delete(path_of(location))  # which refuses one that is not empty
+                client.delete(path_of(location))  # refused if the folder is not empty
 
     @contextmanager
     def translated(self, location: str, target: str | None = None) -> Iterator[None]:
@@ -152,7 +152,7 @@ class HadoopFileSystem(FileSystem):
         return self.client(location)
 
     def _children(self, prefix: str, folder: str) -> Iterator[Status]:
-        """What is in a folder; nothing when it is gone, or is a file."""
+        """Iterate over the children of a folder; a missing folder or a file has none."""
         with self.translated(prefix):
             try:
                 for found in self._client(prefix).children(folder or "/"):
@@ -166,7 +166,7 @@ class HadoopFileSystem(FileSystem):
             self._client(location).delete(path_of(location))
 
     def _discard(self, client: Client, path: str) -> None:
-        """Delete a file that nobody knows of."""
+        """Delete a temporary file that no other process knows."""
         with self.translated(path):
             client.delete(path)
 
@@ -175,14 +175,14 @@ class HadoopFileSystem(FileSystem):
         try:
             client.rename(source, target)
         except FileNotFoundError:
-            # The source, or the folder of the target. A client that repeats a request whose reply was lost also
-            # says that the source is missing.
+            # Either the source or the folder of the target is missing. A client that repeats a request after a lost
+            # reply also reports a missing source.
             client.status(source)
             client.make_folder(target.rpartition("/")[0] or "/")
             client.rename(source, target)
 
     def _replace(self, client: Client, temporary: str, path: str) -> None:
-        """Give a file a name that another may have. Nobody else takes the source away: when it is gone, it is done."""
+        """Rename a file and replace the target. Nobody else moves the source: if it is gone, the rename succeeded."""
         try:
             client.replace(temporary, path)
         except (FileNotFoundError, HdfsFailure) as error:
@@ -192,7 +192,7 @@ class HadoopFileSystem(FileSystem):
                 raise
 
     def _publish(self, client: Client, location: str, temporary: str, path: str, size: int) -> None:
-        """Give a file its name. No other has it: after a lost reply, what is there is this one, or it is done again."""
+        """Rename a temporary file to its own final name. After a lost reply, look for the file, or rename it again."""
         for wait in (*_BACKOFF.waits(_RETRIES), None):
             try:
                 with self.translated(location):

@@ -1,4 +1,4 @@
-"""What this plugin provides."""
+"""The plugin's hooks."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def uses_kerberos(properties: Mapping[str, str]) -> bool:
 
 
 def is_name_node(properties: Mapping[str, str], authority: str, own: str) -> bool:
-    """Whether the configuration names a name node, or a name service; ``own`` is that of locations that name none."""
+    """Whether the configuration names a name node or name service; ``own`` is the default of locations without one."""
     found = [own]
     found += [place.authority for place in authorities_named(properties, frozenset({"hdfs"}))]
     found += setting(properties, "dfs.nameservices").split(",")
@@ -86,7 +86,7 @@ def _settings_in(folder: str) -> Mapping[str, str]:
     for name in _FILES:
         try:
             root = ElementTree.parse(Path(folder) / name).getroot()
-        except (OSError, ElementTree.ParseError):  # hdfs-native says what is wrong with them
+        except (OSError, ElementTree.ParseError):  # hdfs-native reports errors of these files
             continue
         for entry in root.iter("property"):
             found[(entry.findtext("name") or "").strip()] = (entry.findtext("value") or "").strip()

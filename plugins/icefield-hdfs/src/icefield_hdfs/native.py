@@ -30,7 +30,7 @@ _SECTOR: Final = 512  # every size of blocks is a multiple
 _REMOTE = re.compile(r'(?:Fatal)?RPCError\("([\w.$]+)", "((?:[^"\\]|\\[^nt])*)')
 _OWN = re.compile(r'\w+\("([^"]*)"\)')
 _KIND = re.compile(r"(\w+)\(")
-# What the name node says while it is busy, starts, or hands over to another.
+# Errors of a name node that is busy, starts, or hands over to another: a retry can help.
 _PASSING: Final = {
     "StandbyException",
     "RetriableException",
@@ -46,7 +46,7 @@ _CREDENTIALS: Final = {"SASLError", "GSSAPIError", "NoSASLMechanism", "SaslExcep
 
 @dataclass(frozen=True)
 class Settings:
-    """How to reach a name node; hashable, since what is equal shares one client."""
+    """The address and credentials of a name node; hashable, since equal settings share one client."""
 
     url: str
     config: tuple[tuple[str, str], ...] = ()
@@ -58,8 +58,8 @@ class Settings:
     timeout: int = 120
 
 
-# A client has threads of its own, which a fork does not carry over: the child connects anew. Those of the parent stay
-# referenced here, since taking one down in the child would wait for threads that are not there. Those of the process
+# A client has threads of its own, which a fork does not carry over: the child connects anew. The parent's clients stay
+# referenced here, since closing one in the child would wait for threads that do not exist. The clients of a process
 # are in the order of their last use.
 _CLIENTS: dict[tuple[int, Settings], NativeClient] = {}
 _MOST_CLIENTS: Final = 16  # a location may name any name node
@@ -83,12 +83,12 @@ def client_of(settings: Settings) -> NativeClient:
         _CLIENTS[here, settings] = found
         own = [key for key in _CLIENTS if key[0] == here]
         dropped = [_CLIENTS.pop(key) for key in own[:-_MOST_CLIENTS]]
-    del dropped  # outside the lock: whoever holds one last takes its threads down
+    del dropped  # outside the lock: the last reference to a client ends its threads
     return found
 
 
 def _forget(settings: Settings, client: NativeClient) -> None:
-    """Have the next one connect anew: the connection of this one may be dead."""
+    """Drop a client, so that the next one connects anew: the connection of this client may be dead."""
     with _LOCK:
         if _CLIENTS.get((os.getpid(), settings)) is client:
             del _CLIENTS[os.getpid(), settings]
@@ -122,9 +122,9 @@ class NativeClient:
         raise HdfsFailure("no data node has reported the last block of the file", passing=True)
 
     def create(self, path: str) -> Writer:
-        # Nobody else has the name: what is there is of a request that was made twice.
+        # No other writer has the name: an existing file comes from a request that was sent twice.
         options = WriteOptions(create_parent=True, overwrite=True)
-        # The inner client, since a file of the outer one is closed, and so completed, when nobody holds it any more.
+        # The inner client, since a file of the outer one is closed, and so completed, with its last reference.
         return _Writer(self, path, self.call(path, lambda: self._connection.inner.create(path, options)))
 
     def status(self, path: str) -> Status:
@@ -148,7 +148,7 @@ class NativeClient:
         self.call(source, lambda: self._connection.rename(source, target, True))
 
     def call(self, path: str, action: Callable[[], T]) -> T:
-        """What hdfs-native returns, within the time-out, its errors translated."""
+        """Call hdfs-native within the time-out, and translate its errors."""
         if os.getpid() != self._process:
             raise HdfsFailure("the file was opened by the process that this one is a fork of", passing=False)
         try:
@@ -221,7 +221,7 @@ def _translated(path: str) -> Iterator[None]:
     except OSError as error:
         said = f"no answer from the name node or a data node ({error}); check the address and the network"
         raise HdfsFailure(said, passing=True) from error
-    except RuntimeError as error:  # what hdfs-native cannot do is among them
+    except RuntimeError as error:  # also raised for operations that hdfs-native does not support
         raise failure_of(str(error)) from error
 
 
@@ -241,5 +241,5 @@ def failure_of(string: str) -> HdfsFailure:
 
 
 def config_of(properties: Mapping[str, str], prefix: str = "hadoop.") -> dict[str, str]:
-    """The settings of Hadoop among properties: those that begin with ``hadoop.``, without it."""
+    """Return the settings of Hadoop: the properties that begin with ``hadoop.``, without this prefix."""
     return {name[len(prefix) :]: value for name, value in properties.items() if name.startswith(prefix)}

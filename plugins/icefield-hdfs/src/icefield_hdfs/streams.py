@@ -12,7 +12,7 @@ from icefield.toolkit import FetchedRange, RangedInput
 
 from icefield_hdfs.client import Reader, Writer
 
-_CHUNK: Final = 1024 * 1024  # what is sent at a time
+_CHUNK: Final = 1024 * 1024  # bytes to send at a time
 _TAIL: Final = 512 * 1024  # the whole of most metadata files and manifests, the footer of most data files
 
 Translated = Callable[[str], AbstractContextManager[None]]
@@ -117,7 +117,7 @@ class HdfsOutput(OutputStream):
             self._abort_quietly()
 
     def _abort_quietly(self) -> None:
-        with suppress(Exception):  # the first error is what the caller has to know
+        with suppress(Exception):  # the caller needs the first error, not an error of the clean-up
             self.abort()
 
     @property

@@ -19,7 +19,7 @@ class GaveUp(Exception):
 
 
 class _Call(Generic[T]):
-    """A call, and what became of it."""
+    """A call, and its result or error."""
 
     def __init__(self, action: Callable[[], T]) -> None:
         self._action = action
@@ -52,7 +52,7 @@ reset_after_fork(_IDLE.clear)
 
 
 def within(seconds: float, action: Callable[[], T]) -> T:
-    """What ``action`` returns or raises, on another thread.
+    """Run ``action`` on another thread, and return its result or raise its error.
 
     Raises ``GaveUp`` when it is not back in time. Its thread is left behind then, and gets no other call.
     """

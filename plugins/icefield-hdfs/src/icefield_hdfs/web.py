@@ -21,8 +21,8 @@ T = TypeVar("T")
 _RETRIES: Final = 4
 _BACKOFF: Final = Backoff(0.25, 2.0)
 _MAX_REDIRECTIONS: Final = 5
-_MAX_READ: Final = 64 * 1024 * 1024  # of one request
-_SHORT: Final = 1024 * 1024  # of an error, or what comes with a redirection
+_MAX_READ: Final = 64 * 1024 * 1024  # in one request
+_SHORT: Final = 1024 * 1024  # the limit for the body of an error or of a redirection
 
 
 class WebClient:
@@ -68,7 +68,7 @@ class WebClient:
             yield status_in(f"{path.rstrip('/')}/{name}" if name else path, entry)
 
     def _entries(self, path: str) -> Iterator[Mapping[str, Any]]:
-        """What is in a folder, a page at a time; whole where the server knows no pages, as before Hadoop 2.8."""
+        """Iterate over the entries of a folder by pages; a server before Hadoop 2.8 has no pages and lists it whole."""
         paged = False
 
         def page(after: str) -> Mapping[str, Any]:
@@ -199,7 +199,7 @@ class _Writer:
 
 
 def _persist(attempt: Callable[[], T]) -> T:
-    """What ``attempt`` returns, tried again after failures that may pass, with growing, random waits."""
+    """Call ``attempt``, and retry after failures that may pass, with growing, random waits."""
     for wait in _BACKOFF.waits(_RETRIES):
         try:
             return attempt()

@@ -17,7 +17,7 @@ from icefield_hdfs.client import HdfsFailure
 MAX_ANSWER: Final = 64 * 1024 * 1024
 """Of the body of an answer that is no part of a file, in bytes."""
 
-_BESIDES: Final = 1024 * 1024  # headers, and what chunks take
+_BESIDES: Final = 1024 * 1024  # headers, and the framing of chunks
 _SILENCES: Final = 10
 _SLOWEST: Final = 8192  # bytes a second
 

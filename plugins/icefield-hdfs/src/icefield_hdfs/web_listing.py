@@ -8,7 +8,7 @@ from typing import Any, Final
 from icefield_hdfs.client import HdfsFailure, Status
 
 MAX_ENTRIES: Final = 6_400_000
-"""Of one folder: the most that a name node can be configured to hold."""
+"""The most entries of one folder that a name node can be configured to hold."""
 
 MAX_PAGES: Final = 100_000
 
@@ -42,12 +42,12 @@ def whole_listing(answer: Mapping[str, Any]) -> Entries:
 
 
 def status_of(path: str, answer: Mapping[str, Any]) -> Status:
-    """What an answer says of a path."""
+    """Return the status of a path in an answer."""
     return status_in(path, _checked(answer.get("FileStatus")))
 
 
 def status_in(path: str, entry: Mapping[str, Any]) -> Status:
-    """What a checked entry says of a path."""
+    """Return the status of a path in a checked entry."""
     return Status(path, entry["type"] == "DIRECTORY", entry["length"], entry["modificationTime"])
 
 

@@ -23,7 +23,7 @@ _DENIED = {"AccessControlException", "SecurityException", "AuthorizationExceptio
 _TOKEN = re.compile(r"(delegation\W{1,3})[\w.%~+/=-]+")  # as servers quote a request
 
 BROKEN: Final = (OSError, HTTPException, ValueError)
-"""What a connection raises that broke, or brought no HTTP: ``ValueError`` is of a chunk with a negative length."""
+"""Errors of a broken connection, or of an answer that is no HTTP: ``ValueError`` is of a chunk of negative length."""
 
 Answer = tuple[int, Message, bytes]
 
@@ -93,14 +93,14 @@ def read_answer(response: HTTPResponse) -> Answer:
 
 
 def checked(answer: Answer) -> Answer:
-    """The answer, unless its status is 400 or more: then what it says is raised."""
+    """Return the answer, or raise its error if its status is 400 or more."""
     if answer[0] >= 400:
         raise error_of(answer[0], answer[2])
     return answer
 
 
 def lost(address: Address, error: Exception) -> HdfsFailure:
-    """A connection that broke: nobody knows what became of the request."""
+    """Return the error for a broken connection: the outcome of the request is unknown."""
     if isinstance(error, ssl.SSLCertVerificationError):
         said = f"the certificate of {address.host}:{address.port} is not trusted; set webhdfs.ca-file"
         return HdfsFailure(said, passing=False)
@@ -109,7 +109,7 @@ def lost(address: Address, error: Exception) -> HdfsFailure:
 
 
 def error_of(status: int, body: bytes) -> Exception:
-    """What an answer of 400 and more says; the stack of the server is left out, and so is the request."""
+    """Return the error of an answer of 400 and more, without the server's stack trace and without the request."""
     said = _remote(body)
     name = str(said.get("exception", ""))
     message = _TOKEN.sub(r"\1...", str(said.get("message", "")).partition("\n")[0])[:200]

@@ -58,7 +58,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
 
     async def set_session(self, refresh: bool = False, kwargs: Any = None) -> Any:
         """The client of the SDK, made if there is none."""
-        # Private names of s3fs (2026.9): `_s3` is the client, `_s3creator` what closes it. s3fs offers no other way to
+        # Private names of s3fs (2026.9): `_s3` is the client, and `_s3creator` closes it. s3fs offers no other way to
         # close connections than a finalizer that also runs in forked processes. This can go when that finalizer runs in
         # the process that opened them alone.
         known = self._s3
@@ -148,7 +148,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
         return b"".join(piece for _, pieces, _ in found for piece in pieces), size
 
     async def describe(self, bucket: str, key: str) -> dict[str, Any]:
-        """What the store says of an object. Raises ``FileNotFoundError``."""
+        """Return the metadata of an object. Raises ``FileNotFoundError``."""
         return await self._persist(lambda store: store.head_object(Bucket=bucket, Key=key))
 
     async def page(self, bucket: str, prefix: str, delimiter: str, token: str | None) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
         return await self._persist(lambda store: store.list_objects_v2(Bucket=bucket, **given))
 
     async def delete(self, bucket: str, keys: list[str]) -> None:
-        """Delete objects, many with one request; one that is not there is no error."""
+        """Delete objects, many with one request; a missing object is no error."""
         step = self.settings.batch
         if len(keys) == 1 or step == 1:
             await self._delete_each(bucket, keys)
@@ -177,7 +177,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
             if status_of(error) not in (400, 405, 411, 501):  # stores that know no batches, or want other headers
                 raise
             left = keys
-        # Whatever the batch did not settle is deleted by itself: that has retries, and errors of its own.
+        # Each remaining object is deleted by a request of its own, which is retried and reports its own error.
         await self._delete_each(bucket, left)
 
     async def _delete_each(self, bucket: str, keys: list[str]) -> None:
@@ -201,7 +201,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
         return await self._persist(attempt)
 
     async def send_part(self, bucket: str, key: str, upload: str, number: int, data: bytes) -> dict[str, Any]:
-        """Send a part; what the store wants to hear of it in the end."""
+        """Send a part; return its entry for the request that completes the upload."""
 
         async def attempt(store: Any) -> dict[str, Any]:
             answer = await store.upload_part(Bucket=bucket, Key=key, UploadId=upload, PartNumber=number, Body=data)
@@ -211,7 +211,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
         return await self._persist(attempt)
 
     async def complete(self, bucket: str, key: str, upload: str, mark: str, parts: list[dict[str, Any]]) -> None:
-        """Publish an object of its parts. The mark says whether a request whose answer was lost has done so."""
+        """Publish an object from its parts. After a lost answer, the mark tells whether the object was published."""
 
         async def attempt(store: Any) -> None:
             try:
@@ -238,7 +238,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
         return bool(found.get("Metadata", {}).get(_MARK) == mark)
 
     async def abort(self, bucket: str, key: str, upload: str) -> None:
-        """Have the store forget the parts of an upload; one that is done, or gone, is no error."""
+        """Abort an upload, so that the store deletes its parts; a finished or missing upload is no error."""
 
         async def attempt(store: Any) -> None:
             try:
@@ -250,7 +250,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
         await self._persist(attempt)
 
     async def abort_all(self, bucket: str, key: str) -> None:
-        """Abort whatever uploads to a key were begun: those whose beginning was never answered among them."""
+        """Abort all uploads to a key, also uploads that began but were never answered."""
         found = await self._persist(lambda store: store.list_multipart_uploads(Bucket=bucket, Prefix=key))
         for upload in found.get("Uploads", ()):
             if upload["Key"] == key:

@@ -1,4 +1,4 @@
-"""The SDK's errors: what they are about, which may pass, and what can be done."""
+"""Errors of the SDK: their causes and remedies, and which of them allow a retry."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def is_missing(error: Exception) -> bool:
 
 
 def is_denied(error: Exception) -> bool:
-    """Whether the store says that a right is wanting."""
+    """Whether the store reports a missing permission."""
     return status_of(error) == 403 and code_of(error) not in {*_CREDENTIALS, "RequestTimeTooSkewed"}
 
 
 def said_of(error: Exception) -> str:
-    """What went wrong, and what can be done about it. no message of the SDK's is in it: it may hold what was sent."""
+    """Describe an error and its remedy, without the SDK's message, which may repeat parts of the request."""
     status, code = status_of(error), code_of(error)
     if isinstance(error, _MISSING_CREDENTIALS):
         return "no credentials were found; set s3.access-key-id and s3.secret-access-key, or s3.anonymous=true"

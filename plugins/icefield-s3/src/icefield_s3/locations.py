@@ -1,8 +1,8 @@
-"""Buckets and keys: ``s3://bucket/path``, and what a bucket may be called.
+"""Buckets and keys: ``s3://bucket/path``, and the valid names of buckets.
 
 A bucket is a name at the endpoint, or a name before the endpoint's. Two kinds of names make the SDK ask another host:
-those of access points (``arn:aws:s3:region:account:accesspoint:name``), which name their region, and those of Outposts.
-They are taken where the configuration names them.
+access points (``arn:aws:s3:region:account:accesspoint:name``), which name their region, and Outposts.
+They are accepted only where the configuration names them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ON_OUTPOST: Final = "--op-s3"
 def split_key(location: str, properties: Mapping[str, str]) -> tuple[str, str]:
     """Bucket and key, to the letter; the key of a whole bucket is empty.
 
-    Raises ``LocationRefused`` for what is no bucket, or is one that leads elsewhere and is not named.
+    Raises ``LocationRefused`` for an invalid bucket name, and for an access point that the configuration does not name.
     """
     _, bucket, key = split_location(location)
     if not bucket:

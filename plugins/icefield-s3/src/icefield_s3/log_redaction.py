@@ -1,7 +1,7 @@
-"""No credential in a log: what the SDK says of this plugin's own requests at the level DEBUG is not logged.
+"""Redact credentials from logs: the SDK's DEBUG messages about this plugin's own requests are dropped.
 
-It writes down headers and answers there, and with them session tokens and the credentials of roles. What the SDK logs
-for others in the same process stays as it is.
+These messages hold headers and answers, and with them session tokens and the credentials of roles. The SDK's messages
+about other requests in the same process stay as they are.
 """
 
 from __future__ import annotations

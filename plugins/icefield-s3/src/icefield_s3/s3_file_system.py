@@ -121,7 +121,7 @@ class S3FileSystem(FsspecFileSystem):
 
     @contextmanager
     def translated(self, location: str, *, writing: bool = False) -> Iterator[None]:
-        """Turn errors of the SDK into Icefield's. Their strings are not shown: they may hold what was sent."""
+        """Turn errors of the SDK into Icefield's, without their messages, which may repeat parts of the request."""
         try:
             yield
         except IcefieldError as error:
@@ -142,7 +142,7 @@ class S3FileSystem(FsspecFileSystem):
         return self.translated(location, writing=True)
 
     def _split(self, location: str) -> tuple[str, str]:
-        """Bucket and key of a file. A key that ends in ``/`` is what some tools put there to have a folder."""
+        """Bucket and key of a file. A key that ends in ``/`` is a placeholder by which some tools mark a folder."""
         bucket, key = split_key(location, self.properties)
         if not key or key.endswith("/"):
             raise FileMissing(f"{location} is no file: a file is s3://bucket/path", location=location)

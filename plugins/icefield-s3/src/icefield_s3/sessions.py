@@ -40,8 +40,8 @@ class Answer(ClientResponse):
 class Connections(AIOHTTPSession):  # type: ignore[misc]
     """The SDK's connections, where one request is one request.
 
-    aiohttp sends a PUT again by itself when a connection that was used before breaks. The second answer would then hide
-    that the first request, whose answer was lost, may have been carried out.
+    aiohttp repeats a PUT when a reused connection breaks. The second answer would then hide that the first request may
+    have been carried out, although its answer was lost.
     """
 
     # `_get_session` of aiobotocore (3.10) is the one place that makes sessions of aiohttp; it passes on neither a
@@ -84,14 +84,14 @@ def config_of(settings: Settings) -> dict[str, Any]:
 
 
 class Renewed(AioCredentials):  # type: ignore[misc]
-    """Credentials that a catalog's service gives, and gives anew before they end."""
+    """Credentials that a catalog's service vends, and renews before they expire."""
 
     def __init__(self, access: FileAccess, settings: Settings) -> None:
         super().__init__(settings.access_key, settings.secret_key, settings.token, method="vended")
         self._access = access
 
     async def get_frozen_credentials(self) -> ReadOnlyCredentials:
-        """What the next request is signed with; to ask the service blocks, and has a thread of its own."""
+        """Return the credentials for the next request. Asking the service blocks, and runs in a thread of its own."""
         access = self._access
         given = await asyncio.to_thread(access.properties) if access.due else access.properties()
         found = settings_of(given)
@@ -121,15 +121,15 @@ def _session(settings: Settings) -> AioSession:
 
 @lru_cache(maxsize=8)
 def _descriptions(folders: str | None) -> Loader:
-    """What the SDK knows of services: megabytes of JSON, which each session would read anew for its client.
+    """Return the SDK's descriptions of services: megabytes of JSON, which each session would otherwise read anew.
 
-    A catalog may lend each table keys of its own, and so a session.
+    A catalog may vend credentials for each table, and each needs a session.
     """
     return create_loader(folders)
 
 
 async def _assume(role: Role, settings: Settings) -> dict[str, Any]:
-    """Credentials of the role, fetched with those of the properties or of the chain."""
+    """Fetch credentials of the role, by the credentials of the properties or of the SDK's chain."""
     own = _session(settings)
     if settings.access_key is not None:
         source = AioCredentials(settings.access_key, settings.secret_key, settings.token)

@@ -1,4 +1,4 @@
-"""The properties of the plugin: names, defaults, and what they are turned into."""
+"""The properties of the plugin: names, defaults, and the settings made from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENCRYPTION: Final = {"none": None, "s3": "AES256", "kms": "aws:kms", "dsse-kms"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role whose credentials are fetched from the token service, and renewed."""
+    """A role to assume: its credentials are fetched from the token service, and renewed."""
 
     arn: str
     session: str | None
@@ -27,7 +27,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the properties say; what is None is left to the SDK. Its ``repr`` shows nothing: secrets are among them."""
+    """The settings from the properties; None leaves a setting to the SDK. ``repr`` hides all, secrets among them."""
 
     endpoint: str | None
     region: str | None
@@ -45,7 +45,7 @@ class Settings:
     accelerate: bool
     checksums: bool
     written: dict[str, Any]
-    """What is sent with every object that is written: its encryption, its storage class."""
+    """Arguments for every object that is written: its encryption, its storage class."""
     read_part: int
     write_part: int
     batch: int
@@ -135,7 +135,7 @@ def _addressing(properties: Mapping[str, str]) -> str:
 
 
 def _refuse(properties: Mapping[str, str]) -> None:
-    """What other libraries would do, and must not be taken for done."""
+    """Refuse properties that other libraries support and this plugin must not ignore."""
     if properties.get("s3.delete-enabled", "true").lower() == "false":
         raise InvalidArgument(
             "s3.delete-enabled=false is not supported: files would be deleted all the same; withhold the right to "

@@ -1,4 +1,4 @@
-"""Requests that the service of a catalog signs: sent to it unsigned, and to the store with what it adds."""
+"""Requests signed by the service of a catalog: it gets them unsigned, and the store gets them with its headers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from icefield.errors import InvalidArgument
 from icefield_s3.settings import Settings
 
 _HASH: Final = "x-amz-content-sha256"
-# What is signed: it must reach the store as it is, and the transport adds and changes others.
+# Headers to sign, besides x-amz-*: they reach the store unchanged, whereas the transport adds and changes others.
 _SIGNED: Final = frozenset({"content-md5", "content-type", "if-match", "if-none-match", "range"})
 Signer = Callable[..., Awaitable[None]]
 
 
 def signer_of(settings: Settings, access: FileAccess | None) -> Signer | None:
-    """What signs a request before it is sent; None where requests are signed here.
+    """Return the function that signs a request before it is sent; None where the SDK signs requests itself.
 
-    Raises ``InvalidArgument`` where a service is to sign and none is there.
+    Raises ``InvalidArgument`` if the settings ask for a service's signatures and there is no service.
     """
     if not settings.signed_elsewhere:
         return None
@@ -39,7 +39,7 @@ def signer_of(settings: Settings, access: FileAccess | None) -> Signer | None:
         unsigned = UnsignedRequest(request.method, request.url, region or "us-east-1", wanted, shown)
         signed = await asyncio.to_thread(access.sign, unsigned)
         for name, value in signed.items():
-            if name != "host":  # that of the URL is the same
+            if name != "host":  # the URL has the same host
                 request.headers[name] = value
 
     return sign

@@ -56,11 +56,11 @@ class S3Output(PartedOutput):
             parts = [part.result() for part in self._parts]
             sync(client.loop, client.complete, self._bucket, self._key, self._upload, self._mark, parts)
         if self._begun > 1:
-            with suppress(Exception):  # the file is published, whatever is left over
+            with suppress(Exception):  # the file is published: uploads that are left over are no failure
                 self._abort_all()
 
     def cancel(self) -> None:
-        # A part that arrived after the end would stay: those on their way are waited for, unless the network fails.
+        # A part that arrives after the abort would stay: wait for parts on their way, unless the network fails.
         if not any(part.done() and part.exception() for part in self._parts):
             wait(self._parts, timeout=self._client.settings.request_timeout)
         for part in self._parts:
@@ -72,7 +72,7 @@ class S3Output(PartedOutput):
                 self._abort_all()
 
     def _abort_all(self) -> None:
-        """Abort every upload to this name: nobody else writes to it."""
+        """Abort every upload to this name: no other process writes to it."""
         sync(self._client.loop, self._client.abort_all, self._bucket, self._key)
 
     def _count(self) -> None:

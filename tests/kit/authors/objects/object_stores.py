@@ -1,14 +1,14 @@
-"""A file system over the stores that ``obstore`` knows: ``objects://<name>/<path>`` is in the one of a property.
+"""A file system over the stores that ``obstore`` supports: a property names the store of ``objects://<name>/<path>``.
 
 | property | meaning |
 |---|---|
 | `objects.url` | the store: `file:///folder`, or `s3://bucket` |
-| `objects.config.<key>` | what `obstore` is configured with, such as `aws_endpoint` |
+| `objects.config.<key>` | a setting of `obstore`, such as `aws_endpoint` |
 
 ``put`` with the mode ``create`` is one conditional request of the store, so ``ATOMIC_CREATE`` is declared. A rename of
 ``obstore`` is a copy and a deletion, in two steps, so ``ATOMIC_RENAME`` is not. ``obstore`` reads paths strictly: none
 has an empty segment, and in a folder on a disk none ends in ``#`` and digits. That folder is for trying things out: a
-machine that loses its power may lose what was just written there.
+machine that loses its power may lose recent writes there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NEVER_PASSING = {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, e
 
 @contextmanager
 def translated(location: str) -> Iterator[None]:
-    """What ``obstore`` raises becomes an error of Icefield that names the location."""
+    """Turn errors of ``obstore`` into errors of Icefield that name the location."""
     try:
         yield
     except FileNotFoundError as error:
@@ -139,7 +139,7 @@ def pages(items: list[str], size: int) -> Iterator[list[str]]:
 
 
 def told(location: str, meta: Any) -> FileInfo:
-    """What a store states a file."""
+    """Return the ``FileInfo`` of a file from a store's metadata."""
     modified_ms = int(meta["last_modified"].timestamp() * 1000)
     return FileInfo(location, meta["size"], modified_ms, unquoted_etag(meta["e_tag"]))
 

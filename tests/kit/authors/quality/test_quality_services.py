@@ -1,4 +1,4 @@
-"""What an author adds to tables and scans by the hook is found there, and takes part in commits."""
+"""Attributes that a plugin's hook adds to tables and scans are found there, and take part in commits."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A file is the magic bytes and a sequence of frames. A frame is a header (kind, number of rows, size, CRC-32 of header
 and payload) and its payload. The kinds are, in this order: one ``S`` with the schema, any number of ``R`` with rows,
-one ``E`` with what a reader wants to know before it reads rows. The last eight bytes of the file state where ``E``
+one ``E`` with the data that a reader needs before it reads rows. The last eight bytes of the file state where ``E``
 starts.
 """
 

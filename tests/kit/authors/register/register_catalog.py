@@ -86,7 +86,7 @@ class RegisterBackend(CatalogBackend):
         return NoSuchNamespace(f"no namespace {'.'.join(namespace)}", namespace=namespace)
 
     def _names(self) -> list[tuple[tuple[str, ...], bool]]:
-        """Every name, and whether it is that of a namespace."""
+        """Every name, and whether it names a namespace."""
         keys = self._ask("GET", "/")[1].split("\n")
         return [(tuple(unquote(part) for part in key.strip("/").split("/")), key.endswith("/")) for key in keys if key]
 

@@ -1,8 +1,8 @@
 """A service that keeps strings under names, with a compare-and-set: ``python register_service.py`` states its port.
 
-``GET`` gives the value or 404, and of ``/`` all names, a line each. ``PUT`` sets the value if it is the one of the
-header ``If-Match``, or, with ``If-None-Match: *``, if there is none; ``DELETE`` deletes it if there is one. Otherwise
-the answer is 412.
+``GET`` gives the value or 404, and for ``/`` all names, a line each. ``PUT`` sets the value if the current one equals
+the header ``If-Match``, or, with ``If-None-Match: *``, if there is none; ``DELETE`` deletes it if there is one.
+Otherwise the answer is 412.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SECONDS = 20.0
 
 
 class NoAnswer(Exception):
-    """The service was asked, and what became of it is not known."""
+    """A request to the service has an unknown outcome."""
 
 
 class RegisterStrategy(MetastoreStrategy):
@@ -63,7 +63,7 @@ class RegisterStrategy(MetastoreStrategy):
 
 
 def key_of(name: Sequence[str]) -> str:
-    """Where the register keeps what has a name."""
+    """Return the path under which the register keeps the entry of a name."""
     return "/" + "/".join(quote(part, safe="") for part in name)
 
 

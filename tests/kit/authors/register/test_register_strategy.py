@@ -18,7 +18,7 @@ from icefield_testing import CatalogSuite, CommitStrategySuite, LossyProxy, Requ
 
 @pytest.fixture
 def backend(own_port: int, tmp_path: Path) -> CatalogBackend:
-    """A catalog whose tables commit by the strategy."""
+    """A catalog that commits its tables by the strategy."""
     given = {"register.port": str(own_port), "warehouse": (tmp_path / "warehouse").as_uri(), "file.sync": "false"}
     return RegisterBackend("test", given, FileIO(Plugins.installed(), given))
 

@@ -1,4 +1,4 @@
-"""Take the change of a snapshot over onto main: of one that is staged, or of another branch."""
+"""Apply the change of a snapshot to main: of a staged snapshot, or of a snapshot of another branch."""
 
 from __future__ import annotations
 

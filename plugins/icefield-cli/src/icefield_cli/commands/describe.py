@@ -1,4 +1,4 @@
-"""Show what a table is: location, schema, partitioning, properties, current snapshot."""
+"""Describe a table: location, schema, partitioning, properties, current snapshot."""
 
 from __future__ import annotations
 

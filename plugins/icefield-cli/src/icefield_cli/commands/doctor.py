@@ -1,8 +1,8 @@
 """Check that a catalog works, or a table: its files against the specification. Nothing changes without --repair.
 
-Of a catalog: plugins, configuration, credentials, rights, clocks, and what the storage really does. Everything is
-tried on the warehouse, with files and a table of the command's own below the folder .icefield-doctor, which are
-deleted at the end. The exit status is 1 when a check failed.
+For a catalog it checks plugins, configuration, credentials, permissions, clocks and the real behaviour of the storage.
+It creates files and a table of its own below the folder .icefield-doctor of the warehouse, and deletes them at the end.
+The exit status is 1 when a check failed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ALL = "all"
 
 
 def _named(repair: Enum) -> str:
-    """A repair as it is asked for."""
+    """Return the name of a repair in the option."""
     return repair.name.lower().replace("_", "-")
 
 
@@ -118,7 +118,7 @@ def _table(context: Context, name: str, whole: bool) -> None:
 
 
 def _repair(context: Context, name: str, repairs: Sequence[str], *, whole: bool, dry_run: bool) -> None:
-    """Repair a table; print each repair, and what is left."""
+    """Repair a table; print each repair, and the findings that are left."""
     chosen = None if ALL in repairs else [REPAIRS[each] for each in repairs]
     began = time.monotonic()
     with context.changing("doctor --repair", dry_run=dry_run):
@@ -163,7 +163,7 @@ def _fail_where_failed(findings: Sequence[Finding]) -> None:
 
 
 def _show_group(context: Context, group: GroupOfChecks) -> None:
-    """A JSON object a finding, or a line for the group and below it one a check, with what was found."""
+    """Print a JSON object for each finding, or a line for the group and below it a line for each check's findings."""
     seconds = {name: round(each, 3) for name, each in group.check_seconds.items()}
     if context.json:
         rows = [
@@ -200,7 +200,7 @@ def _show_group(context: Context, group: GroupOfChecks) -> None:
 
 
 def _show(context: Context, finding: Finding, seconds: float) -> None:
-    """One finding: a JSON object, or a line and, below it, what to do."""
+    """Print one finding: a JSON object, or a line and the advice below it."""
     if context.json:
         row = {
             "check": finding.check,

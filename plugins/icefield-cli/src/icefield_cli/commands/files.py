@@ -1,4 +1,4 @@
-"""List the data files of a table, of all of them or of those that a filter may match."""
+"""List the data files of a table: all of them, or only the files that a filter may match."""
 
 from __future__ import annotations
 

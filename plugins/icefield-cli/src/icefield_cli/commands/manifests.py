@@ -20,7 +20,7 @@ def run(context: Context, table: str, snapshot: int | None) -> None:
 
 
 def _for_people(row: Row) -> Row:
-    # The counts of either kind of files are of that which the manifest lists.
+    # A manifest lists either data files or delete files: only the counts of that kind are shown.
     kind = "delete" if row["content"] else "data"
     return {
         "path": row["path"],

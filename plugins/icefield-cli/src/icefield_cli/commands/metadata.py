@@ -15,7 +15,7 @@ from icefield_cli.options import command, table_argument
 @table_argument
 def run(context: Context, table: str) -> None:
     """Run the command."""
-    found = context.table(table)  # whose metadata has been read and checked, bounds and all
+    found = context.table(table)  # loading reads and checks the metadata, its bounds as well
     data = found.io.read_metadata(found.metadata_location)
     # Without --output it is the file, which programs may read as metadata; with it, it is like any JSON of a command.
     output.print_record(json.loads(inflated(data, found.metadata_location)), json=True, ids=context.json)

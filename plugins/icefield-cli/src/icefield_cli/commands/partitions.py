@@ -1,4 +1,4 @@
-"""List the partitions of a table, with what each holds."""
+"""List the partitions of a table, with the rows, files and size of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List the plugins, what each provides, and why one failed."""
+"""List the plugins, the extensions that each provides, and the errors of failed plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``branch`` and ``tag`` share: the options that say which snapshot is named, and the check of what is there."""
+"""Options that choose the snapshot of a branch or tag, and the check that a branch or tag exists."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def target_of(table: Table, snapshot: int | None, source: str | None) -> int | N
 
 
 def target_or_current(table: Table, snapshot: int | None, source: str | None) -> int:
-    """The snapshot's id, that of the current one where neither option was given. Raises ``NoSuchSnapshot``."""
+    """The chosen snapshot's id, or the current snapshot's if neither option was given. Raises ``NoSuchSnapshot``."""
     found = target_of(table, snapshot, source)
     if found is None:
         current = table.current_snapshot()

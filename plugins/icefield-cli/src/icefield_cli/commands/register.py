@@ -1,4 +1,4 @@
-"""Make a table known whose metadata file is there already."""
+"""Register a table by its existing metadata file."""
 
 from __future__ import annotations
 

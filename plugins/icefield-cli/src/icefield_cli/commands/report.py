@@ -1,4 +1,4 @@
-"""Write a page about a table, or about all tables of the catalog: plots, and the upkeep that would help."""
+"""Write a page about a table, or about all tables of the catalog: plots, and advice on maintenance."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Write the rows of small, too large and much deleted data files into files of about the target size.
 
-Deleted rows are left out. With --partial-progress what is done so far is committed as it goes: a run that was
-interrupted has kept that, and the next goes on with what is left.
+Deleted rows are left out. With --partial-progress the command commits finished groups of files as it goes: an
+interrupted run keeps these commits, and the next run continues with the remaining files.
 """
 
 from __future__ import annotations

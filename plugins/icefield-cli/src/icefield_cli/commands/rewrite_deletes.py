@@ -1,7 +1,7 @@
-"""Write small position delete files into fewer; on request convert equality deletes, and drop what deletes nothing.
+"""Write small position delete files into fewer; on request convert equality deletes and remove dangling deletes.
 
 Each of the three is a commit of its own. In version 3 position deletes become deletion vectors. With --dry-run each
-says which of the delete files that are there now it would take after those before it.
+says which of the current delete files it would take, after the steps before it.
 """
 
 from __future__ import annotations

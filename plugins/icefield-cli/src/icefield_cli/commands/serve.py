@@ -34,6 +34,6 @@ def run(context: Context, **options: object) -> None:
     def announce() -> None:
         where = f"{chosen.host}:{chosen.port}"
         context.say(f"serving catalog {context.catalog.name} on {where}", host=chosen.host, port=chosen.port)
-        sys.stdout.flush()  # what reads it from a file or a pipe need not wait until the server ends
+        sys.stdout.flush()  # a reader of a file or a pipe need not wait until the server ends
 
     server.serve(chosen, announce, **context.catalog_properties)

@@ -9,7 +9,7 @@ from icefield_cli.options import command, table_argument
 from icefield_cli.people import seconds
 from icefield_cli.rows import rows_of
 
-# What a summary counts, and what is taken off: position deletes that are rewritten delete no rows anew.
+# Each column: the summary's counts to add, and those to subtract. Rewritten position deletes delete no more rows.
 _SUMMARY = {
     "+rows": (("added-records",), ()),
     "-rows": (("deleted-records", "added-position-deletes"), ("removed-position-deletes",)),
@@ -38,6 +38,6 @@ def _for_people(row: Row) -> Row:
 
 
 def _sum(summary: Mapping[str, str], keys: tuple[str, ...]) -> int:
-    """The sum of counts; what another engine wrote that is no count is left out."""
+    """The sum of counts; values of other engines that are no counts are left out."""
     given = (summary.get(key, "") for key in keys)
     return sum(int(value) for value in given if value.isascii() and value.isdigit())
