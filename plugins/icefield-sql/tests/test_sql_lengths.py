@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from bounded import bounded
 from icefield import Catalog, load_catalog
-from icefield.errors import InvalidMetadata
+from icefield.errors import InvalidArgument, InvalidMetadata, LocationWarning
 from icefield.toolkit import MAX_LOCATION_LENGTH
 from sqlalchemy import create_engine, text
 
@@ -96,3 +96,18 @@ def test_a_listing_without_end_is_an_error_that_says_of_what(
     with bounded(20, 500), pytest.raises(InvalidMetadata, match=rf"the namespaces of catalog 'test' hold {said}"):
         catalog.list_namespaces()
     assert catalog.load_table("db.t").name() == ("db", "t")
+
+
+def test_a_twin_behind_many_tables_in_folders_of_the_same_name_is_found(catalog: Catalog, tmp_path: Path) -> None:
+    table = catalog.load_table("db.t")
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)"
+    change(
+        tmp_path,
+        "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location, iceberg_type) "
+        f"{many} SELECT 'test', 'db' || i, 't', 'file:///elsewhere/db' || i || '/t/metadata/v.json', 'TABLE' FROM n",
+    )
+    catalog.create_namespace("zz")
+    with pytest.warns(LocationWarning, match="registered twice"):
+        catalog.register_table("zz.copy", table.metadata_location)
+    with pytest.raises(InvalidArgument, match="registered under both names"):
+        catalog.drop_table("db.t", purge=True)

@@ -28,9 +28,6 @@ from sqlalchemy import (
 from icefield_sql.database import ConnectionLost, Database, NameTaken
 from icefield_sql.tables import TABLE, TABLES, beginning, is_table
 
-_MOST_OTHERS: Final = 1000
-"""The most tables in one folder that a look-up returns."""
-
 _NAMED: Final = and_(
     TABLES.c.catalog_name == bindparam("of_catalog"),
     TABLES.c.table_namespace == bindparam("of_namespace"),
@@ -73,7 +70,7 @@ class SqlStrategy(MetastoreStrategy):
             not_(named(self._database, self.table)),
         )
         with looking(self._database) as connection:
-            found = connection.execute(select(*columns).where(others).limit(_MOST_OTHERS))
+            found = connection.execute(select(*columns).where(others))
             return [(f"{namespace}.{name}", location) for namespace, name, location in found if location]
 
     def drop(self) -> None:
