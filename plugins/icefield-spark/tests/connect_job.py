@@ -181,7 +181,7 @@ def session() -> Any:
     )
     first = f.col("id") + 1 == 1
     by_column = [[row.id for row in ice.table("db.t", first, ["id"]).collect()], ice.count("db.t", first)]
-    files = len(ice.explain("db.t", first).files)
+    files = [len(ice.explain("db.t", where).files) for where in (first, None)]
     return [list(map(list, found.collect())), ice.count("db.t"), joined.collect()[0][0], by_column, files]
 
 

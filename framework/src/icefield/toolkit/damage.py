@@ -33,7 +33,8 @@ def reporting_damage(location: str, what: str = "the file", *others: type[Except
 
     Errors of Arrow, ``struct``, ``zlib`` and Python's own conversions count as damage, and so do the classes in
     ``others``, which belong to the format's library. An error of Icefield keeps its class and gets the location if it
-    has none. ``NotImplementedError`` becomes ``UnsupportedFeature``, and an ``OSError`` of the system ``StorageError``.
+    has none. A library's error for a missing feature becomes ``UnsupportedFeature``, and an ``OSError`` of the system
+    ``StorageError``.
     ``what`` names the decoded part of the file in messages.
     """
     try:

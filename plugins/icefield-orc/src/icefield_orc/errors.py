@@ -26,7 +26,7 @@ _DAMAGE = (
 def reading(location: str, what: str) -> Iterator[None]:
     """Turn exceptions from a damaged file into ``InvalidFile``.
 
-    An error of the storage keeps its kind. ``NotImplementedError`` of pyarrow becomes ``UnsupportedFeature``.
+    An error of the storage keeps its kind. Features that pyarrow lacks raise ``UnsupportedFeature``.
     """
     try:
         yield

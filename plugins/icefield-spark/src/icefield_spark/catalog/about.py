@@ -110,6 +110,7 @@ class ScanAbout(Remote):
                 "description": f"icefield {self._key[0]}",
                 "key": "\n".join([*self._key, self._columns.json()]),
                 "rows": -1,
+                "rows_in_arrow": 0,
                 "bytes": 0,
                 "runtime_columns": [],
             }
