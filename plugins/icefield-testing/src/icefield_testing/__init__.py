@@ -1,6 +1,6 @@
 """The kit for plugin authors: a suite for each contract, subclassed in a dozen lines.
 
-A check is skipped only by a declared ability. Each check's docstring ends with advice for its failure.
+A check is skipped only by a declared ability. The end of each check's docstring states what to look at when it fails.
 """
 
 from icefield.manifest import entry_schema, manifest_list_schema

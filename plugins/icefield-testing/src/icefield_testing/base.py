@@ -1,4 +1,4 @@
-"""The base of every suite of the kit: a failing check ends in its troubleshooting line."""
+"""What every suite of the kit shares: a check that fails ends in its troubleshooting line."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from icefield import Plugins
 from icefield_testing.watchdog import watched
 
 TROUBLESHOOTING: Final = "If this fails"
-"""The beginning of the troubleshooting line in the docstring of a check."""
+"""How the line begins, in the docstring of a check, that states what to look at."""
 
 
 class Suite:
-    """A suite of checks. The error of a failing check carries the check's "If this fails, ..." docstring as a note.
+    """A suite of checks. What is raised by one whose docstring says "If this fails, ..." carries that as a note.
 
-    A check that hangs fails with the stacks of all threads.
+    A check that does not end fails, with the stacks of all threads.
     """
 
     check_seconds: ClassVar[float] = 240.0
-    """The time limit of a check, after which it counts as hanging."""
+    """How long a check may take before it is taken to hang."""
 
     def plugins(self) -> Plugins:
-        """The plugins, including the plugin under test; by default all installed plugins."""
+        """The plugins among which the one under test is; by default those that are installed."""
         return Plugins.installed()
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -44,18 +44,18 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
     """Namespaces that the store has from the start and that cannot be dropped."""
 
     properties_of_the_store: ClassVar[frozenset[str]] = frozenset()
-    """Properties that the store gives every namespace, such as its location."""
+    """Properties that the store gives every namespace, such as where it is."""
 
     listing_page: ClassVar[int] = 100
     """How many names the store lists in one page at most, where it has pages; a check makes two namespaces more."""
 
     @pytest.fixture
     def service(self) -> RequestFaults | None:
-        """A source of lost requests to the catalog's service, such as a ``LossyProxy`` before it; None skips."""
+        """What may lose the requests of the catalog to a service, such as a ``LossyProxy`` before it; None skips."""
         return None
 
     def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
-        """The same catalog, with its requests through ``service``. By default all requests go there."""
+        """The same catalog, whose requests go through ``service``. By default all do."""
         return self.another(backend)
 
     def test_the_plugin_states_its_contract_number(self, backend: CatalogBackend) -> None:
@@ -301,9 +301,9 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
     def test_a_lost_reply_about_a_name_is_not_taken_for_anothers_doing(
         self, backend: CatalogBackend, service: RequestFaults | None, change: str, verdict: str
     ) -> None:
-        """If this fails, the reply to a change of a name was lost, and the retry finds its own work: a name that is
-        taken, or nothing to drop. Raise ``StorageError`` if the outcome is unknown. An error of a client's library must
-        not come through, and a reported success must be true.
+        """If this fails, a change of a name whose reply was lost is repeated, and finds its own work: a name that is
+        taken, or nothing to drop. Say ``StorageError`` where the outcome is not known. An error of a client's library
+        must not come through, and a success must be one.
         """
         if service is None:
             pytest.skip("the catalog asks no service (`service`)")
@@ -317,7 +317,7 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
             if change not in ("create", "update", "drop"):
                 self.create_table(backend, table)
             through = self.backend_through(service, backend)
-            through.list_namespaces(())  # connect first, so that only requests of the change are counted
+            through.list_namespaces(())  # it has connected, so that what is counted is the change
             current = current_of(backend.strategy(table)) if change == "register" else None
             act: dict[str, Callable[[], None]] = {
                 "create": lambda: through.create_namespace(space, {"by": "me"}),  # noqa: B023
@@ -341,7 +341,7 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
     # -- helpers
 
     def _said(self, act: Callable[[], None], what: str) -> bool:
-        """Whether a change reports success. An error that leaves the outcome open counts as no success."""
+        """Whether a change is said to be done; an error that leaves it open is none."""
         try:
             act()
         except _TAKEN_OR_GONE as error:
@@ -369,7 +369,7 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
         return tuple(name for name in backend.list_namespaces(()).items if name not in self.namespaces_of_the_store)
 
     def properties(self, backend: CatalogBackend, namespace: NamespaceName) -> dict[str, str]:
-        """The properties of a namespace, without properties that the store gives every namespace."""
+        """The properties of a namespace, but for those that the store gives every one."""
         found = backend.namespace_properties(namespace)
         assert found.keys() >= self.properties_of_the_store, "a property of the store is missing"
         return {key: value for key, value in found.items() if key not in self.properties_of_the_store}

@@ -37,7 +37,7 @@ class FaultyFileSystem(FileSystem):
 
     @property
     def abilities(self) -> frozenset[FileSystemAbility]:
-        """The abilities of the wrapped file system."""
+        """As declared by what is wrapped."""
         return self.inner.abilities
 
     def run(self, name: str, location: str, action: Callable[[], Any]) -> Any:

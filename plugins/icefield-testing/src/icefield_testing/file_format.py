@@ -49,4 +49,4 @@ class FileFormatSuite(
 
 
 class ManifestFormatSuite(ManifestChecks, FileFormatSuite):
-    """Checks of ``icefield.abc.ManifestFormat``: the checks of any file format, and checks for manifests."""
+    """Checks of ``icefield.abc.ManifestFormat``: those of any file format, and of what manifests need."""

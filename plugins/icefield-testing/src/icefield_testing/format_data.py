@@ -42,7 +42,7 @@ EDGES: dict[IcebergType, list[Any]] = {
 
 _POINT = struct.Struct("<BIdd")
 
-# The same for types that need version 3 of the format and have no edge values in EDGES.
+# The same for types that need version 3 of the format; those in EDGES that do have no edges of their own there.
 VERSION_3: dict[IcebergType, list[Any]] = {
     types.UnknownType(): [None, None],
     # The empty dictionary of keys, with: null, the boolean true, the number 5.

@@ -1,4 +1,4 @@
-"""Another process with the same plugin, to find code that works between threads only."""
+"""Another process of the same plugin: what works between threads only is found out with it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def needs_fork() -> None:
 class AnotherProcess:
     """A forked process that makes one call after another, as it is asked to.
 
-    It is forked once, when nothing is locked, with the state of this process at that time. A context manager.
+    It is forked once, when nothing is locked, and has whatever this process had then. A context manager.
     """
 
     def __init__(self, serve: Callable[..., Any]) -> None:
@@ -50,7 +50,7 @@ class AnotherProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._here.close()  # the other process ends when it reads that
+        self._here.close()  # the other ends when it reads that
         if _status(self._process, 5.0) is None:
             _kill(self._process)
         self._stacks.close()
@@ -64,7 +64,7 @@ class AnotherProcess:
         return self._here.poll(seconds)
 
     def answer(self, seconds: float) -> Any:
-        """The result of the last call; fails with the other process's stacks when the call does not end in time."""
+        """What the last call returned; fails with the other process's stacks when it does not end in time."""
         if not self.answers_within(seconds):
             raise AssertionError(f"another process did not end its call within {seconds:g} s\n{self._dumped()}")
         try:
@@ -83,9 +83,9 @@ class AnotherProcess:
 
 
 def ended(action: Callable[[], Any], seconds: float) -> int:
-    """Run only an action in a forked process; return 0, its exit status, or minus the number of its signal.
+    """How a forked process ended that did nothing but the action: 0, its exit status, or minus the signal's number.
 
-    An exception ends it with 1. A process that does not end in time is killed, and fails the check with its stacks.
+    An exception ends it with 1. One that does not end in time is killed, and fails the check with its stacks.
     """
     needs_fork()
     with tempfile.TemporaryFile() as dump:
@@ -107,9 +107,9 @@ def ended(action: Callable[[], Any], seconds: float) -> int:
 
 
 def ran(script: str, given: bytes, seconds: float) -> tuple[int, str]:
-    """Run a script in a fresh interpreter, with these bytes as input; return its exit status and its stderr.
+    """How a fresh interpreter ended that ran a script with these bytes to read, and what it wrote as errors.
 
-    It imports modules from the paths of this process.
+    It finds the modules that this process finds.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     command = [sys.executable, "-P", script]
@@ -132,7 +132,7 @@ def _forked(action: Callable[[], Any]) -> int:
         action()
         status = 0
     finally:
-        os._exit(status)  # on success and failure alike: no code of pytest may run here
+        os._exit(status)  # whatever happened: nothing of pytest's may run here
 
 
 def _serve(serve: Callable[..., Any], parents: Connection, mine: Connection, dump: IO[bytes]) -> None:
@@ -152,7 +152,7 @@ def _serve(serve: Callable[..., Any], parents: Connection, mine: Connection, dum
 
 
 def _status(process: int, seconds: float) -> int | None:
-    """The exit status of a process; None if it still runs after the given seconds."""
+    """How a process ended, None when it runs after so many seconds."""
     deadline = time.monotonic() + seconds
     pause = 0.0005
     while True:

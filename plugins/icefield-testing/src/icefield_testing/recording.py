@@ -1,4 +1,4 @@
-"""A server on the loopback address that records requests: a foreign host that must receive nothing."""
+"""A server on the loopback address that keeps what it receives: a stranger to whom nothing may be sent."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TLS: Final = b"\x16"
 
 
 class RecordingServer:
-    """Records the bytes that arrive at ``port``, answers HTTP requests with 404, and closes any other connection.
+    """Keeps what arrives at ``port``, answers each request of HTTP with 404, and closes any other connection.
 
-    A context manager. Bytes other than HTTP, such as the first bytes of TLS, are recorded as well.
+    A context manager. What is no HTTP, such as the first bytes of TLS, is kept as well.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class RecordingServer:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def received(self) -> list[bytes]:
-        """The received bytes of each connection, including connections without a byte."""
+        """What was received, a connection each; a connection without a byte is there too."""
         return [bytes(each) for each in self._received]
 
     def requests(self) -> list[tuple[str, bytes]]:
@@ -36,7 +36,7 @@ class RecordingServer:
         return [(_target(data), data) for data in self.received()]
 
     def settle(self) -> None:
-        """Return when every connection that was made before this call has been recorded."""
+        """Return when every connection that was made before this call is among those received."""
         with socket.create_connection((self.host, self.port), timeout=_SECONDS) as own:
             mark = f"GET /settle-{own.getsockname()[1]} HTTP/1.1\r\n\r\n".encode()
             own.sendall(mark)
@@ -45,7 +45,7 @@ class RecordingServer:
         self._received = [each for each in self._received if each != mark]
 
     def forget(self) -> None:
-        """Drop all recorded bytes."""
+        """Begin anew."""
         self._received = []
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ class RequestFaults:
         self._counting = threading.Lock()
 
     def arm(self, fault: RequestFault) -> None:
-        """Count from 0, and ask ``fault`` for the verdict on each request."""
+        """Count from 0, and ask ``fault`` what becomes of each request."""
         with self._counting:
             self.count, self._fault = 0, fault
 
@@ -43,7 +43,7 @@ class RequestFaults:
             self._fault = None
 
     def verdict(self) -> str | None:
-        """The verdict on the next request: for subclasses, once for each request."""
+        """What becomes of the next request: for subclasses, once for each request."""
         with self._counting:
             number, fault = self.count, self._fault
             self.count += 1
@@ -51,7 +51,7 @@ class RequestFaults:
 
 
 class LossyCalls(RequestFaults):
-    """Wraps the calls that make a client's requests. ``error`` creates the exception of a client for a lost reply."""
+    """Wraps the calls that make a client's requests. ``error`` makes what the client raises when a reply is lost."""
 
     def __init__(
         self, error: Callable[[], Exception] = lambda: ConnectionResetError("the connection was lost")
@@ -77,8 +77,8 @@ class LossyCalls(RequestFaults):
 class LossyProxy(RequestFaults):
     """A relay on loopback before a server: give ``port`` to the client. A context manager.
 
-    A request is all that the client sends after a reply, or first on a connection. A reply is lost once the server has
-    begun to send it, so the server has certainly done the work; then the connection breaks.
+    A request is whatever the client sends after a reply, or first on a connection. A reply is lost once the server
+    has begun to send it, so that the server is known to have done what was asked; then the connection breaks.
     """
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:

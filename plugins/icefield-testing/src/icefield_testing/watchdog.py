@@ -1,4 +1,4 @@
-"""A watchdog over checks: a hanging check fails with the stacks of all threads, and the run goes on."""
+"""A watchdog over checks: one that does not end fails with the stacks of all threads, and the run goes on."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Hung(BaseException):
 def watched(seconds: float, what: str) -> Iterator[None]:
     """Fail with the stacks of all threads when the block takes longer.
 
-    A signal interrupts the main thread in Python. Where that is not possible (a library that waits without checking
-    signals, another thread than the main thread, a system without this signal), the process ends after a grace period,
-    with the stacks on stderr: a failing run is better than a hanging run.
+    A signal ends whatever the main thread waits for in Python. Where that is not possible (a library that waits and
+    never looks at signals, another thread than the main one, a system without this signal), the process ends after a
+    grace period, with the stacks on stderr: a run that fails is better than one that hangs.
     """
     ended = threading.Event()
     threading.Thread(target=_end_process_unless, args=(ended, seconds, what), daemon=True).start()
@@ -46,7 +46,7 @@ def watched(seconds: float, what: str) -> Iterator[None]:
 
 
 def stacks() -> str:
-    """The current stack of every thread of this process, the innermost call first."""
+    """What every thread of this process does now, the innermost call first."""
     with tempfile.TemporaryFile("w+") as file:
         faulthandler.dump_traceback(file, all_threads=True)
         file.seek(0)
@@ -98,7 +98,7 @@ def _end_process_unless(ended: threading.Event, seconds: float, what: str) -> No
 
 
 def _abort() -> NoReturn:
-    """End this process; faulthandler writes the stacks to the file that pytest, or another caller, chose."""
+    """End this process; its stacks go where pytest, or whoever enabled faulthandler, wants them."""
     if not faulthandler.is_enabled():
         faulthandler.enable()
     os.abort()
@@ -119,7 +119,7 @@ def _end_with_the_run() -> None:
         main = threading.main_thread()
         while main.is_alive() and not _waits_for_threads(main):
             time.sleep(_REPEAT_SECONDS)
-        time.sleep(_SECONDS_TO_END)  # other threads may end orderly; a hung thread waits for ever
+        time.sleep(_SECONDS_TO_END)  # others may end orderly; who hung waits for ever
         if os.getpid() == process:
             os._exit(1)  # a check has failed
 
@@ -127,7 +127,7 @@ def _end_with_the_run() -> None:
 
 
 def _waits_for_threads(main: threading.Thread) -> bool:
-    """Whether the main thread has finished and waits for other threads, such as a pool's: it still counts as alive."""
+    """Whether the main thread is through and waits for others, such as those of a pool: it still counts as alive."""
     collects = gc.isenabled()
     gc.disable()  # a collection within the next call waits for a lock that the call holds (python/cpython#106883)
     try:

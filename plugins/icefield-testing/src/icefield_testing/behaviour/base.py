@@ -1,4 +1,4 @@
-"""The base of the checks: a catalog, another process's view of it, and tables for experiments."""
+"""What the checks share: a catalog, another process's view of it, and tables to try things on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BehaviourChecks(Suite):
     """Properties of every table that a check creates, such as ``write.format.default``."""
 
     one_process: ClassVar[bool] = False
-    """Whether the tables live in this process, such as in memory: then checks use no other processes."""
+    """Whether the tables live in this process, such as in memory: then nothing is tried with other processes."""
 
     racers: ClassVar[int] = 6
     """How many threads race."""
@@ -102,7 +102,7 @@ class BehaviourChecks(Suite):
         return self.another(catalog).load_table(table.name())
 
     def race(self, *steps: Callable[[], T]) -> list[T | Exception]:
-        """Run all steps at once, each in a thread; return their results and exceptions."""
+        """Run every step in a thread, all at once: what each returned or raised."""
         barrier = Barrier(len(steps))
 
         def run(step: Callable[[], T]) -> T | Exception:

@@ -1,4 +1,4 @@
-"""Checks of changes through the catalog: all clients see new rows, columns, layouts, properties and branches."""
+"""What is changed through the catalog is what everybody sees: rows, columns, layouts, properties, branches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ChangeChecks(BehaviourChecks):
     # -- rows
 
     def test_appended_rows_are_read_by_another_process(self, catalog: Catalog) -> None:
-        """If this fails, the pointer moves where other processes do not look, or a cache hides the new version."""
+        """If this fails, the pointer moves where others do not look, or a cache hides the new version."""
         table = self.create(catalog)
         other = self.held_again(catalog, table)
         table.append(rows([1, 2]))
@@ -146,7 +146,7 @@ class ChangeChecks(BehaviourChecks):
     # -- several changes
 
     def test_a_transaction_is_one_version(self, catalog: Catalog) -> None:
-        """If this fails, other clients see a part of a transaction."""
+        """If this fails, others see a transaction half done."""
         table = self.create(catalog)
         table.append(rows([1]))
         before = self.held_again(catalog, table)
@@ -194,7 +194,7 @@ class ChangeChecks(BehaviourChecks):
     # -- history
 
     def test_earlier_snapshots_are_read_and_rolled_back_to(self, catalog: Catalog) -> None:
-        """If this fails, a commit deletes files that an earlier snapshot needs."""
+        """If this fails, a commit deletes what an earlier snapshot needs."""
         table = self.create(catalog)
         table.append(rows([1]))
         first = table.snapshots()[0].snapshot_id
@@ -222,7 +222,7 @@ class ChangeChecks(BehaviourChecks):
     # -- conflicts
 
     def test_a_commit_that_lost_is_repeated_on_the_new_version(self, catalog: Catalog) -> None:
-        """If this fails, an append after a concurrent commit is lost, or removes the rows of that commit."""
+        """If this fails, an append that met another commit is lost, or takes the other's rows away."""
         table = self.create(catalog)
         other = self.held_again(catalog, table)
         pending = [10, 11]

@@ -156,7 +156,7 @@ class CreationChecks(BehaviourChecks):
         assert (ids(self.held_again(catalog, one)), ids(self.held_again(catalog, two))) == ([1], [2])
 
     def test_a_missing_table_is_said_to_be_missing(self, catalog: Catalog) -> None:
-        """If this fails, loading or dropping a missing table raises another error, or none."""
+        """If this fails, loading or dropping what is not there raises another error, or none."""
         name = f"{self.space(catalog)}.nothing"
         assert not catalog.table_exists(name)
         assert not catalog.table_exists(f"{self.fresh()}.nothing")
@@ -175,7 +175,7 @@ class CreationChecks(BehaviourChecks):
     # -- staged
 
     def test_a_staged_table_is_not_seen_before_it_is_committed(self, catalog: Catalog) -> None:
-        """If this fails, staging publishes, and other clients see a table without its rows."""
+        """If this fails, staging publishes, and others see a table without its rows."""
         name = f"{self.space(catalog)}.t"
         staged = catalog.create_table_transaction(name, SCHEMA, properties=self.table_properties)
         staged.append(rows([1, 2]))
@@ -219,7 +219,7 @@ class CreationChecks(BehaviourChecks):
             staged.commit_transaction()
         assert ids(catalog.load_table(name)) == [2]
         assert catalog.load_table(name).metadata.table_uuid == winner.metadata.table_uuid
-        # The loser's files are deleted: only the winner's files remain.
+        # What was written for the loser is gone: the winner's own files are all there is.
         data = {at for at in self.files(catalog, winner.location()) if "/data/" in at}
         assert data == set(winner.inspect.files().column("file_path").to_pylist())
 
@@ -269,7 +269,7 @@ class CreationChecks(BehaviourChecks):
 
     @pytest.mark.parametrize("content", [None, b"", b"{", b'{"format-version": 99}', b"\x1f\x8b\x08"], ids=repr)
     def test_registering_what_is_no_metadata_is_refused(self, catalog: Catalog, content: bytes | None) -> None:
-        """If this fails, a table is registered that nobody can load, and its name is taken."""
+        """If this fails, a table is registered that nobody can load, and whose name is taken."""
         self._needs_registration(catalog)
         source = self.create(catalog)
         location = f"{source.location()}/metadata/damaged.metadata.json"

@@ -105,7 +105,7 @@ class FileChecks(BehaviourChecks):
         assert ids(found) == [1]
 
     def test_a_commit_leaves_no_file_that_nothing_refers_to(self, catalog: Catalog) -> None:
-        """If this fails, temporary files or files of a lost attempt remain."""
+        """If this fails, temporary files or those of a lost attempt stay."""
         table = self.create(catalog)
         for number in range(3):
             table.append(rows([number]))
@@ -119,7 +119,7 @@ class FileChecks(BehaviourChecks):
         versions = {catalog.io.read(at) for at in named if at.endswith(".metadata.json")}
         for left in stored - named:
             file_name = left.rpartition("/")[2]
-            # A version may also be stored under its number, for readers that look there.
+            # A version may be under its number besides, for those who look for it there.
             copied = version_of(file_name) is not None and catalog.io.read(left) in versions
             assert copied or file_name == "version-hint.text", left
         assert named - stored == set()

@@ -62,7 +62,7 @@ class NameChecks(BehaviourChecks):
 
     @pytest.mark.parametrize("name", ["with_underscore", "with-hyphen", "Upper", "ünïcode", "select", "1", "x" * 100])
     def test_an_odd_name_works_or_is_refused(self, catalog: Catalog, name: str) -> None:
-        """If this fails, a name is escaped in one direction only, or accepted by some operations only."""
+        """If this fails, a name is escaped on one way and not on the other, or half accepted."""
         space = self.space(catalog)
         try:
             table = self.create(catalog, f"{space}.{name}")
@@ -147,7 +147,7 @@ class NameChecks(BehaviourChecks):
         assert ids(self.held_again(catalog, table)) == [1]
 
     def test_a_change_under_the_old_name_is_not_lost_in_silence(self, catalog: Catalog) -> None:
-        """If this fails, a client that holds the table under its old name creates it a second time."""
+        """If this fails, whoever holds the table under its old name creates it a second time."""
         table = self._renamable(catalog)
         late = self.held_again(catalog, table)
         catalog.rename_table(table.name(), (table.name()[0], "other"))
@@ -159,7 +159,7 @@ class NameChecks(BehaviourChecks):
     # -- dropping
 
     def test_a_dropped_table_is_gone(self, catalog: Catalog) -> None:
-        """If this fails, ``drop`` of the strategy does not reach the state that a listing or another process reads."""
+        """If this fails, ``drop`` of the strategy does not reach what listing or another process reads."""
         table = self.create(catalog)
         table.append(rows([1]))
         catalog.drop_table(table.name())
@@ -172,7 +172,7 @@ class NameChecks(BehaviourChecks):
             catalog.drop_table(table.name())
 
     def test_dropping_leaves_the_data_of_a_table(self, catalog: Catalog) -> None:
-        """If this fails, dropping deletes files that other tables may share."""
+        """If this fails, dropping deletes what other tables may share."""
         table = self.create(catalog)
         table.append(rows([1]))
         data = set(table.inspect.files().column("file_path").to_pylist())
@@ -233,7 +233,7 @@ class NameChecks(BehaviourChecks):
         assert not catalog.table_exists(table.name())
 
     def test_a_change_to_a_dropped_table_does_not_reach_its_successor(self, catalog: Catalog) -> None:
-        """If this fails, the strategy does not compare the table's uuid with the uuid of its base."""
+        """If this fails, the strategy does not compare the table's uuid with that of its base."""
         table = self.create(catalog)
         late = self.held_again(catalog, table)
         catalog.drop_table(table.name())

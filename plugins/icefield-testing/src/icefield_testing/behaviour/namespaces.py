@@ -32,7 +32,7 @@ class NamespaceChecks(BehaviourChecks):
             assert (name,) in each.list_namespaces()
 
     def test_namespaces_are_listed_in_order_and_once(self, catalog: Catalog) -> None:
-        """If this fails, a listing has the order of the store, or repeats a namespace for each table in it."""
+        """If this fails, listing gives the order of the store, or a namespace for each of its tables."""
         prefix = self.fresh()
         for letter in "cab":
             catalog.create_namespace(f"{prefix}{letter}")
@@ -74,7 +74,7 @@ class NamespaceChecks(BehaviourChecks):
         assert self._shown(catalog, name) == {"n": "1"}
 
     def test_namespace_properties_are_set_and_removed_in_one_step(self, catalog: Catalog) -> None:
-        """If this fails, look at ``update_namespace_properties``: removals, updates, or untouched properties."""
+        """If this fails, look at ``update_namespace_properties``: removals, updates, or what it leaves alone."""
         name = self.fresh()
         catalog.create_namespace(name, {"kept": "1", "changed": "1", "gone": "1"})
         summary = catalog.update_namespace_properties(name, ["gone", "never"], {"changed": "2", "new": "3"})
@@ -150,7 +150,7 @@ class NamespaceChecks(BehaviourChecks):
         assert self._shown(catalog, name) == {"new": "1"}
 
     def test_a_namespace_with_a_table_is_not_dropped(self, catalog: Catalog) -> None:
-        """If this fails, tables are dropped with their namespace, or a namespace without tables cannot be dropped."""
+        """If this fails, tables go with their namespace, or a namespace whose tables are gone stays for ever."""
         table = self.create(catalog)
         table.append(rows([1]))
         name = table.name()[0]
@@ -163,7 +163,7 @@ class NamespaceChecks(BehaviourChecks):
         assert not catalog.namespace_exists(name)
 
     def test_nested_namespaces_are_listed_level_by_level(self, catalog: Catalog) -> None:
-        """If this fails, a level is missing, repeated, or listed together with lower levels."""
+        """If this fails, a level is missing, repeated, or shown together with those below it."""
         if self._refuses_nesting(catalog):
             return
         top = self.space(catalog)
@@ -176,7 +176,7 @@ class NamespaceChecks(BehaviourChecks):
         assert self._shown(catalog, f"{top}.a.x") == {"called": f"{top}.a.x"}
 
     def test_a_namespace_with_another_below_is_not_dropped(self, catalog: Catalog) -> None:
-        """If this fails, dropping a namespace also drops its nested namespaces, or leaves them without a parent."""
+        """If this fails, dropping takes what is below with it, or leaves it without a parent."""
         if self._refuses_nesting(catalog):
             return
         top = self.space(catalog)
@@ -240,7 +240,7 @@ class NamespaceChecks(BehaviourChecks):
     # -- helpers
 
     def _shown(self, catalog: Catalog, name: str) -> dict[str, str]:
-        """A namespace's properties, without properties that the store itself adds to every namespace."""
+        """A namespace's properties, without those that the store itself adds to every namespace."""
         bare = self.space(catalog)
         of_the_store = catalog.load_namespace_properties(bare).keys()
         found = catalog.load_namespace_properties(name)

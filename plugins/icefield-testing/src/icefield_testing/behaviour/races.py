@@ -42,7 +42,7 @@ class RaceChecks(BehaviourChecks):
         assert outcomes[int(found.properties["by"])] is winners[0]
 
     def test_many_who_create_a_table_if_there_is_none_get_the_same(self, catalog: Catalog) -> None:
-        """If this fails, a loser of the race gets an error, or a table that no other client sees."""
+        """If this fails, one that lost the race gets an error, or a table that nobody else sees."""
         name = f"{self.space(catalog)}.raced"
         outcomes = self._contend(catalog, lambda each, _: each.create_table_if_not_exists(name, SCHEMA))
         uuids = {outcome.metadata.table_uuid for outcome in outcomes if isinstance(outcome, Table)}
@@ -74,7 +74,7 @@ class RaceChecks(BehaviourChecks):
         assert catalog.load_namespace_properties(name)["by"] == str(won[0])
 
     def test_updates_of_a_namespaces_properties_are_all_there(self, catalog: Catalog) -> None:
-        """If this fails, ``update_namespace_properties`` writes back properties that it read before another change."""
+        """If this fails, ``update_namespace_properties`` writes back what it read before another's change."""
         name = self.space(catalog)
         outcomes = self._contend(
             catalog, lambda each, number: each.update_namespace_properties(name, updates={f"k{number}": "1"})
@@ -98,8 +98,8 @@ class RaceChecks(BehaviourChecks):
         self._check_history(found, self.racers * 3)
 
     def test_no_append_of_many_processes_is_lost(self, catalog: Catalog) -> None:
-        """If this fails, the serialization of commits (a lock, a cache of the current version) works between the
-        threads of one process only: let the store or the service decide."""
+        """If this fails, what keeps commits apart (a lock, a cache of the current version) works between the threads of
+        one process only: let the store or the service decide."""
         if self.one_process:
             pytest.skip("the tables live in one process (`one_process`)")
         table = self.create(catalog)
@@ -203,7 +203,7 @@ class RaceChecks(BehaviourChecks):
             assert catalog.list_tables(table.name()[0]) == []
 
     def test_one_of_many_new_names_for_a_table_wins(self, catalog: Catalog) -> None:
-        """If this fails, a table has two names after a race, or no name."""
+        """If this fails, a table has two names after a race, or none."""
         self._needs_rename(catalog)
         table = self.create(catalog)
         table.append(rows([1]))

@@ -1,4 +1,4 @@
-"""Checks of tables and views that return to an earlier state, and of replaced tables: no duplicates, no losses."""
+"""A table or view gets again what it had before, and a table is replaced: nothing is added twice, nothing is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ReturnChecks(BehaviourChecks):
     """Checks of changes that are taken back, and of tables that are replaced."""
 
     def test_columns_are_set_back(self, catalog: Catalog) -> None:
-        """If this fails, a schema that the table had before is added again, or cannot become current again."""
+        """If this fails, a schema that the table had before is added anew, or cannot become current again."""
         table = self.create(catalog)
         table.append(rows([1]))
         table.update_schema().add_column("more", "int").commit()
@@ -39,7 +39,7 @@ class ReturnChecks(BehaviourChecks):
         assert ids(found) == [1]
 
     def test_columns_are_set_back_in_one_transaction(self, catalog: Catalog) -> None:
-        """If this fails, -1 or a schema id stands for another schema than the transaction meant."""
+        """If this fails, -1 or an id is taken for another schema than the one that the transaction meant."""
         table = self.create(catalog)
         with table.transaction() as tx:
             tx.update_schema().add_column("more", "int").commit()
@@ -57,7 +57,7 @@ class ReturnChecks(BehaviourChecks):
         assert ids(found) == [1]
 
     def test_a_partitioning_is_set_back(self, catalog: Catalog) -> None:
-        """If this fails, a spec that the table had before is added again, or cannot become the default again."""
+        """If this fails, a spec that the table had before is added anew, or cannot become the default again."""
         table = self.create(catalog)
         table.append(rows([1]))
         for name in ("a", "b", "c"):
@@ -76,7 +76,7 @@ class ReturnChecks(BehaviourChecks):
         assert ids(found, "kind <> 'b'") == [1, 2, 2, 3]
 
     def test_a_sort_order_is_set_back(self, catalog: Catalog) -> None:
-        """If this fails, an order that the table had before is added again, or cannot become the default again."""
+        """If this fails, an order that the table had before is added anew, or cannot become the default again."""
         table = self.create(catalog)
         for column in ("id", "value", "id"):
             table.update_sort_order().asc(column).commit()
@@ -91,7 +91,7 @@ class ReturnChecks(BehaviourChecks):
         assert len(found.sort_orders()) == 4
 
     def test_a_table_is_replaced_by_its_like(self, catalog: Catalog) -> None:
-        """If this fails, a replacement adds the table's own schema, spec or order again, or keeps its rows."""
+        """If this fails, a replacement sends the schema, spec or order anew that the table has, or keeps its rows."""
         table = self.create(catalog, partition_spec=["kind"])
         table.append(rows([1]))
         before = table.snapshots()[0].snapshot_id

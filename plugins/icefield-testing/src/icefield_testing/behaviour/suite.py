@@ -1,4 +1,4 @@
-"""One suite for every catalog and commit strategy: the guarantees to a user of the catalog.
+"""One suite for every catalog and commit strategy: what a user of the catalog may rely on.
 
 An author subclasses it and gives a catalog::
 
@@ -8,9 +8,9 @@ An author subclasses it and gives a catalog::
             with load_catalog("test", type="mine", uri="...", warehouse=f"file://{tmp_path}") as catalog:
                 yield catalog
 
-The catalog need not be empty, and may serve many tests: each works in a namespace of its own. An operation that the
-backend declares as a gap, by leaving it out of ``abilities``, must be refused with one typed error before anything
-changes; the suite checks that instead.
+The catalog need not be empty, and may serve many tests: each works in a namespace of its own. What the backend declares
+as a gap, by leaving it out of ``abilities``, must be refused with one typed error before anything changes; the suite
+checks that instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of data that leaves the process: pickled work, moved tables, and credentials, which must not leave."""
+"""What leaves the process: pickled work, tables that were moved, and what must never leave it, credentials."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECRET_KEYS = re.compile(r"(?i)secret|password|token|credential|account-key|con
 
 
 class TravelChecks(BehaviourChecks):
-    """Checks of pickled work, moved tables and credentials."""
+    """Checks of what goes elsewhere."""
 
     # -- pickled
 
@@ -52,7 +52,7 @@ class TravelChecks(BehaviourChecks):
         assert again.read(table.metadata_location) == table.io.read(table.metadata_location)
 
     def test_a_table_pickles(self, catalog: Catalog) -> None:
-        """If this fails, the strategy holds a connection: give it a ``__reduce__`` that keeps its parameters."""
+        """If this fails, the strategy holds a connection: give it a ``__reduce__`` that keeps what makes one."""
         table = self.create(catalog)
         table.append(rows([1]))
         again = pickle.loads(pickle.dumps(table))
@@ -87,7 +87,7 @@ class TravelChecks(BehaviourChecks):
         assert not holder.table_exists(table.name())
 
     def test_a_metadata_file_opens_without_the_catalog_and_read_only(self, catalog: Catalog) -> None:
-        """If this fails, a table without a catalog can be changed."""
+        """If this fails, a table that nobody guards can be changed."""
         table = self.create(catalog)
         table.append(rows([1]))
         opened = open_table(table.metadata_location, catalog.properties, plugins=catalog.io.plugins)
@@ -106,7 +106,7 @@ class TravelChecks(BehaviourChecks):
             ids(self.another(catalog, **{"location.allowed-roots": "memory://nowhere/at-all"}).load_table(table.name()))
 
     def _moved(self, catalog: Catalog) -> tuple[Table, str, str]:
-        """A table with the ids 1 and 2 and moved files, and the old and new locations of the files."""
+        """A table with the ids 1 and 2 whose files were moved; where they were and where they are."""
         table = self.create(catalog, partition_spec=["kind"])
         table.append(rows([1], "a"))
         table.append(rows([2], "b"))
@@ -120,7 +120,7 @@ class TravelChecks(BehaviourChecks):
     # -- secrets
 
     def test_no_credential_is_shown(self, catalog: Catalog) -> None:
-        """If this fails, a ``repr`` prints properties: define a ``repr`` with only the object's name."""
+        """If this fails, a ``repr`` prints properties: define one that names the thing and nothing else."""
         planted = self.another(catalog, **{"kit.password": _PLANTED})
         table = self.create(planted)
         table.append(rows([1]))
@@ -167,7 +167,7 @@ class TravelChecks(BehaviourChecks):
 
 
 def _secrets(properties: Mapping[str, str]) -> set[str]:
-    """The secret values among the catalog's own properties."""
+    """Values of the catalog's own properties that nobody may see."""
     found = {value for key, value in properties.items() if _SECRET_KEYS.search(key) and len(value) > 5}
     found |= {str(urlsplit(value).password) for value in properties.values() if "@" in value and _password(value)}
     return found

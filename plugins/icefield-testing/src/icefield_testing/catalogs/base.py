@@ -1,4 +1,4 @@
-"""The base of the checks of a catalog: a backend, and tables for it."""
+"""What the checks of a catalog have in common: a backend, and tables to try it with."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CatalogChecks(Suite):
 
     @pytest.fixture
     def backend(self) -> CatalogBackend:
-        """An empty backend; it holds only objects that the store itself creates."""
+        """A backend with nothing in it but what the store brings."""
         raise pytest.UsageError("give a fixture `backend` that returns an empty backend")
 
     def create_table(self, backend: CatalogBackend, name: TableName) -> None:

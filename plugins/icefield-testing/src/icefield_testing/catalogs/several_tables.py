@@ -116,7 +116,7 @@ class SeveralTablesChecks(CatalogChecks):
         return TableChange(name, current.pointer, self._table_proposal(backend, name, properties))
 
     def _table_proposal(self, backend: CatalogBackend, name: TableName, properties: dict[str, str]) -> Proposal:
-        """Strategies compare the base, services the requirements: the change by ``_evolve`` breaks both."""
+        """For a strategy the base counts, for a service the requirements: what ``_evolve`` changes breaks both."""
         base = self._metadata_of(backend, name)
         required = (AssertCurrentSchemaId(base.current_schema_id), AssertLastAssignedFieldId(base.last_column_id))
         return change_of(base, [SetProperties(properties)], required)

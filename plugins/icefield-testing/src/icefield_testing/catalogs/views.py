@@ -96,7 +96,7 @@ class ViewChecks(CatalogChecks):
             backend.commit_view(("no", "v"), None, self._view_creation(backend, _VIEW))
 
     def test_no_change_of_a_view_is_lost(self, backend: CatalogBackend) -> None:
-        """If this fails, ``commit_view`` replaces the view without comparing its current version with the base."""
+        """If this fails, ``commit_view`` replaces the view whatever its current version is."""
         self._needs_views(backend)
         backend.create_namespace(("a",), {})
         base = self._new_view(backend, _VIEW)

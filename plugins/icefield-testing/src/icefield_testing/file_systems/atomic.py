@@ -99,8 +99,8 @@ class AtomicChecks(FileSystemChecks):
         self._watch(file_system, f"{root}/f", {None, BODY}, lambda at: file_system.put(at, BODY, PutMode.CREATE))
 
     def test_nobody_sees_a_step_of_an_overwriting(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, ``put(OVERWRITE)`` empties or fills the file in place: a reader finds no file, a part, or a
-        mixture. Write to another file and replace in one step."""
+        """If this fails, ``put(OVERWRITE)`` empties or fills the file where it is: a reader finds none, a part, or a
+        mixture. Write aside and replace in one step."""
         self.raw_put(f"{root}/f", OLD)
         self._watch(file_system, f"{root}/f", {OLD, BODY}, lambda at: file_system.put(at, BODY, PutMode.OVERWRITE))
 
@@ -122,9 +122,9 @@ class AtomicChecks(FileSystemChecks):
         assert self.raw_get(f"{root}/old") is None
 
     def test_a_step_that_was_done_and_failed_is_not_called_a_failure(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, the file was published, and the system call then reported an error, as when a network disk
-        loses a reply. The raised error says that nothing happened: look for the file under both names, or raise a
-        ``StorageError`` that is ``retryable``."""
+        """If this fails, the file was published, the system call then reported an error, as on a network disk whose
+        reply was lost, and the error that is raised says that nothing happened: look whether the file is there under
+        both names, or raise a ``StorageError`` that is ``retryable``."""
         calls: dict[str, Callable[[str], object]] = {}
         if FileSystemAbility.ATOMIC_CREATE in file_system.abilities:
             calls["put(CREATE)"] = lambda at: file_system.put(at, BODY, PutMode.CREATE)
@@ -162,7 +162,7 @@ class AtomicChecks(FileSystemChecks):
         self._dies(file_system, f"{root}/streamed", None, None)
 
     def test_renaming_moves_and_refuses_a_taken_name(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, ``rename`` replaces files, as POSIX rename does: use a call that cannot replace."""
+        """If this fails, ``rename`` replaces, as POSIX rename does: use one that cannot."""
         self.needs(file_system, FileSystemAbility.ATOMIC_RENAME)
         self.raw_put(f"{root}/a", b"a")
         self.raw_put(f"{root}/b", b"b")
@@ -218,7 +218,7 @@ class AtomicChecks(FileSystemChecks):
     def _dies(self, file_system: FileSystem, location: str, left: bytes | None, mode: PutMode | None) -> None:
         """``put``, or without a mode a stream, in a process that the system kills when a file has half of the body.
 
-        A store over a network then gets the whole body, since the process writes no file.
+        What a store over a network gets of it then is whole, since the process writes no file.
         """
         rest = (location, mode.value if mode else None, BODY)
         if self.survives_fork:

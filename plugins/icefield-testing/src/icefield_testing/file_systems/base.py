@@ -1,4 +1,4 @@
-"""The base of the checks: methods for an author to override, and helpers."""
+"""What the checks share: what an author gives, and helpers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDS = 10
 
 
 class FileSystemChecks(Suite):
-    """Methods for an author to override, and helpers."""
+    """What an author gives, and helpers."""
 
     listing_page: ClassVar[int] = 1000
     """How many names the store lists in one page at most. A check writes a few files more than that, so give less where
@@ -35,22 +35,22 @@ class FileSystemChecks(Suite):
     """In how many bytes an output stream cuts a file into parts."""
 
     one_process: ClassVar[bool] = False
-    """Whether the store lives in this process, such as files in memory: then checks use no other processes."""
+    """Whether the store lives in this process, such as files in memory: then nothing is tried with other processes."""
 
     survives_fork: ClassVar[bool] = True
     """Whether the file system works in a forked process. False where the client has threads of its own, as one in Rust
     or Go has: then another process is a fresh interpreter, which imports the class by the name of its module."""
 
     fail_fast: ClassVar[Mapping[str, str]] = {}
-    """Properties that make the file system give up at once, if it retries requests without an answer."""
+    """Properties with which the file system gives up at once, where it retries what a store does not answer."""
 
     shares_connections: ClassVar[bool] = False
     """Whether file systems with other properties share connections: then an outage breaks all of this process."""
 
     credentials: ClassVar[Sequence[Mapping[str, str]]] = ()
-    """The ways to give credentials, each as a group of properties, such as
-    ``({"my.user": "me", "my.password": "{secret}"}, {"my.token": "{secret}"})``. Checks put a secret in place of
-    ``{secret}``, and look for it at a foreign host."""
+    """The ways to give credentials, each as the properties that belong together, such as
+    ``({"my.user": "me", "my.password": "{secret}"}, {"my.token": "{secret}"})``. A secret is planted for ``{secret}``,
+    and looked for at a foreign host."""
 
     @pytest.fixture
     def file_system(self) -> FileSystem:
@@ -73,21 +73,21 @@ class FileSystemChecks(Suite):
     def foreign_location(self, host: str, port: int) -> str | None:
         """A location at a host that the configuration does not name; None where no location leads to a host.
 
-        Override it if a location names a host, an account or anything else that selects the server. If it is None,
-        checks still try a location in the form of that host's locations.
+        Give it where a location names a host, an account or anything else that decides whom the file system asks.
+        Where it is None, a location that looks like one of that host is tried all the same.
         """
         return None
 
     def foreign_properties(self, host: str, port: int) -> Mapping[str, str]:
-        """Properties that direct requests for foreign locations to that host, such as the properties of a proxy.
+        """Properties under which what is sent to foreign places comes to that host, such as those of a proxy.
 
-        For a store with locations that can name foreign places, but not a host and a port.
+        For a store whose locations can name foreign places, but not a host and a port.
         """
         return {}
 
     @contextmanager
     def outage(self, file_system: FileSystem) -> Iterator[None]:
-        """Within the block, the store fails all requests of ``file_system``, which ``alone`` returned.
+        """While the block lasts, the store fails whatever ``file_system``, which ``alone`` gave, asks of it.
 
         By default the connections that it opened break, and this process can open neither a file nor a socket, nor
         write to a file. Override it where the store is reached in another way, or is in this process.
@@ -100,7 +100,7 @@ class FileSystemChecks(Suite):
     # -- helpers
 
     def needs(self, file_system: FileSystem, ability: FileSystemAbility) -> None:
-        """Skip a check if the file system does not declare an ability."""
+        """Skip a check whose ability is not declared."""
         if ability not in file_system.abilities:
             pytest.skip(f"{type(file_system).__name__} does not declare {ability.name}")
 

@@ -1,4 +1,4 @@
-"""A process that dies while it writes. A fresh interpreter runs this file, so it imports little."""
+"""What a process does that dies while it writes. A fresh interpreter runs this file, so it imports little."""
 
 from __future__ import annotations
 

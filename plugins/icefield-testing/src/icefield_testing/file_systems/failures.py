@@ -31,8 +31,8 @@ class FailureChecks(FileSystemChecks):
             assert not wrong, f"{name} takes a store that fails for {type(error).__name__}"
 
     def test_a_read_that_fails_blames_the_store_and_not_the_file(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, the result of ``open_input`` reads less, or calls the file invalid, when the store fails in
-        the middle: raise ``StorageError``, so that an intact file never counts as damaged."""
+        """If this fails, what ``open_input`` returns reads less, or calls the file invalid, when the store fails in the
+        middle: raise ``StorageError``, so that nobody takes a file for damaged that is whole."""
         data = bytes(range(251)) * (_SIZE // 251)
         for location in (f"{root}/whole", f"{root}/cut"):
             self.raw_put(location, data)
@@ -49,7 +49,7 @@ class FailureChecks(FileSystemChecks):
             assert not isinstance(error, FileMissing), f"{error!r} says that the file is missing"
 
     def test_a_stream_that_cannot_be_written_says_so(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, ``write`` or ``close`` swallows an error of the store, or publishes a part of the file."""
+        """If this fails, ``write`` or ``close`` swallows what the store said, or shows a part of the file."""
         system = self._reached(file_system, root)
         sink = system.open_output(f"{root}/lost")
         sink.write(b"x" * 1000)
@@ -66,8 +66,8 @@ class FailureChecks(FileSystemChecks):
         assert self.raw_get(f"{root}/lost") is None
 
     def test_no_credential_is_in_an_error(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, an error shows a property, or repeats an SDK's message with a property: name the location and
-        the kind of error only."""
+        """If this fails, an error shows a property, or what an SDK said that repeats one: name the location, and what
+        kind of error it was."""
         secret = f"planted-{uuid4().hex}"
         system = self._reached(file_system, root, **{"test.secret": secret})
         secrets = {secret, *credentials_in(system.properties)}

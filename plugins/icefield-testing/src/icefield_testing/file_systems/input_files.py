@@ -1,4 +1,4 @@
-"""Checks of an open file: its size, reads by offset, several ranges at once, and closing."""
+"""Checks of an open file: its size, reads by offset, several ranges at once, and what closing means."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _RANGES = ((900_000, 50), (0, 10), (5, 10), (300_000, 70_000), (500_000, 0), (le
 
 
 class InputFileChecks(FileSystemChecks):
-    """Checks of the result of ``open_input``, wrapped as the kernel wraps it."""
+    """Checks of what ``open_input`` returns, taken as the kernel takes it."""
 
     def opened(self, file_system: FileSystem, location: str) -> InputFile:
-        """An open file, wrapped as by ``FileIO`` if it is no ``InputFile``."""
+        """An open file; one that is no ``InputFile`` is wrapped, as by ``FileIO``."""
         is_remote = FileSystemAbility.REMOTE in file_system.abilities
         return as_input_file(file_system.open_input(location), is_remote=is_remote)
 
     def test_the_size_is_known_before_anything_is_read(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, ``size`` counts only the bytes read so far, or asking for it moves the position."""
+        """If this fails, ``size`` is of what was read so far, or asking for it moves the position."""
         for name, data in {"empty": b"", "small": b"0123456789", "large": _DATA}.items():
             self.raw_put(f"{root}/{name}", data)
             with self.opened(file_system, f"{root}/{name}") as source:
@@ -89,8 +89,8 @@ class InputFileChecks(FileSystemChecks):
                 read()
 
     def test_a_file_of_a_remote_store_says_so(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, formats request each page separately from a store that declares ``REMOTE``: let ``is_remote``
-        be True."""
+        """If this fails, formats ask a store that declares ``REMOTE`` for each page by itself: let ``is_remote`` be
+        True."""
         self.raw_put(f"{root}/a.bin", b"0123456789")
         with self.opened(file_system, f"{root}/a.bin") as source:
             assert source.is_remote or FileSystemAbility.REMOTE not in file_system.abilities

@@ -23,9 +23,9 @@ _STANDARD_STREAMS: Final = 3
 
 @contextmanager
 def store_out_of_reach(before: frozenset[str]) -> Iterator[None]:
-    """Within the block this process opens no file and no socket, and writes to no file.
+    """While the block lasts this process opens no file and no socket, and writes to no file.
 
-    Connections that are not in ``before``, an earlier result of ``sockets``, are broken.
+    The connections that were opened since ``sockets`` reported those ``before`` are broken.
     """
     _needs_limits()
     break_connections(before)
@@ -41,7 +41,7 @@ def store_out_of_reach(before: frozenset[str]) -> Iterator[None]:
 
 
 def break_connections(before: frozenset[str]) -> None:
-    """Break all connections that are not in ``before``, of all libraries."""
+    """Break the connections that are none of those ``before``, whatever library holds them."""
     for name, number in _sockets().items():
         if name in before:
             continue

@@ -29,7 +29,7 @@ class ListingChecks(FileSystemChecks):
         folders as for files."""
         self.needs(file_system, FileSystemAbility.LIST)
         files = [f"{root}/d/{number:05}" for number in range(self.listing_page + 2)]
-        # Some files are in a folder of their own: a shallow listing has the folder in place of the file.
+        # Some are in a folder of their own, which takes its place in a listing of what is directly below.
         files = [f"{file}/f" if number % 10 == 1 or file == files[-1] else file for number, file in enumerate(files)]
         for file in files:
             self.raw_put(file, b"x")
@@ -41,7 +41,7 @@ class ListingChecks(FileSystemChecks):
         assert set(shallow) == {file.removesuffix("f") for file in files}
 
     def test_listing_states_when_a_file_was_written(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, ``modified_ms`` is in seconds, in local time, or differs from the result of ``stat``."""
+        """If this fails, ``modified_ms`` is in seconds, in local time, or differs from that of ``stat``."""
         self.needs(file_system, FileSystemAbility.LIST)
         self.raw_put(f"{root}/f", b"x")
         (listed,) = file_system.list_files(root)
@@ -65,7 +65,7 @@ class ListingChecks(FileSystemChecks):
         assert given in (None, file_system.stat(f"{root}/put").etag)
 
     def test_deleting_many_is_content_with_missing_files(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, a missing file stops the deletion of the other files."""
+        """If this fails, a file that is gone already ends the deletion of the others."""
         for number in range(5):
             self.raw_put(f"{root}/{number}", b"x")
         file_system.delete_many([f"{root}/{number}" for number in (0, 9, 1, 8, 2)])

@@ -1,4 +1,4 @@
-"""Checks of locations: no credential goes to a host outside the configuration, and impossible names are refused."""
+"""Checks of where a location may lead: no credential to a host that nobody named, and no name that no store holds."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class PlaceChecks(FileSystemChecks):
     """Checks of hostile locations. They need ``credentials`` and ``foreign_location``."""
 
     def test_a_foreign_host_gets_no_credential_and_is_not_asked(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, a location leads the credentials to a host that the configuration does not name, and the
-        writer of a table chooses its locations. Look the host up in ``authorities_named`` and in your own properties,
-        and raise ``credentials_refused`` before anything is sent."""
+        """If this fails, a location leads the credentials to a host that the configuration does not name, and whoever
+        writes a table chooses its locations: look the host up in ``authorities_named`` and in your own properties, and
+        raise ``credentials_refused`` before anything is sent."""
         with RecordingServer() as stranger:
             more = self.foreign_properties(stranger.host, stranger.port)
             named = self.foreign_location(stranger.host, stranger.port)

@@ -1,4 +1,4 @@
-"""Checks of reading: whole files and ranges, exact names, and always the current content."""
+"""Checks of reading: whole and in ranges, by the letter of a name, and always what is there now."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReadingChecks(FileSystemChecks):
         assert source.closed
 
     def test_pyarrow_reads_an_open_file(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, the result of ``open_input`` lacks a method that ``pyarrow.PythonFile`` needs."""
+        """If this fails, what ``open_input`` returns lacks something that ``pyarrow.PythonFile`` needs."""
         self.raw_put(f"{root}/a.bin", b"0123456789")
         source = as_input_file(file_system.open_input(f"{root}/a.bin"))
         file = source.arrow_file()
@@ -61,7 +61,7 @@ class ReadingChecks(FileSystemChecks):
         assert [(len(found), set(found)) for found in read] == [(70_000, {data[name][0]}) for name in names]
 
     def test_an_empty_file_is_a_file(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, the store takes a file without bytes for a missing file, or for a folder."""
+        """If this fails, the store takes a file of no bytes for none, or for a folder."""
         self.raw_put(f"{root}/empty", b"")
         assert file_system.stat(f"{root}/empty").size == 0
         assert file_system.open_input(f"{root}/empty").read() == b""
@@ -125,7 +125,7 @@ class ReadingChecks(FileSystemChecks):
     # -- nothing is remembered
 
     def test_a_file_that_was_missing_is_found_as_soon_as_it_is_there(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, a cache remembers that a file was missing, or the content of a folder: switch it off."""
+        """If this fails, a cache remembers that a file was missing, or what a folder held: switch it off."""
         location = f"{root}/folder/late"
         self.raw_put(f"{root}/folder/early", b"x")
         views = self._views(file_system, location)

@@ -26,7 +26,7 @@ _SYSTEM_CALLS: Final = frozenset(
 def between_steps(file_system: FileSystem, look: Callable[[], None]) -> Iterator[None]:
     """Call ``look`` after each line of the plugin's own modules, and after each call that may reach a store.
 
-    The thread waits meanwhile, so that the results do not depend on timing.
+    Nothing else happens in this thread meanwhile, so that what is seen does not depend on who is faster.
     """
     places = _sources(file_system)
     busy = False
@@ -90,9 +90,9 @@ def _module(function: Any) -> str:
 
 @contextmanager
 def failing_when_done(number: int) -> Iterator[list[str]]:
-    """Let this thread's system call of that number raise EIO after its work; yields the names of the calls made.
+    """Let the system call with that number, of this thread, raise EIO when it is done; the names of those made.
 
-    A network disk does so when it loses a reply.
+    So does a network disk whose reply was lost.
     """
     made: list[str] = []
 

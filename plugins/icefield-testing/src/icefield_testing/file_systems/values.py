@@ -15,7 +15,7 @@ from icefield_testing.file_systems.base import FileSystemChecks
 
 
 class ValueChecks(FileSystemChecks):
-    """Checks of copies, of ``repr``, and of any sequence of calls."""
+    """Checks of copies, of what is shown, and of any sequence of calls."""
 
     def test_a_pickled_copy_reads_and_writes(self, file_system: FileSystem, root: str) -> None:
         """If this fails, the file system holds state besides its properties; open connections lazily."""

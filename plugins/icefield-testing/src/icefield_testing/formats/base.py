@@ -1,4 +1,4 @@
-"""The base of the checks of a file format: a format, and files of it in memory."""
+"""What the checks of a file format share: a format, and files of it in memory."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class FormatChecks(Suite):
     def read_as(
         self, file_format: FileFormat, location: str, schema: Schema, constants: Mapping[int, Any] | None = None
     ) -> pa.Table:
-        """Read a file as a table of that schema, as the kernel does."""
+        """Read what a table of that schema has in the file, as the kernel does."""
         with self.open(file_format, location) as reader:
             projection = ColumnProjection.resolve(schema, reader.schema, constants, location=location)
             request = ReadRequest(projection.file_columns, positions=projection.positions)
@@ -115,7 +115,7 @@ class FormatChecks(Suite):
             return pa.Table.from_batches(batches, projection.schema)
 
     def check_round_trip(self, file_format: FileFormat, schema: Schema, table: pa.Table) -> None:
-        """Check that a table reads back bit for bit, unless a type is a declared gap."""
+        """What is written reads back to the bit, unless a type is a declared gap."""
         if self.refuses(file_format, schema):
             return
         location, written = self.write(file_format, schema, table)
@@ -133,7 +133,7 @@ class FormatChecks(Suite):
         batch_rows: int = 131_072,
         positions: bool = True,
     ) -> Reading:
-        """Read a file with the number of each row in column ``n``; read all columns when there is a filter."""
+        """Read a file whose column ``n`` holds the number of each row; all columns when there is a filter."""
         with self.open(file_format, location) as reader:
             columns = reader.schema if row_filter is not None else pa.schema([reader.schema.field("n")])
             request = ReadRequest(columns, row_filter, split=split, positions=positions, batch_rows=batch_rows)
@@ -167,7 +167,7 @@ class FormatChecks(Suite):
         ]
 
     def needs_splits(self, file_format: FileFormat) -> None:
-        """Skip a check of splits for a format that does not declare splits."""
+        """Skip a check of splits for a format that declares none."""
         if FormatAbility.SPLITS not in file_format.abilities:
             pytest.skip("the format declares no SPLITS")
 
@@ -185,7 +185,7 @@ class FormatChecks(Suite):
 
 
 def plain(column: pa.ChunkedArray) -> list[Any]:
-    """A column as Python values; times as numbers, since Python's times have no nanoseconds."""
+    """A column as Python values; times as numbers, since Python has none that fine."""
     values: list[Any] = times_as_numbers(column.combine_chunks()).to_pylist()
     return values
 

@@ -68,7 +68,7 @@ class DamageChecks(FormatChecks):
                 assert got.num_rows < len(expected), "a file that was cut off has all of its rows"
 
     def test_lengths_that_lie_are_not_believed(self, file_format: FileFormat) -> None:
-        """If this fails, memory is reserved, or time spent, according to the sizes in a damaged file."""
+        """If this fails, memory is reserved, or time spent, by what a damaged file says of its size."""
         schema, table = flat_table(300)
         whole = self._bytes(file_format, schema, table)
         rng = random.Random(5)
@@ -83,14 +83,14 @@ class DamageChecks(FormatChecks):
         "magic", [b"PAR1", b"Obj\x01", b"ORC", b"ARROW1\0\0", b"PFA1", b"\x1f\x8b\x08\0", b"PK\x03\x04"]
     )
     def test_a_file_of_another_kind_is_refused(self, file_format: FileFormat, magic: bytes) -> None:
-        """If this fails, only the first and the last bytes are checked, or they are not checked."""
+        """If this fails, the first and the last bytes are all that is looked at, or not looked at."""
         for data in (magic, magic + magic, magic + b"\0" * 200 + magic, magic + b"\xff" * 200, magic * 100):
             with pytest.raises(InvalidFile) as caught:
                 self.read_strictly(file_format, data)
             assert caught.value.data["location"] == _DAMAGED
 
     def test_bytes_after_the_end_are_an_error_or_make_no_difference(self, file_format: FileFormat) -> None:
-        """If this fails, bytes after the end of a file are taken for rows."""
+        """If this fails, what follows a whole file is taken for rows of it."""
         schema, table = flat_table(100)
         whole = self._bytes(file_format, schema, table)
         for more in (b"\0", b"x" * 1_000, whole):
@@ -102,7 +102,7 @@ class DamageChecks(FormatChecks):
     # -- helpers
 
     def read_damaged(self, file_format: FileFormat, data: bytes) -> pa.Table | None:
-        """Read a possibly damaged file in bounded time and memory; return rows, or None after a typed error."""
+        """Read what may be damaged: rows, or an error of Icefield's that names the file, in bounded time and memory."""
         began, before = time.monotonic(), pa.total_allocated_bytes()
         found: pa.Table | IcefieldError
         try:
@@ -123,7 +123,7 @@ class DamageChecks(FormatChecks):
         try:
             got.validate(full=True)
         except pa.ArrowInvalid as error:
-            # The bytes of a damaged string are unknown, but its offsets must be sound.
+            # Which bytes a string had nobody can know, but where they are must be sound.
             if "Invalid UTF8" not in str(error):
                 raise
         return got

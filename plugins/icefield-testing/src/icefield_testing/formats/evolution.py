@@ -1,4 +1,4 @@
-"""Checks of reading under later schemas, by field id: the kernel's column projection over a format's columns."""
+"""A file is read under later schemas, by field id: the kernel's column projection over what the format reads."""
 
 from __future__ import annotations
 

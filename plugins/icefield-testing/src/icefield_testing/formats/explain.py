@@ -1,4 +1,4 @@
-"""Describes differences between the rows and positions of a reader and the written rows."""
+"""Says in words how rows and positions that a reader gives differ from those that were written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN: Final = 3
 
 @dataclass
 class Reading:
-    """The result of one ``read`` of rows that hold their own number: numbers, and positions if requested."""
+    """What one ``read`` gave of rows that hold their own number: numbers, and positions where they were asked for."""
 
     split: Split | None = None
     filtered: bool = False
@@ -104,7 +104,7 @@ def _wrong_position(reading: Reading, at: int) -> str:
 
 
 def check_matching(found: Sequence[int], wanted: set[int], string: str) -> None:
-    """Check that no matching row is missing, and that no row comes twice."""
+    """No row that matches was left out, and none comes twice."""
     lost = np.array(sorted(wanted.difference(found)), np.int64)
     assert not len(lost), (
         f"the filter {string!r} left out rows that match: {spans(lost)}; it is a hint, others may come"
@@ -115,7 +115,7 @@ def check_matching(found: Sequence[int], wanted: set[int], string: str) -> None:
 
 
 def different_value(column: str, got: Sequence[Any], expected: Sequence[Any]) -> str | None:
-    """The first value with a different ``repr``; None when all are the same."""
+    """The first value that is another one, by its ``repr``; None when all are the same."""
     for row, (ours, theirs) in enumerate(zip(got, expected, strict=True)):
         if repr(ours) != repr(theirs):
             return f"row {row:,} of '{column}' is {_short(ours)}, not {_short(theirs)}"

@@ -70,7 +70,7 @@ class LargeFileChecks(FormatChecks):
 
     @BLOCKS
     def test_splits_of_a_large_file_read_every_row_once(self, file_format: FileFormat, small: bool) -> None:
-        """If this fails, two splits read a block, or no split does, or ``_pos`` counts from the split's start."""
+        """If this fails, blocks are read by two splits or by none, or ``_pos`` counts from the split's start."""
         self.needs_splits(file_format)
         location, written = self._write(file_format, small)
         rng, offsets = random.Random(5), written.split_offsets or []
@@ -99,7 +99,7 @@ class LargeFileChecks(FormatChecks):
 
     @BLOCKS
     def test_metrics_of_a_large_file_are_true(self, file_format: FileFormat, small: bool) -> None:
-        """If this fails, metrics cover only one block, or a count overflows its type."""
+        """If this fails, metrics are those of one block, or a count does not fit where it is kept."""
         location, written = self._write(file_format, small)
         table = _table()
         with self.open(file_format, location) as reader:

@@ -1,4 +1,4 @@
-"""Checks of features that a format needs only for manifests."""
+"""Checks of what a format needs for manifests alone."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from icefield_testing.formats.explain import check_positions
 
 
 class ManifestChecks(FormatChecks):
-    """Checks of files that are read together, of wanted map keys, of prepared readers, and of appended blocks."""
+    """Checks of files that are read together, of wanted map keys, of what is prepared, and of appended blocks."""
 
     def test_files_read_together_are_read_as_one_by_one(self, file_format: ManifestFormat) -> None:
-        """If this fails, ``read_together`` mixes the rows of files, or loses the result of an empty file."""
+        """If this fails, ``read_together`` mixes the rows of files, or loses those of an empty one."""
         schema, _ = flat_table(0)
         made = [flat_table(rows)[1].slice(offset) for rows, offset in ((50, 0), (0, 0), (300, 120), (7, 6))]
         locations = [self.write(file_format, schema, table)[0] for table in made]

@@ -1,4 +1,4 @@
-"""Checks of metrics against metrics that are computed row by row, value by value."""
+"""Metrics are held against what is found by walking through the rows, value by value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from icefield_testing.formats.base import FormatChecks, examples
 
 
 class MetricsChecks(FormatChecks):
-    """Checks of the metrics of a writer and of a reader."""
+    """Checks of what a writer and a reader state the values."""
 
     def test_metrics_are_true(self, file_format: FileFormat) -> None:
         """If this fails, look at ``MetricsCollector``: counts include nulls, bounds leave out null and NaN."""
@@ -89,7 +89,7 @@ class MetricsChecks(FormatChecks):
         assert all(bound == bound for bound in bounds)
 
     def test_values_below_null_parents_are_not_counted(self, file_format: FileFormat) -> None:
-        """If this fails, a value below a null parent widens the bounds, or is counted."""
+        """If this fails, a value that no reader sees widens the bounds, or is counted as one that is there."""
         schema = Schema(
             NestedField(1, "n", LongType(), required=True),
             NestedField(2, "s", StructType(NestedField(3, "x", LongType()))),
@@ -106,7 +106,7 @@ class MetricsChecks(FormatChecks):
         assert metrics.upper_bounds.get(3, 7) == 7
 
     def test_metrics_of_several_batches_are_those_of_the_file(self, file_format: FileFormat) -> None:
-        """If this fails, metrics cover only the last batch, or count rows twice."""
+        """If this fails, metrics are those of the last batch, or counted twice."""
         schema, table = flat_table(2_000)
         _, whole = self.write(file_format, schema, table)
         _, parts = self.write(file_format, schema, table, batch_rows=70)
@@ -116,7 +116,7 @@ class MetricsChecks(FormatChecks):
     @examples(25)
     @given(made=tables())
     def test_metrics_of_any_table_are_true(self, file_format: FileFormat, made: tuple[Schema, pa.Table]) -> None:
-        """If this fails, Hypothesis prints the smallest table with wrong metrics."""
+        """If this fails, Hypothesis prints the smallest table whose metrics are wrong."""
         self._check(file_format, *made)
 
     def test_column_sizes_are_of_the_columns_of_the_file(self, file_format: FileFormat) -> None:
@@ -129,7 +129,7 @@ class MetricsChecks(FormatChecks):
         assert sum(sizes.values()) <= written.size
 
     def _check(self, file_format: FileFormat, schema: Schema, table: pa.Table) -> Metrics:
-        """Compare the writer's metrics and the reader's metrics with the values; return the writer's."""
+        """What the writer stated, and what a reader finds in the file, against the values."""
         truth = _truth(schema, table)
         location, written = self.write(file_format, schema, table)
         with self.open(file_format, location) as reader:
@@ -142,7 +142,7 @@ class MetricsChecks(FormatChecks):
 
 @dataclass
 class _Leaf:
-    """The true metrics of one leaf."""
+    """What there is of one leaf."""
 
     kind: IcebergType
     bounded: bool

@@ -55,8 +55,8 @@ class PositionChecks(FormatChecks):
         )
 
     def test_splits_read_every_row_once(self, file_format: FileFormat) -> None:
-        """If this fails, two splits read a block, or no split does: only the split in which a block starts reads it. A
-        split includes its first byte, and excludes the byte after its last.
+        """If this fails, a block is read by two splits or by none: exactly that split reads it in which it starts, its
+        first byte included and the byte after its last not.
         """
         self.needs_splits(file_format)
         location, written = self._blocks(file_format)
@@ -75,7 +75,7 @@ class PositionChecks(FormatChecks):
 
     def test_splits_at_the_offsets_read_every_row_once(self, file_format: FileFormat) -> None:
         """If this fails, ``split_offsets`` are not where blocks, row groups or stripes start, or a block that starts at
-        the first byte of a split is assigned to the split before.
+        the first byte of a split is taken for one of the split before.
         """
         self.needs_splits(file_format)
         location, written = self._blocks(file_format)

@@ -1,4 +1,4 @@
-"""Checks of a reader's results against its requests: columns, batches and filters."""
+"""Columns, batches, filters: what a reader is asked for is what it gives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from icefield_testing.formats.explain import check_matching, check_positions
 
 Row = dict[str, Any]
 
-# Filters on ``flat_table``, each with an equivalent function of a row.
+# Filters on ``flat_table``, and what they mean.
 FILTERS: Final[dict[str, Callable[[Row], bool]]] = {
     "n = 4321": lambda r: r["n"] == 4321,
     "n < 10": lambda r: r["n"] < 10,
@@ -42,7 +42,7 @@ FILTERS: Final[dict[str, Callable[[Row], bool]]] = {
 
 
 class ReadingChecks(FormatChecks):
-    """Checks of the results of a reader."""
+    """Checks of what a reader is asked for."""
 
     def test_stored_types_are_one_for_each_leaf_or_none(self, file_format: FileFormat) -> None:
         """If this fails, ``stored_types`` has another number of items than the schema has leaves."""
@@ -80,7 +80,7 @@ class ReadingChecks(FormatChecks):
                         assert got.column(field.name).to_pylist() == expected.to_pylist()
 
     def test_rows_are_counted_without_any_column(self, file_format: FileFormat) -> None:
-        """If this fails, a count of rows reads columns that it does not need, or finds no rows."""
+        """If this fails, a count of rows reads columns that it does not need, or finds none."""
         schema, table = flat_table(2_500)
         location, _ = self.write(file_format, schema, table, batch_rows=700)
         with self.open(file_format, location) as reader:
@@ -131,7 +131,7 @@ class ReadingChecks(FormatChecks):
 
     def test_a_filter_leaves_no_matching_row_out(self, file_format: FileFormat) -> None:
         """If this fails, a filter is taken for more than a hint, or skipping by statistics is unsound: look at nulls,
-        NaN and truncated bounds, and at an ``Or`` with a test that cannot be translated.
+        NaN and truncated bounds, and at an ``Or`` of which one test cannot be translated.
         """
         schema, table = flat_table(8_000)
         location, _ = self.write(file_format, schema, table, batch_rows=500, properties=self.small_blocks)
@@ -141,7 +141,7 @@ class ReadingChecks(FormatChecks):
             check_matching(found.numbers, _matching(table, string), string)
 
     def test_positions_are_right_under_filters_and_splits(self, file_format: FileFormat) -> None:
-        """If this fails, ``_pos`` counts only the rows that were read, without the skipped rows before them."""
+        """If this fails, ``_pos`` counts the rows that were read, and not those that the filter skipped before them."""
         schema, table = flat_table(8_000)
         location, written = self.write(file_format, schema, table, batch_rows=500, properties=self.small_blocks)
         splits = FormatAbility.SPLITS in file_format.abilities

@@ -75,7 +75,7 @@ class TypeChecks(FormatChecks):
         self.check_round_trip(file_format, *made)
 
     def test_a_deeply_nested_column_reads_back(self, file_format: FileFormat) -> None:
-        """If this fails, the limit of depth is below the depth that a table may have, or depth is counted wrongly."""
+        """If this fails, depth is bounded below what a table may have, or counted wrongly."""
         kind: IcebergType = StringType()
         row: object = "deep"
         for level in range(10, 34, 2):
@@ -117,7 +117,7 @@ class TypeChecks(FormatChecks):
         location, _ = self.write(file_format, schema, part)
         self.check_equal(self.read_all(file_format, location, schema), part)
 
-    # -- metadata in the file
+    # -- what the file states itself
 
     def test_ids_are_kept_at_every_level(self, file_format: FileFormat) -> None:
         """If this fails, ids of list elements, map keys, map values or nested fields are not stored in the file."""

@@ -1,4 +1,4 @@
-"""Checks of a writer's output: a complete file with all of the given rows, or no file."""
+"""What a writer leaves behind: a whole file with what it was given, or nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WritingChecks(FormatChecks):
         assert written.metrics.record_count == 5_000
 
     def test_rows_around_a_flush_keep_their_order(self, file_format: FileFormat) -> None:
-        """If this fails, ``flush`` loses or repeats rows, or ``buffered_bytes`` counts rows that were flushed."""
+        """If this fails, ``flush`` loses or repeats rows, or ``buffered_bytes`` counts what is no longer held."""
         schema, table = flat_table(1_000)
         location = fresh()
         with file_format.open_writer(MemoryFileSystem().open_output(location), schema) as writer:
@@ -192,13 +192,13 @@ class WritingChecks(FormatChecks):
         self.check_equal(self.read_all(file_format, location, schema), table)
 
     def test_it_says_its_name_and_extension(self, file_format: FileFormat) -> None:
-        """If this fails, the name is not the format's name in manifests, in lower case."""
+        """If this fails, the name is not what manifests hold, in lower case."""
         assert file_format.name == file_format.name.lower() != ""
         assert file_format.extension
         assert not file_format.extension.startswith(".")
 
     def test_its_files_begin_with_its_magic(self, file_format: FileFormat) -> None:
-        """If this fails, files without a suffix are not recognised, or files of other formats are taken for its own."""
+        """If this fails, files without a suffix are not recognised, or those of other formats are taken for its own."""
         assert isinstance(file_format.magic, bytes)
         for rows in (0, 10):
             location, _ = self.write(file_format, *flat_table(rows))
@@ -215,7 +215,7 @@ class WritingChecks(FormatChecks):
 
 
 class _Failing:
-    """A stream that fails after a number of bytes."""
+    """A stream whose storage fails after so many bytes."""
 
     def __init__(self, inner: Any, after: int) -> None:
         self._inner = inner

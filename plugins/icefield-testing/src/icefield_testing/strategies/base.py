@@ -1,4 +1,4 @@
-"""The base of the checks: fixtures and methods of an author, and helpers."""
+"""What the checks share: what an author gives, and helpers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Outcome = Committed | Conflict | BaseException
 
 
 class StrategyChecks(Suite):
-    """Fixtures and methods of an author, and helpers."""
+    """What an author gives, and helpers."""
 
     max_wait_seconds: ClassVar[float] = 60.0
-    """The longest time of a commit under concurrent commits."""
+    """How long a commit may take to get through when others commit as well."""
 
     hold_seconds: ClassVar[float] = 2.0
     """How long a writer is held up for another to commit, which may have to wait for a lock until the first goes on."""
 
     one_process: ClassVar[bool] = False
-    """Whether the tables live in this process, such as in memory: then checks use no other processes."""
+    """Whether the tables live in this process, such as in memory: then nothing is tried with other processes."""
 
     @pytest.fixture
     def file_system(self) -> FileSystem:
@@ -46,7 +46,7 @@ class StrategyChecks(Suite):
 
     @pytest.fixture
     def service(self, file_system: FileSystem, location: str) -> RequestFaults | None:
-        """A source of lost requests to the strategy's service, such as a ``LossyProxy`` before it.
+        """What may lose the requests of the strategy to a service, such as a ``LossyProxy`` before it.
 
         None for a strategy that asks nothing but its file system.
         """
@@ -66,7 +66,7 @@ class StrategyChecks(Suite):
         return self.strategy(file_system, location)
 
     def in_another_process(self) -> None:
-        """Called first in a forked process: abandon connections of the parent, and open new connections."""
+        """Called first in a forked process: let go of connections that the parent has opened, and open others."""
 
     # -- helpers
 
@@ -84,7 +84,7 @@ class StrategyChecks(Suite):
         return change_of(self.read(file_system, base), [SetProperties({key: value})])
 
     def commit_until_done(self, strategy: CommitStrategy, file_system: FileSystem, key: str) -> Pointer:
-        """Commit a property on the current version; retry until the commit succeeds."""
+        """Set a property, on whatever is current, until it is done."""
         deadline = time.monotonic() + self.max_wait_seconds
         while True:
             assert time.monotonic() < deadline, "a commit does not get through, on whatever base"
@@ -118,14 +118,14 @@ class StrategyChecks(Suite):
         return {info.location for info in file_system.list_files(location)}
 
     def outcome(self, strategy: CommitStrategy, base: Pointer | None, proposal: Proposal) -> Outcome:
-        """The result or the exception of a commit."""
+        """What a commit returned or raised."""
         try:
             return strategy.commit(base, proposal)
         except (Crash, Exception) as error:
             return error
 
     def check_outcome(self, file_system: FileSystem, location: str, outcome: Outcome, story: object) -> None:
-        """Check that a reported outcome agrees with the table."""
+        """What is said must be what is so."""
         current = self.pointer(self.strategy(file_system, location))
         assert current is not None, f"the table is gone: {story}"
         happened = "mine" in self.read(file_system, current).properties

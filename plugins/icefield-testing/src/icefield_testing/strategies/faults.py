@@ -25,13 +25,13 @@ _ERRORS: Final[dict[str, Callable[[], BaseException]]] = {
 
 
 class FaultChecks(StrategyChecks):
-    """Checks of the reported outcome, and of remaining files, after failures."""
+    """Checks of what is said, and of what is left, when something fails."""
 
     @pytest.mark.parametrize("verdict", ["lose-request", "lose-reply"])
     def test_a_lost_reply_is_settled_or_said_to_be_unknown(
         self, file_system: FileSystem, location: str, verdict: str
     ) -> None:
-        """If this fails, a lost reply is reported as a conflict, a failure or a success, against the facts."""
+        """If this fails, a reply that was lost is reported as a conflict, a failure or a success that was none."""
         for step in range(_STEPS):
             place = f"{location}/{verdict}-{step}"
             pointer = self.create(file_system, place)
@@ -102,7 +102,7 @@ class FaultChecks(StrategyChecks):
     def test_a_connection_that_stays_down_deletes_nothing_published(
         self, file_system: FileSystem, location: str
     ) -> None:
-        """If this fails, a file is deleted after its publication got no reply: readers may have seen the file."""
+        """If this fails, a file is deleted whose publication was never answered: readers may have seen it."""
         for step in range(_STEPS):
             place = f"{location}/down-{step}"
             pointer = self.create(file_system, place)
@@ -132,7 +132,7 @@ class FaultChecks(StrategyChecks):
                 assert set(self.read(file_system, current).properties) <= {"mine"}
                 if isinstance(outcome, Committed):
                     assert current == outcome.pointer
-                # The crash must not block the next writer.
+                # Whatever the crash left, the next writer must get through.
                 self.commit_until_done(self.strategy(file_system, place), file_system, "next")
                 if len(faulty.calls) <= step:
                     break
@@ -143,8 +143,8 @@ class FaultChecks(StrategyChecks):
     def test_a_lost_reply_of_the_service_is_settled_or_said_to_be_unknown(
         self, file_system: FileSystem, location: str, service: RequestFaults | None, verdict: str
     ) -> None:
-        """If this fails, a reply of the database or the service was lost, and the commit is reported as a conflict, a
-        failure or a success against the facts: after a lost reply read back the winning commit, or raise
+        """If this fails, a reply of the database or the service was lost, and what it had done is reported as a
+        conflict, a failure, or a success that was none: after a lost reply read back whose commit is there, or raise
         ``CommitStateUnknown``."""
         made = self._commit_at_each_request(
             file_system, f"{location}/{verdict}", service, lambda step: _only(step, verdict)
@@ -162,8 +162,8 @@ class FaultChecks(StrategyChecks):
     def test_a_creation_whose_reply_was_lost_is_settled_or_said_to_be_unknown(
         self, file_system: FileSystem, location: str, service: RequestFaults | None, verdict: str
     ) -> None:
-        """If this fails, a reply to the creation of a table was lost, and the answer to the retry (the table exists)
-        passes for a table of another writer: read back the creator of the table, or raise ``CommitStateUnknown``."""
+        """If this fails, a reply to the creation of a table was lost, and and the answer to the second request
+        (there is such a table) passes for another's: read back whose it is, or raise ``CommitStateUnknown``."""
         service = self._needs_service(service)
         for step in range(_STEPS):
             place = f"{location}/created-{verdict}-{step}"
@@ -192,14 +192,14 @@ class FaultChecks(StrategyChecks):
         service: RequestFaults | None,
         fault: Callable[[int], RequestFault],
     ) -> int:
-        """Commit repeatedly, with the fault at each request in turn; return the number of requests."""
+        """Commit, with the fault at one request after the other; how many there are."""
         service = self._needs_service(service)
         for step in range(_STEPS):
             place = f"{location}-{step}"
             pointer = self.create(file_system, place)
             strategy = self.strategy_through(service, file_system, place)
             proposal = self.changed(file_system, pointer, "mine", "1")
-            assert self.pointer(strategy) == pointer  # connect first, so that only requests of the commit are counted
+            assert self.pointer(strategy) == pointer  # it has connected, so that what is counted is the commit
             service.arm(fault(step))
             outcome = self.outcome(strategy, pointer, proposal)
             made = service.count

@@ -90,8 +90,8 @@ class RacingChecks(StrategyChecks):
     # -- processes
 
     def test_no_update_of_many_processes_is_lost(self, file_system: FileSystem, location: str) -> None:
-        """If this fails, the serialization of writers (a lock, a cache of the current version) works between the
-        threads of one process only: let the store or the service decide."""
+        """If this fails, what keeps writers apart (a lock, a cache of the current version) works between the threads of
+        one process only: let the store or the service decide."""
         self.needs_processes()
         self.create(file_system, location)
 
@@ -142,7 +142,7 @@ class RacingChecks(StrategyChecks):
     def _held_at_a_change(
         self, file_system: FileSystem, place: str, step: int, other: AnotherProcess, waits: _Waits
     ) -> bool:
-        """Whether change ``step`` of the store is reached; another process commits just before it, on the same base."""
+        """Whether there is such a change of the store; another process commits before it, on the same base."""
         base = self.create(file_system, place)
         changes: list[str] = []
 
@@ -165,12 +165,12 @@ class RacingChecks(StrategyChecks):
         waits: _Waits,
         service: RequestFaults,
     ) -> bool:
-        """Whether service request ``step`` is reached; another process commits just before it, on the same base."""
+        """Whether there is such a request to the service; another process commits before it, on the same base."""
         base = self.create(file_system, place)
         strategy = self.strategy_through(service, file_system, place)
         proposal = self.changed(file_system, base, "mine", "1")
         requests: list[str] = []
-        assert self.pointer(strategy) == base  # connect first, so that only requests of the commit are counted
+        assert self.pointer(strategy) == base  # it has connected, so that what is counted is the commit
 
         def fault(number: int) -> None:
             requests.append(f"request {number}")
@@ -191,7 +191,7 @@ class RacingChecks(StrategyChecks):
         steps: list[str],
         step: int,
     ) -> bool:
-        """Whether the step was reached; if so, check that both outcomes agree with the table."""
+        """Whether the step was reached; if so, what both were answered must be so."""
         if len(steps) <= step:
             return False
         theirs = other.answer(self.max_wait_seconds)

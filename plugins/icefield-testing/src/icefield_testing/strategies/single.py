@@ -15,7 +15,7 @@ class SingleWriterChecks(StrategyChecks):
     """Checks of ``load``, ``commit`` and ``drop``."""
 
     def test_there_is_no_table_before_it_is_created(self, file_system: FileSystem, location: str) -> None:
-        """If this fails, ``load`` finds another table's files, or raises instead of returning None."""
+        """If this fails, ``load`` finds another table's files, or raises where it should answer None."""
         assert self.pointer(self.strategy(file_system, location)) is None
 
     def test_creating_makes_the_table_visible(self, file_system: FileSystem, location: str) -> None:
@@ -94,7 +94,7 @@ class SingleWriterChecks(StrategyChecks):
         assert pickle.loads(pickle.dumps(pointer)) == pointer
 
     def test_storage_that_cannot_keep_the_promise_is_refused_by_needs(self, file_system: FileSystem) -> None:
-        """If this fails, the class does not declare in ``needs`` the abilities that its atomic step requires."""
+        """If this fails, the class does not declare in ``needs`` what its atomic step rests on."""
         strategy = type(self.strategy(file_system, "memory://needs"))
         assert all(isinstance(need, FileSystemAbility) for need in strategy.needs)
         assert not strategy.needs or file_system.abilities.intersection(strategy.needs)
