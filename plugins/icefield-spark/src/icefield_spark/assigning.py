@@ -15,7 +15,7 @@ from icefield_spark.conditions import Expression, expression
 from icefield_spark.places import ROW
 from icefield_spark.quoting import quoted
 from icefield_spark.sql.defaults import constant_of, default_of
-from icefield_spark.writing import CASE_SENSITIVE
+from icefield_spark.writing import is_case_sensitive
 
 Path = tuple[str, ...]
 """A column, or a field in one."""
@@ -25,7 +25,7 @@ Fold = Callable[[str], str]
 
 def fold_of(session: SparkSession) -> Fold:
     """The function that maps two names to equal strings if the session treats them as the same name."""
-    return str if session.conf.get(CASE_SENSITIVE, "false") == "true" else str.lower
+    return str if is_case_sensitive(session) else str.lower
 
 
 def paths(

@@ -41,13 +41,13 @@ from icefield_spark.types import from_spark_schema
 from icefield_spark.upkeep import maintenance_of
 from icefield_spark.wap import branch_read, place_of_write
 from icefield_spark.writing import (
-    CASE_SENSITIVE,
     PARTITIONS,
     Outcome,
     Replaced,
     application_of,
     check_fits,
     check_target,
+    is_case_sensitive,
     on_one_core,
     spark_write_context,
     stage,
@@ -223,7 +223,7 @@ class IcefieldSession:
         return table.scan(
             row_filter=AlwaysTrue() if where is None else where,
             selected_fields=tuple(columns) if columns is not None else ("*",),
-            case_sensitive=_is_case_sensitive(spark) if case_sensitive is None else case_sensitive,
+            case_sensitive=is_case_sensitive(spark) if case_sensitive is None else case_sensitive,
             snapshot_id=snapshot_id,
             ref=ref,
             as_of=as_of,
@@ -446,7 +446,7 @@ class IcefieldSession:
     ) -> Table:
         """Write a frame and commit it; commit an epoch of a stream only if the branch does not hold the epoch."""
         spark, table = frame.sparkSession, loaded(self.catalog, identifier)
-        exact = _is_case_sensitive(spark)
+        exact = is_case_sensitive(spark)
         if isinstance(replaced, Column):
             replaced = exact_filter(spark, replaced, table)
         branch, snapshot_properties = place_of_write(spark, table, branch, snapshot_properties)
@@ -484,7 +484,3 @@ class IcefieldSession:
 
     def __repr__(self) -> str:
         return f"IcefieldSession(catalog={self.catalog.name!r})"
-
-
-def _is_case_sensitive(spark: SparkSession) -> bool:
-    return spark.conf.get(CASE_SENSITIVE, "false") == "true"

@@ -24,6 +24,7 @@ from icefield_spark.workers import begin_task
 
 if TYPE_CHECKING:  # a worker needs no catalog
     from icefield import Table
+    from pyspark.sql import SparkSession
 
 MESSAGE_SCHEMA = "message binary"
 BUFFER_BYTES = 256 << 20
@@ -53,6 +54,11 @@ class Message:
     files: list[DataFile]
     is_contested: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_case_sensitive(spark: SparkSession) -> bool:
+    """Whether names that differ by case are different names in a session."""
+    return bool(spark.conf.get(CASE_SENSITIVE, "false") == "true")
 
 
 def spark_write_context(table: Table, metadata: TableMetadata | None = None) -> WriteContext:

@@ -14,7 +14,7 @@ from pyspark.sql import types as spark_types
 from icefield_spark.sql.alter import CLAUSE, alter_by_own_clause
 from icefield_spark.sql.defaults import value_of
 from icefield_spark.types import from_spark_schema, to_spark_type
-from icefield_spark.writing import CASE_SENSITIVE
+from icefield_spark.writing import is_case_sensitive
 
 Change = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ def alter(spark: SparkSession, table: Table, changes: Sequence[Change]) -> None:
         bytes.fromhex(each["value"]).decode() for each in changes if each.get("property") == CLAUSE and "value" in each
     ]
     if own:
-        return alter_by_own_clause(table, own[0], case_sensitive=spark.conf.get(CASE_SENSITIVE, "false") == "true")
+        return alter_by_own_clause(table, own[0], case_sensitive=is_case_sensitive(spark))
     for change in changes:
         if (kind := change["kind"]) not in _COLUMN_CHANGES and kind not in _PROPERTY_CHANGES:
             hint = "; ALTER TABLE ... WRITE ORDERED BY sorts new files" if kind == "ClusterBy" else ""

@@ -41,7 +41,7 @@ from icefield_spark.roads.reach import spelt_for_spark
 from icefield_spark.roads.write_fit import check_fits_spark, options_of, settings_of
 from icefield_spark.settings import at_least, blocks_of, set_to
 from icefield_spark.types import to_spark_type
-from icefield_spark.writing import APPLICATION, CASE_SENSITIVE, MESSAGE_SCHEMA, ChunkWriter, Outcome
+from icefield_spark.writing import APPLICATION, MESSAGE_SCHEMA, ChunkWriter, Outcome, is_case_sensitive
 
 _log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def write_rows(
     metadata: TableMetadata = transaction.shape
     frame = _in_order_of_bytes(frame)
     if road is not Road.ARROW:
-        exact = spark.conf.get(CASE_SENSITIVE, "false") == "true"
+        exact = is_case_sensitive(spark)
         try:
             job = _Job.of(frame.sparkSession, frame, metadata, context, distribution, exact=exact)
         except Unfit as reason:

@@ -17,6 +17,7 @@ from icefield_spark.sql.context import Context, Rows
 from icefield_spark.sql.defaults import values_of
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.types import from_spark_schema, to_spark_type
+from icefield_spark.writing import is_case_sensitive
 
 Values = Mapping[str, str | None]
 """The partition values in the names of a file's folders: strings by the names of columns."""
@@ -43,7 +44,7 @@ class _Files:
 
     def stated(self, context: Context, schema: Schema) -> dict[str, dict[str, Any]]:
         """The partition values of the folders, as values of the table's columns."""
-        sensitive = context.case_sensitive
+        sensitive = is_case_sensitive(context.spark)
         columns = {name if sensitive else name.lower(): name for name in (field.name for field in schema.fields)}
         strings = {
             each: {

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from icefield_spark.sql import terms
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, Statement
+from icefield_spark.writing import is_case_sensitive
 
 CLAUSE = "icefield.own-clause"
 """The property that hands a clause of Iceberg's own to a catalog, as the hex digits of its UTF-8."""
@@ -45,7 +46,7 @@ def alter(context: Context, cursor: Cursor) -> DataFrame | None:
         return None
     for words, change in (*_OWN_CLAUSES, (("RENAME", "COLUMN"), _rename_column)):
         if cursor.takes(*words):
-            change(Alteration(context.names.table(parts), context.case_sensitive), cursor)
+            change(Alteration(context.names.table(parts), is_case_sensitive(context.spark)), cursor)
             return context.nothing()
     return None
 

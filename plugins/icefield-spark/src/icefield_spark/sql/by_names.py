@@ -21,6 +21,7 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
+from icefield_spark.assigning import fold_of
 from icefield_spark.catalog.predicates import Filters
 from icefield_spark.comparisons import Side, compared, conjuncts, is_certain
 from icefield_spark.planned import planned_frame
@@ -31,7 +32,6 @@ from icefield_spark.sql.frames import frame_about
 from icefield_spark.sql.parsing import Cursor, Statement, chains
 from icefield_spark.sql.sources import Names, Source
 from icefield_spark.types import to_spark_schema
-from icefield_spark.writing import CASE_SENSITIVE
 
 ATTACH: Final = "attach the catalog where Spark can load it: in the process of the Connect server"
 """The end of an error for statements that take Spark's own analyzer."""
@@ -187,7 +187,7 @@ class ByNames:
         starts = {place.start for place in places}
         if len(starts) < len(places):
             raise UnsupportedFeature("a table is read in two ways at one place of the statement: write it without '|>'")
-        fold = self._fold
+        fold = fold_of(self._spark)
         whole = set()
         for place in places:
             local = self._names.local(place.source.name)
@@ -224,7 +224,8 @@ class ByNames:
 
         In its own query an expression is visible under ``WITH RECURSIVE`` alone.
         """
-        name, below = self._fold(table.name), cast(exp.Expr, table)
+        fold = fold_of(self._spark)
+        name, below = fold(table.name), cast(exp.Expr, table)
         while len(table.parts) == 1 and below.parent is not None:
             node = below.parent
             if isinstance(node, exp.With):
@@ -234,13 +235,10 @@ class ByNames:
             else:
                 clause = node.args.get("with_")
                 visible = [] if clause is None else clause.expressions
-            if any(self._fold(each.alias) == name for each in visible):
+            if any(fold(each.alias) == name for each in visible):
                 return True
             below = node
         return False
-
-    def _fold(self, name: str) -> str:
-        return name if self._spark.conf.get(CASE_SENSITIVE, "false") == "true" else name.lower()
 
 
 def _given(node: exp.Expr) -> set[str]:

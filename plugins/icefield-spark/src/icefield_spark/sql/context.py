@@ -13,7 +13,6 @@ from icefield_spark.running import run_sql
 from icefield_spark.sql.by_names import ByNames
 from icefield_spark.sql.parsing import Cursor
 from icefield_spark.sql.sources import Names
-from icefield_spark.writing import CASE_SENSITIVE
 
 Rows = Sequence[Sequence[Any]]
 """A few rows, by the order of their columns."""
@@ -27,11 +26,6 @@ class Context:
     catalog: Catalog
     names: Names
     queries: ByNames
-
-    @property
-    def case_sensitive(self) -> bool:
-        """Whether names that differ by case are different names."""
-        return bool(self.spark.conf.get(CASE_SENSITIVE, "false") == "true")
 
     def nothing(self) -> DataFrame:
         """The empty result of a statement."""

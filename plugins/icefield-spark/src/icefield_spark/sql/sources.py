@@ -97,12 +97,9 @@ class Names:
 
     def is_known(self, parts: tuple[str, ...]) -> bool:
         """Whether a name can only be the name of a table of the catalog."""
-        return self.is_place(parts) and not self.is_temporary(parts)
-
-    def is_place(self, parts: tuple[str, ...]) -> bool:
-        """Whether a table made of that name would be the catalog's: its namespace is there, or it names the catalog."""
         name = self.local(parts)
-        return len(name) > 1 and (name != parts or self.is_namespace(name[:-1]))
+        is_place = len(name) > 1 and (name != parts or self.is_namespace(name[:-1]))
+        return is_place and not self.is_temporary(parts)
 
     def local(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """A name as the catalog has it: without the catalog's own, in the current namespace where it has one part."""

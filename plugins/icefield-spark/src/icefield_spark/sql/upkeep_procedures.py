@@ -18,6 +18,7 @@ from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.terms import term
 from icefield_spark.types import to_spark_schema
 from icefield_spark.upkeep import maintenance_of
+from icefield_spark.writing import is_case_sensitive
 
 _REWRITE_OPTIONS: dict[str, tuple[str, type]] = {
     "target-file-size-bytes": ("target_file_size_bytes", int),
@@ -122,7 +123,7 @@ def _spelt(context: Context, table: Table, item: Cursor) -> str:
 
 def _spelling(context: Context, schema: Schema, name: str) -> str:
     """The schema's own spelling of a column or nested field; the unchanged name if there is no such field."""
-    if context.case_sensitive or not schema.has_field(name, False) or schema.has_field(name):
+    if is_case_sensitive(context.spark) or not schema.has_field(name, False) or schema.has_field(name):
         return name
     return str(schema.find_column_name(schema.find_field(name, False).field_id))
 
