@@ -55,7 +55,7 @@ def module_of(name: str) -> str:
 
 
 def private(source: str, *tiers: str) -> list[tuple[str, int]]:
-    """The modules that the tests of a plugin may not name, with their lines. ``tiers``: those that they may name."""
+    """The forbidden modules in a plugin's tests, with their lines. ``tiers``: the permitted tiers."""
     named_ones = set().union(*map(public, tiers or ("stable",)))
     roots = ("icefield", KIT)
     found = ((module_of(name), line) for name, line in named(ast.parse(source)) if name.split(".")[0] in roots)

@@ -94,7 +94,7 @@ FILTERS = [
     ("NOT well", 3),
     ("well IS NULL AND id < 30", 1),
     ("late IS NULL AND id = 1", 1),
-    ("home IS NULL", 6),  # manifests count the nulls of what is in a struct only
+    ("home IS NULL", 6),  # manifests count nulls of primitive fields only
     ("upper(kind) = 'ANN' AND id < 20", 2),
     ("id < 20 AND cost > 2.5 OR id > 55", 3),
 ]
@@ -102,7 +102,7 @@ FILTERS = [
 
 @pytest.fixture
 def model(spark: Any, ice: Any, numbers: icefield.Table) -> Any:
-    """The rows of the table, of which Spark prunes nothing."""
+    """All rows of the table: Spark prunes no file."""
     return spark.createDataFrame(ice.table("db.numbers").collect(), ice.table("db.numbers").schema)
 
 

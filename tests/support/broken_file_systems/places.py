@@ -1,4 +1,4 @@
-"""File systems that follow every location, and a right one that goes only where the configuration allows."""
+"""File systems that open every location, and a correct one that opens configured locations only."""
 
 from __future__ import annotations
 

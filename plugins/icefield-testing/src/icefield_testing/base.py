@@ -26,7 +26,7 @@ class Suite:
     """How long a check may take before it is taken to hang."""
 
     def plugins(self) -> Plugins:
-        """The plugins among which the one under test is; by default those that are installed."""
+        """The plugins, including the plugin under test; by default the installed ones."""
         return Plugins.installed()
 
     def __init_subclass__(cls, **options: Any) -> None:
