@@ -13,13 +13,14 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from icefield_rest_server import Settings
 from rest_bodies import SCHEMA
 from rest_watched import LONGEST, watched
 
 _LONGEST: Final = 0.2
 """Seconds of the server's CPU in which its loop may have no turn."""
 _MANY: Final = 4 * 1024 * 1024
-_LARGEST: Final = 64 * 1024 * 1024
+_LARGEST: Final = Settings().max_body
 
 
 def _repeated(before: str, piece: str, after: str = "", size: int = _MANY) -> bytes:

@@ -141,12 +141,12 @@ class _Service:
         try:
             principal = await self._who(request)
             endpoint, call = self._call(request, path, principal)
-            operation, body = call.operation, b""
+            operation, body = call.operation, list[bytes]()
             if endpoint is not None and endpoint.method == "POST":
                 if self.settings.authorizer is not None:
                     await self._in_thread(partial(check_allowed, self.state, call, _of_path(call)), _OF_RIGHTS)
                 body = await self._body(request, _largest(self.settings, endpoint), call)
-                held = len(body)
+                held = sum(map(len, body))
             answer = await self._in_thread(partial(self._done, endpoint, call, body), self.settings.max_seconds)
         except ClientDisconnect:
             answer = error_answer(Refused(400, "BadRequestException", "the request ended before its body did"))
@@ -196,7 +196,7 @@ class _Service:
             )
         return Refused(404, "NotFoundException", "there is no such endpoint; GET /v1/config lists those that are")
 
-    def _done(self, endpoint: Endpoint | None, call: Call, data: bytes) -> Answer:
+    def _done(self, endpoint: Endpoint | None, call: Call, parts: list[bytes]) -> Answer:
         """The answer to a request, in a thread: its body is read, its rights are checked, and its handler called.
 
         It is answered once for an idempotency key.
@@ -205,6 +205,7 @@ class _Service:
             check_allowed(self.state, call, {call.target})
             return self._config()
         if endpoint.method == "POST":
+            data = b"".join(parts)
             call = replace(call, body=parsed(data, self.settings.max_depth), digest=sha256(data).digest())
             call.more["target"] = ".".join(call.target)
             check_allowed(self.state, call, named_in(call))
@@ -243,8 +244,11 @@ class _Service:
             raise Refused(401, "NotAuthorizedException", message, {"WWW-Authenticate": "Bearer"})
         return found
 
-    async def _body(self, request: Request, most: int, call: Call) -> bytes:
-        """The body, which counts in the budget from now on where it came whole."""
+    async def _body(self, request: Request, most: int, call: Call) -> list[bytes]:
+        """The parts of the body, which counts in the budget from now on where it came whole.
+
+        They are ``bytes``: Python joins those without the GIL, so that a thread can, while the loop has its turns.
+        """
         stated = request.headers.get("content-length", "0")
         too_large = Refused(413, "BadRequestException", f"the body of {call.operation} has more than {most:,} bytes")
         if stated.isascii() and stated.isdigit() and int(stated[:20]) > most:
@@ -258,13 +262,13 @@ class _Service:
                         raise too_large
                     self.budget.take(call.who, len(part))
                     size += len(part)
-                    parts.append(part)
+                    parts.append(bytes(part))
         except BaseException as error:
             self.budget.give_back(call.who, size)
             if isinstance(error, TimeoutError):
                 raise Refused(408, "BadRequestException", "the body did not come in time") from error
             raise
-        return b"".join(parts)
+        return parts
 
     async def _in_thread(self, work: Callable[[], Any], seconds: float) -> Any:
         """Run ``work`` in a thread. It continues after the time-out: its commit may become visible later."""

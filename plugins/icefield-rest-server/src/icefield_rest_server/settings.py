@@ -72,7 +72,7 @@ class Settings:
     signer: RequestSigner | None = field(default=None, repr=False)
     defaults: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
-    max_body: int = 64 * 1024 * 1024
+    max_body: int = 32 * 1024 * 1024
     max_small_body: int = 2 * 1024 * 1024
     max_bodies: int = 512 * 1024 * 1024
     max_depth: int = 100
