@@ -27,7 +27,7 @@ from icefield.metadata.updates import (
     TableUpdate,
     apply_updates,
 )
-from icefield.metadata.updates.base import Change
+from icefield.metadata.updates.base import TableDrafts
 from icefield.partitioning import PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
 from icefield.types import NestedField, StringType
@@ -97,7 +97,7 @@ LIVED = lived()
 def valid(updates: list[TableUpdate], base: TableMetadata = BASE) -> tuple[list[TableUpdate], TableMetadata]:
     """The updates that can be applied, and the metadata after each was applied to metadata that was handed out."""
     taken: list[TableUpdate] = []
-    change, metadata = Change(base=base, timestamp_ms=NOW_MS), base
+    change, metadata = TableDrafts(base=base, timestamp_ms=NOW_MS), base
     for update in updates:
         try:
             before, string = metadata, encode_metadata(metadata)

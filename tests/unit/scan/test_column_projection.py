@@ -8,7 +8,7 @@ import pytest
 from column_projections import field, project
 from icefield.errors import InvalidFile
 from icefield.scan.column_projection import ColumnProjection
-from icefield.scan.conversions import Unfit
+from icefield.scan.conversions import IncompatibleType
 from icefield.scan.variants import variants_of
 from icefield.schema import Schema, parse_name_mapping, schema_to_arrow
 from icefield.types import ListType, LongType, MapType, NestedField, StringType, StructType, VariantType
@@ -256,5 +256,5 @@ class TestVariants:
         ],
     )
     def test_what_holds_no_variants_does_not_fit(self, held):
-        with pytest.raises(Unfit):
+        with pytest.raises(IncompatibleType):
             variants_of(held)

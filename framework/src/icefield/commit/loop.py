@@ -48,7 +48,7 @@ def commit_table(
     ``NoSuchTable`` when the table was dropped meanwhile, and ``CommitStateUnknown`` when the outcome is unknown. Errors
     of ``build`` are raised, such as ``ValidationFailed`` when the change cannot be re-applied.
     """
-    change = _TableChange(handle, base, build, written if written is not None else WrittenFiles(), policy)
+    change = _TableAttempts(handle, base, build, written if written is not None else WrittenFiles(), policy)
     try:
         settled = settle(change, sleep)
     except BaseException:  # including interrupts
@@ -109,7 +109,7 @@ def tell_conflict(handle: TableHandle, base: TableState | None, attempt: int, co
     handle.io.plugins.emit(CommitConflict(handle.name, attempt, location, current))
 
 
-class _TableChange(Change[TableState]):
+class _TableAttempts(Change[TableState]):
     """A change of one table on its way through the loop."""
 
     def __init__(

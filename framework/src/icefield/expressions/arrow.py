@@ -39,13 +39,13 @@ def evaluate(expression: BooleanExpression, data: ArrowRows) -> pa.BooleanArray:
     Raises ``InvalidExpression`` for an expression that is not bound or a column that is not in the data.
     """
     count = len(data) if isinstance(data, pa.StructArray) else data.num_rows
-    found = _evaluate(expression, _Columns(data), count)
+    found = _evaluate(expression, _ExtractedColumns(data), count)
     if isinstance(found, bool):
         return pa.repeat(pa.scalar(found), count)
     return pc.fill_null(_whole(found), False)
 
 
-def _evaluate(expression: BooleanExpression, columns: _Columns, count: int) -> pa.BooleanArray | bool:
+def _evaluate(expression: BooleanExpression, columns: _ExtractedColumns, count: int) -> pa.BooleanArray | bool:
     """A mask, in which null means unknown; or one answer for all rows."""
     match expression:
         case AlwaysTrue():
@@ -59,7 +59,7 @@ def _evaluate(expression: BooleanExpression, columns: _Columns, count: int) -> p
     raise not_bound(expression)
 
 
-def _join(expression: And | Or, columns: _Columns, count: int) -> pa.BooleanArray | bool:
+def _join(expression: And | Or, columns: _ExtractedColumns, count: int) -> pa.BooleanArray | bool:
     """The mask of ``and`` or ``or``. Evaluation stops once the remaining operands cannot change it."""
     settled = isinstance(expression, Or)
     combine = pc.or_kleene if settled else pc.and_kleene
@@ -76,7 +76,7 @@ def _join(expression: And | Or, columns: _Columns, count: int) -> pa.BooleanArra
     return mask if mask is not None else not settled
 
 
-class _Columns:
+class _ExtractedColumns:
     """The columns of some rows by path, each extracted once."""
 
     def __init__(self, data: ArrowRows) -> None:

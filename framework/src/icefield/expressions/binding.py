@@ -35,11 +35,11 @@ def bind(schema: Schema | StructType, expression: BooleanExpression, case_sensit
     Bound predicates stay as they are. Raises ``InvalidExpression`` for a column that is absent or inside a list or map,
     and for a literal that does not fit the column's type.
     """
-    columns = _Columns(schema if isinstance(schema, Schema) else Schema(*schema.fields), case_sensitive)
+    columns = _ColumnLookup(schema if isinstance(schema, Schema) else Schema(*schema.fields), case_sensitive)
     return _bind(expression, columns, False)
 
 
-def _bind(expression: BooleanExpression, columns: _Columns, negate: bool) -> BooleanExpression:
+def _bind(expression: BooleanExpression, columns: _ColumnLookup, negate: bool) -> BooleanExpression:
     match expression:
         case Not():
             return _bind(expression.child, columns, not negate)
@@ -52,7 +52,7 @@ def _bind(expression: BooleanExpression, columns: _Columns, negate: bool) -> Boo
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _BoundColumn:
     """A field, its path, and whether the field or a struct around it is nullable."""
 
     field: NestedField
@@ -73,21 +73,21 @@ class _Column:
         return self.leaf(Op.NOT_NULL) if self.nullable else AlwaysTrue()
 
 
-class _Columns:
+class _ColumnLookup:
     """Looks up columns in a schema and caches them."""
 
     def __init__(self, schema: Schema, case_sensitive: bool) -> None:
         self._schema = schema
         self._case_sensitive = case_sensitive
-        self._found: dict[Reference, _Column] = {}
+        self._found: dict[Reference, _BoundColumn] = {}
 
-    def find(self, term: Reference) -> _Column:
+    def find(self, term: Reference) -> _BoundColumn:
         column = self._found.get(term)
         if column is None:
             column = self._found[term] = self._look_up(term)
         return column
 
-    def _look_up(self, term: Reference) -> _Column:
+    def _look_up(self, term: Reference) -> _BoundColumn:
         schema = self._schema
         try:
             field = schema.find_field(term.name, self._case_sensitive)
@@ -99,10 +99,10 @@ class _Columns:
         while step is not None:
             nullable = nullable or not schema.find_field(step).required
             step = schema.parent_of(step)
-        return _Column(field, path, nullable)
+        return _BoundColumn(field, path, nullable)
 
 
-def _bind_predicate(predicate: UnboundPredicate, columns: _Columns, negate: bool) -> BooleanExpression:
+def _bind_predicate(predicate: UnboundPredicate, columns: _ColumnLookup, negate: bool) -> BooleanExpression:
     column = columns.find(predicate.term)
     op = predicate.op.negated if negate else predicate.op
     try:
@@ -112,17 +112,17 @@ def _bind_predicate(predicate: UnboundPredicate, columns: _Columns, negate: bool
         raise InvalidExpression(f"column {predicate.term}: {error.message}", **data) from None
 
 
-def _test_null(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+def _test_null(column: _BoundColumn, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
     return column.is_null() if op is Op.IS_NULL else column.not_null()
 
 
-def _test_nan(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+def _test_nan(column: _BoundColumn, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
     if isinstance(column.field.field_type, FloatType | DoubleType):
         return column.leaf(op)
     return AlwaysFalse() if op is Op.IS_NAN else AlwaysTrue()
 
 
-def _compare(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+def _compare(column: _BoundColumn, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
     if isinstance(column.field.field_type, UnknownType):
         return AlwaysFalse()
     found = cast(column.field.field_type, literals[0])
@@ -136,7 +136,7 @@ def _compare(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanE
     return column.leaf(Op.LT_EQ if below else Op.GT, found.value)
 
 
-def _search(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+def _search(column: _BoundColumn, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
     if not literals:
         return AlwaysFalse() if op is Op.IN else AlwaysTrue()
     if isinstance(column.field.field_type, UnknownType):
@@ -150,7 +150,7 @@ def _search(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanEx
     return column.leaf(op, values)
 
 
-def _match_prefix(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+def _match_prefix(column: _BoundColumn, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
     if isinstance(column.field.field_type, UnknownType):
         return AlwaysFalse()
     if not isinstance(column.field.field_type, StringType):
@@ -160,7 +160,7 @@ def _match_prefix(column: _Column, op: Op, literals: tuple[Literal, ...]) -> Boo
     return column.leaf(op, literals[0])
 
 
-_BINDERS: dict[Op, Callable[[_Column, Op, tuple[Literal, ...]], BooleanExpression]] = {
+_BINDERS: dict[Op, Callable[[_BoundColumn, Op, tuple[Literal, ...]], BooleanExpression]] = {
     Op.IS_NULL: _test_null,
     Op.NOT_NULL: _test_null,
     Op.IS_NAN: _test_nan,

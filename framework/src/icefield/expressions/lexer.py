@@ -15,7 +15,7 @@ MAX_STRING: Final = 16 * 1024 * 1024
 _EXCERPT: Final = 30
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """The kind of a token."""
 
     NUMBER = "a number"
@@ -32,7 +32,7 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A piece of the string. ``string`` is in lower case for keywords and unquoted for strings and names."""
 
-    kind: Kind
+    kind: TokenKind
     string: str
     position: int
 
@@ -68,7 +68,7 @@ def tokens(string: str) -> list[Token]:
         if match.lastgroup != "space":
             found.append(_token(match, string))
         position = match.end()
-    found.append(Token(Kind.END, "", len(string)))
+    found.append(Token(TokenKind.END, "", len(string)))
     return found
 
 
@@ -77,23 +77,23 @@ def _token(match: re.Match[str], string: str) -> Token:
     content = match.group(group)
     match group:
         case "number":
-            return Token(Kind.NUMBER, content, start)
+            return Token(TokenKind.NUMBER, content, start)
         case "string":
-            return Token(Kind.STRING, content.replace("''", "'"), start)
+            return Token(TokenKind.STRING, content.replace("''", "'"), start)
         case "bytes":
             if len(content) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", content):
                 fail("X'...' takes pairs of hexadecimal digits", string, start)
-            return Token(Kind.BYTES, content, start)
+            return Token(TokenKind.BYTES, content, start)
         case "double":
-            return Token(Kind.QUOTED, content.replace('""', '"'), start)
+            return Token(TokenKind.QUOTED, content.replace('""', '"'), start)
         case "back":
-            return Token(Kind.QUOTED, content.replace("``", "`"), start)
+            return Token(TokenKind.QUOTED, content.replace("``", "`"), start)
         case "operator":
-            return Token(Kind.OPERATOR, content, start)
+            return Token(TokenKind.OPERATOR, content, start)
         case "punctuation":
-            return Token(Kind.PUNCTUATION, content, start)
+            return Token(TokenKind.PUNCTUATION, content, start)
     lower = content.lower()
-    return Token(Kind.KEYWORD, lower, start) if lower in KEYWORDS else Token(Kind.NAME, content, start)
+    return Token(TokenKind.KEYWORD, lower, start) if lower in KEYWORDS else Token(TokenKind.NAME, content, start)
 
 
 _INSTEAD = {

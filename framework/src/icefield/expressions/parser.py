@@ -22,7 +22,7 @@ from typing import Final, NoReturn
 
 from icefield.errors import InvalidExpression
 from icefield.expressions.expressions import MAX_DEPTH, AlwaysFalse, AlwaysTrue, And, BooleanExpression, Not, Or
-from icefield.expressions.lexer import Kind, Token, fail, tokens
+from icefield.expressions.lexer import Token, TokenKind, fail, tokens
 from icefield.expressions.literals import MAX_DIGITS, Literal
 from icefield.expressions.operators import Op
 from icefield.expressions.predicates import (
@@ -52,7 +52,7 @@ def parse(string: str) -> BooleanExpression:
 
     Raises ``InvalidExpression``, with ``position`` (from 0) and the place in its message.
     """
-    return _Parser(string).whole()
+    return _FilterParser(string).whole()
 
 
 def as_expression(given: str | BooleanExpression) -> BooleanExpression:
@@ -60,7 +60,7 @@ def as_expression(given: str | BooleanExpression) -> BooleanExpression:
     return given if isinstance(given, BooleanExpression) else parse(given)
 
 
-class _Parser:
+class _FilterParser:
     """Recursive descent over the tokens; only parentheses recurse, and they are counted."""
 
     def __init__(self, string: str) -> None:
@@ -71,7 +71,7 @@ class _Parser:
 
     def whole(self) -> BooleanExpression:
         expression = self._or()
-        if self._token.kind is not Kind.END:
+        if self._token.kind is not TokenKind.END:
             self._expected("'and', 'or' or the end")
         return expression
 
@@ -86,20 +86,20 @@ class _Parser:
         self._next += 1
         return token
 
-    def _accept(self, string: str, kind: Kind = Kind.KEYWORD) -> bool:
+    def _accept(self, string: str, kind: TokenKind = TokenKind.KEYWORD) -> bool:
         token = self._token
         if token.kind is kind and token.string == string:
             self._next += 1
             return True
         return False
 
-    def _expect(self, string: str, kind: Kind = Kind.PUNCTUATION) -> None:
+    def _expect(self, string: str, kind: TokenKind = TokenKind.PUNCTUATION) -> None:
         if not self._accept(string, kind):
             self._expected(f"'{string}'")
 
     def _expected(self, what: str) -> NoReturn:
         token = self._token
-        found = "the end" if token.kind is Kind.END else f"{token.kind.value} {token.string[:40]!r}"
+        found = "the end" if token.kind is TokenKind.END else f"{token.kind.value} {token.string[:40]!r}"
         fail(f"expected {what}, found {found}", self._string, token.position)
 
     # --- logic
@@ -133,7 +133,7 @@ class _Parser:
 
     def _primary(self) -> BooleanExpression:
         start = self._token
-        if self._accept("(", Kind.PUNCTUATION):
+        if self._accept("(", TokenKind.PUNCTUATION):
             self._open += 1
             if self._open > MAX_DEPTH:
                 fail(f"parentheses are nested deeper than {MAX_DEPTH} levels", self._string, start.position)
@@ -141,11 +141,11 @@ class _Parser:
             self._expect(")")
             self._open -= 1
             return expression
-        if start.kind in (Kind.NAME, Kind.QUOTED):
+        if start.kind in (TokenKind.NAME, TokenKind.QUOTED):
             return self._literal_comparison() if self._is_typed_string() else self._predicate()
-        if start.kind is Kind.KEYWORD and start.string in ("true", "false"):
+        if start.kind is TokenKind.KEYWORD and start.string in ("true", "false"):
             following = self._tokens[self._next + 1]
-            if following.kind is not Kind.OPERATOR:
+            if following.kind is not TokenKind.OPERATOR:
                 self._next += 1
                 return AlwaysTrue() if start.string == "true" else AlwaysFalse()
         return self._literal_comparison()
@@ -161,7 +161,7 @@ class _Parser:
 
     def _predicate(self) -> BooleanExpression:
         name = self._name()
-        if self._token.kind is Kind.OPERATOR:
+        if self._token.kind is TokenKind.OPERATOR:
             op = self._comparison()
             return PREDICATES[op](name, self._literal("a literal"))
         if self._accept("is"):
@@ -176,7 +176,7 @@ class _Parser:
             return self._like(name, negative)
         if self._accept("between"):
             low = self._literal("a literal")
-            self._expect("and", Kind.KEYWORD)
+            self._expect("and", TokenKind.KEYWORD)
             high = self._literal("a literal")
             if negative:
                 return Or(LessThan(name, low), GreaterThan(name, high))
@@ -187,13 +187,13 @@ class _Parser:
         """Whether the operand ends here, with nothing to compare the column with."""
         kind, string, _ = self._token
         return (
-            kind is Kind.END
-            or (kind is Kind.PUNCTUATION and string == ")")
-            or (kind is Kind.KEYWORD and string in ("and", "or"))
+            kind is TokenKind.END
+            or (kind is TokenKind.PUNCTUATION and string == ")")
+            or (kind is TokenKind.KEYWORD and string in ("and", "or"))
         )
 
     def _comparison(self) -> Op:
-        if self._token.kind is not Kind.OPERATOR:
+        if self._token.kind is not TokenKind.OPERATOR:
             self._expected("a comparison")
         return _COMPARISONS[self._take().string]
 
@@ -207,7 +207,7 @@ class _Parser:
 
     def _like(self, name: Reference, negative: bool) -> BooleanExpression:
         token = self._token
-        if token.kind is not Kind.STRING:
+        if token.kind is not TokenKind.STRING:
             self._expected("a pattern such as 'a%'")
         self._next += 1
         string, is_prefix = self._pattern(token)
@@ -240,29 +240,29 @@ class _Parser:
 
     def _name(self) -> Reference:
         parts = [self._name_part()]
-        while self._accept(".", Kind.PUNCTUATION):
+        while self._accept(".", TokenKind.PUNCTUATION):
             parts.append(self._name_part())
         return Reference(tuple(parts))
 
     def _name_part(self) -> str:
-        if self._token.kind not in (Kind.NAME, Kind.QUOTED):
-            hint = ' (a keyword is quoted: "...")' if self._token.kind is Kind.KEYWORD else ""
+        if self._token.kind not in (TokenKind.NAME, TokenKind.QUOTED):
+            hint = ' (a keyword is quoted: "...")' if self._token.kind is TokenKind.KEYWORD else ""
             self._expected(f"a column{hint}")
         return self._take().string
 
     def _is_typed_string(self) -> bool:
         """Whether a typed string such as ``DATE '2024-01-01'`` comes next."""
         token = self._token
-        if token.kind is not Kind.NAME or token.string.lower() not in _TYPED_STRINGS:
+        if token.kind is not TokenKind.NAME or token.string.lower() not in _TYPED_STRINGS:
             return False
-        return self._tokens[self._next + 1].kind is Kind.STRING
+        return self._tokens[self._next + 1].kind is TokenKind.STRING
 
     def _literals(self) -> list[Literal]:
         self._expect("(")
-        if self._accept(")", Kind.PUNCTUATION):
+        if self._accept(")", TokenKind.PUNCTUATION):
             return []
         values = [self._literal("a literal")]
-        while self._accept(",", Kind.PUNCTUATION):
+        while self._accept(",", TokenKind.PUNCTUATION):
             values.append(self._literal("a literal"))
         self._expect(")")
         return values
@@ -272,17 +272,17 @@ class _Parser:
             self._next += 1
         token = self._token
         match token.kind:
-            case Kind.STRING:
+            case TokenKind.STRING:
                 value: Literal = token.string
-            case Kind.NUMBER:
+            case TokenKind.NUMBER:
                 value = self._number(token)
-            case Kind.BYTES:
+            case TokenKind.BYTES:
                 value = bytes.fromhex(token.string)
-            case Kind.KEYWORD if token.string in ("true", "false"):
+            case TokenKind.KEYWORD if token.string in ("true", "false"):
                 value = token.string == "true"
-            case Kind.KEYWORD if token.string in ("null", "nan"):
+            case TokenKind.KEYWORD if token.string in ("null", "nan"):
                 self._expected(f"{what} ({token.string} equals nothing: use 'is {token.string}')")
-            case Kind.QUOTED:
+            case TokenKind.QUOTED:
                 self._expected(f"{what} (a string is put in single quotes)")
             case _:
                 self._expected(what)

@@ -135,7 +135,7 @@ def _encode(
         if spliced is not None:
             return spliced
         manifests = [*(counted(io, manifest) for manifest in base.manifests), *manifests]
-    sink = _Buffer()
+    sink = _MemoryStream()
     writer = file_format.open_writer(sink, schema, properties={**_AVRO, **(properties or {})}, metadata=metadata)
     writer.write(_batch(manifests, format_version))
     writer.close()
@@ -162,7 +162,7 @@ def counted(io: FileIO, manifest: ManifestFile) -> ManifestFile:
     return replace(manifest, **counts)
 
 
-class _Buffer(OutputStream):
+class _MemoryStream(OutputStream):
     """A stream into memory: a list is published in one write."""
 
     def __init__(self) -> None:

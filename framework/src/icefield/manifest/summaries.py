@@ -18,7 +18,7 @@ from icefield.types import IcebergType, StructType, UnknownType
 from icefield.types.values import to_bytes
 
 
-class PartitionSummaries:
+class SummaryCollector:
     """Gathers the summaries of a manifest while its entries are written."""
 
     def __init__(self, partition_type: StructType) -> None:

@@ -20,7 +20,7 @@ from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.encoding import data_file_columns
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import UNASSIGNED, ManifestContent, ManifestFile
-from icefield.manifest.summaries import PartitionSummaries
+from icefield.manifest.summaries import SummaryCollector
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.spec import fields_to_json
 from icefield.partitioning.transforms import VoidTransform
@@ -303,7 +303,7 @@ class _Open:
         entries = f.entry_schema(format_version, partition_type)
         self._arrow = schema_to_arrow(entries)
         self._rules = [rule for rule in f.ENTRY_FIELDS if rule.requirement(format_version) is not None]
-        self.summaries = PartitionSummaries(partition_type)
+        self.summaries = SummaryCollector(partition_type)
         self.writer = io.manifest_format().open_writer(io.open_output(location), entries, **header)
 
     def write(self, columns: Mapping[int, pa.Array], count: int) -> None:

@@ -75,7 +75,7 @@ def decode_metadata(data: bytes, location: str) -> TableMetadata:
     Raises ``InvalidMetadata`` for a file that is damaged, too large or breaks a rule of the format, and
     ``UnsupportedFeature`` for a format version above 3 and for the metadata of a view.
     """
-    document = _Document(inflated(data, location), location)
+    document = _TopLevelKeys(inflated(data, location), location)
     if document.has("view-uuid"):
         raise UnsupportedFeature(
             f"{location}: this is the metadata of a view, not of a table; views are not supported", location=location
@@ -92,7 +92,7 @@ def decode_metadata(data: bytes, location: str) -> TableMetadata:
     return check_metadata(_metadata(document, version), location)
 
 
-def _metadata(document: _Document, version: int) -> TableMetadata:
+def _metadata(document: _TopLevelKeys, version: int) -> TableMetadata:
     specs = _partition_specs(document, version)
     orders = document.array("sort-orders", SORT_ORDERS, required=version > 1).checked()
     current = document.optional("current-snapshot-id", Long)
@@ -127,14 +127,14 @@ def _metadata(document: _Document, version: int) -> TableMetadata:
     )
 
 
-def _schemas(document: _Document, version: int) -> JsonArray[Any]:
+def _schemas(document: _TopLevelKeys, version: int) -> JsonArray[Any]:
     """All schemas. A v1 file may hold the current one only, under ``schema`` and without an id."""
     if version > 1 or document.has("schemas"):
         return document.array("schemas", SCHEMAS, required=True).checked()
     return document.singleton("schema", SCHEMAS).checked()
 
 
-def _partition_specs(document: _Document, version: int) -> JsonArray[Any]:
+def _partition_specs(document: _TopLevelKeys, version: int) -> JsonArray[Any]:
     """All specs. A v1 file may hold the current one only, as a list of fields under ``partition-spec``."""
     if version > 1 or document.has("partition-specs"):
         return document.array("partition-specs", PARTITION_SPECS, required=True).checked()
@@ -142,7 +142,7 @@ def _partition_specs(document: _Document, version: int) -> JsonArray[Any]:
     return JsonArray(PARTITION_SPECS, string, document.location).checked()
 
 
-def _chosen(document: _Document, version: int, key: str, among: str, array: JsonArray[Any]) -> int:
+def _chosen(document: _TopLevelKeys, version: int, key: str, among: str, array: JsonArray[Any]) -> int:
     """The id of the current schema or spec; where a v1 file holds only that one, it needs no id."""
     ids = list(array.positions)
     if version == 1 and not document.has(among):
@@ -153,14 +153,14 @@ def _chosen(document: _Document, version: int, key: str, among: str, array: Json
     return int(ids[0]) if len(ids) == 1 else 0
 
 
-def _last_partition_id(document: _Document, version: int, specs: JsonArray[Any]) -> int:
+def _last_partition_id(document: _TopLevelKeys, version: int, specs: JsonArray[Any]) -> int:
     stated = document.since(2, version, "last-partition-id", Int)
     if stated is not None:
         return int(stated)
     return max((spec.last_assigned_field_id for spec in specs), default=PARTITION_FIELD_ID_START - 1)
 
 
-def _next_row_id(document: _Document, snapshots: JsonArray[Any]) -> int | None:
+def _next_row_id(document: _TopLevelKeys, snapshots: JsonArray[Any]) -> int | None:
     """The next row id; if another engine left it out, it is computed from the snapshots if all state their row ids."""
     stated = document.optional("next-row-id", Long)
     if stated is not None:
@@ -173,7 +173,7 @@ def _next_row_id(document: _Document, snapshots: JsonArray[Any]) -> int | None:
     return following
 
 
-def _properties(document: _Document) -> FrozenDict[str, str]:
+def _properties(document: _TopLevelKeys) -> FrozenDict[str, str]:
     properties = document.optional("properties", dict[NameText, ValueText | int | float | bool | None]) or {}
     return FrozenDict({name: _property_string(value) for name, value in properties.items() if value is not None})
 
@@ -183,7 +183,7 @@ def _property_string(value: str | int | float | bool) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _refs(document: _Document, current: int | None) -> FrozenDict[str, SnapshotRef]:
+def _refs(document: _TopLevelKeys, current: int | None) -> FrozenDict[str, SnapshotRef]:
     """Branches and tags; a missing ``main`` is added at the current snapshot."""
     refs = document.optional("refs", dict[NameText, SnapshotRef]) or {}
     if MAIN_BRANCH not in refs and current is not None:
@@ -196,7 +196,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
 
 
-class _Document:
+class _TopLevelKeys:
     """The top-level keys of a metadata file and the string under each."""
 
     def __init__(self, data: bytes, location: str) -> None:

@@ -28,7 +28,7 @@ def check_metadata(metadata: TableMetadata, location: str) -> TableMetadata:
         _check_refs(metadata)
         _check_sequence_numbers(metadata)
         _check_logs(metadata)
-    except _Broken as broken:
+    except _Inconsistency as broken:
         raise InvalidMetadata(f"{location}: {broken}", location=location, key=broken.key) from None
     metadata.spec()
     metadata.sort_order()
@@ -51,7 +51,7 @@ def _partition_field_ids(m: TableMetadata) -> Iterator[int]:
     return (field.field_id for spec in m.partition_specs.records for field in spec.fields)
 
 
-class _Broken(Exception):
+class _Inconsistency(Exception):
     def __init__(self, key: str, why: str) -> None:
         super().__init__(f"'{key}' {why}")
         self.key = key
@@ -59,7 +59,7 @@ class _Broken(Exception):
 
 def _check_ids(m: TableMetadata) -> None:
     if not m.location.strip():
-        raise _Broken("location", "is empty")
+        raise _Inconsistency("location", "is empty")
     for key, chosen, array in (
         ("current-schema-id", m.current_schema_id, m.schemas),
         ("default-spec-id", m.default_spec_id, m.partition_specs),
@@ -67,7 +67,7 @@ def _check_ids(m: TableMetadata) -> None:
         ("current-snapshot-id", m.current_snapshot_id, m.snapshots),
     ):
         if chosen is not None and chosen not in array.positions:
-            raise _Broken(key, f"is {chosen}, and no such element exists")
+            raise _Inconsistency(key, f"is {chosen}, and no such element exists")
     for key, number in (
         ("last-column-id", m.last_column_id),
         ("last-partition-id", m.last_partition_id),
@@ -75,21 +75,23 @@ def _check_ids(m: TableMetadata) -> None:
         ("next-row-id", m.next_row_id),
     ):
         if number is not None and number < 0:
-            raise _Broken(key, f"is negative: {number}")
+            raise _Inconsistency(key, f"is negative: {number}")
 
 
 def _check_refs(m: TableMetadata) -> None:
     snapshots = m.snapshots.positions
     for name, ref in m.refs.items():
         if ref.snapshot_id not in snapshots:
-            raise _Broken("refs", f"has '{name}' at snapshot {ref.snapshot_id}, which does not exist")
+            raise _Inconsistency("refs", f"has '{name}' at snapshot {ref.snapshot_id}, which does not exist")
     main = m.refs.get(MAIN_BRANCH)
     if main is None:
         return
     if main.is_tag:
-        raise _Broken("refs", "has 'main' as a tag; it must be a branch")
+        raise _Inconsistency("refs", "has 'main' as a tag; it must be a branch")
     if main.snapshot_id != m.current_snapshot_id:
-        raise _Broken("refs", f"has 'main' at {main.snapshot_id}, but the current snapshot is {m.current_snapshot_id}")
+        raise _Inconsistency(
+            "refs", f"has 'main' at {main.snapshot_id}, but the current snapshot is {m.current_snapshot_id}"
+        )
 
 
 def _check_sequence_numbers(m: TableMetadata) -> None:
@@ -97,7 +99,7 @@ def _check_sequence_numbers(m: TableMetadata) -> None:
         return
     highest = max(filter(None, map(attrgetter("sequence_number"), m.snapshots.records)), default=0)
     if highest > m.last_sequence_number:
-        raise _Broken("snapshots", f"reach sequence number {highest}, above last-sequence-number")
+        raise _Inconsistency("snapshots", f"reach sequence number {highest}, above last-sequence-number")
 
 
 def _check_logs(m: TableMetadata) -> None:
@@ -111,6 +113,6 @@ def check_times(key: str, entries: Iterable[Any], end_ms: int) -> None:
     if times != sorted(times):
         for before, after in pairwise(times):
             if after < before - CLOCK_SKEW_MS:
-                raise _Broken(key, f"runs backwards: {after} ms follows {before} ms")
+                raise _Inconsistency(key, f"runs backwards: {after} ms follows {before} ms")
     if times and end_ms < times[-1] - CLOCK_SKEW_MS:
-        raise _Broken(key, f"ends at {times[-1]} ms, after last-updated-ms, which is {end_ms}")
+        raise _Inconsistency(key, f"ends at {times[-1]} ms, after last-updated-ms, which is {end_ms}")

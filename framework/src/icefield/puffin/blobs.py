@@ -54,17 +54,17 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
 
 
 @decodable
-class Footer(msgspec.Struct, frozen=True, kw_only=True):
+class FooterPayload(msgspec.Struct, frozen=True, kw_only=True):
     """The payload of a footer."""
 
     blobs: tuple[Blob, ...]
     properties: dict[NameText, ValueText] | None = None
 
 
-_DECODER: Final = msgspec.json.Decoder(Footer)
+_DECODER: Final = msgspec.json.Decoder(FooterPayload)
 
 
-def decode_footer(payload: bytes, location: str) -> Footer:
+def decode_footer(payload: bytes, location: str) -> FooterPayload:
     """The footer of that JSON. Raises ``InvalidFile``."""
     try:
         return _DECODER.decode(payload)

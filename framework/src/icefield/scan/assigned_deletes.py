@@ -19,7 +19,7 @@ _FILE_BYTES: Final = 1_000
 """The approximate size of a ``DataFile`` object with the bounds of its paths, in bytes."""
 
 
-class DeleteFiles:
+class ScanDeletes:
     """All delete files of a scan, numbered across their manifests."""
 
     def __init__(self, parts: Sequence[ManifestEntries]) -> None:
@@ -91,7 +91,7 @@ class AssignedDeletes:
 
     __slots__ = ("_files", "_numbers", "_offsets", "_ranges", "_tuples")
 
-    def __init__(self, files: DeleteFiles, ranges: Sequence[Ranges], offsets: Ints, numbers: Ints) -> None:
+    def __init__(self, files: ScanDeletes, ranges: Sequence[Ranges], offsets: Ints, numbers: Ints) -> None:
         self._files = files
         self._ranges = [one for one in ranges if one.counts.any()]
         self._offsets = offsets
@@ -99,13 +99,13 @@ class AssignedDeletes:
         self._tuples: list[tuple[DataFile, ...]] | None = None
 
     @classmethod
-    def of(cls, files: DeleteFiles, ranges: Sequence[Ranges], rows: Ints, numbers: Ints, count: int) -> AssignedDeletes:
+    def of(cls, files: ScanDeletes, ranges: Sequence[Ranges], rows: Ints, numbers: Ints, count: int) -> AssignedDeletes:
         """Create it from pairs of a row and a delete file, sorted by row, for ``count`` data files."""
         offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count))))
         return cls(files, ranges, offsets, numbers)
 
     @property
-    def delete_files(self) -> DeleteFiles:
+    def delete_files(self) -> ScanDeletes:
         """The delete files that the numbers refer to."""
         return self._files
 

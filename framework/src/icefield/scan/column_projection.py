@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
-from icefield.scan.conversions import Unfit, conversion
+from icefield.scan.conversions import IncompatibleType, conversion
 from icefield.scan.variants import is_shredded, put_together, variants_of
 from icefield.schema import Schema
 from icefield.schema.row_lineage import LINEAGE_IDS, RowLineage
@@ -222,13 +222,13 @@ class _ById(Rules):
             return self._variant(kind, held, path)
         try:
             return conversion(kind, held)
-        except Unfit:
+        except IncompatibleType:
             raise self.mismatch(kind, held, path) from None
 
     def _variant(self, kind: VariantType, held: pa.DataType, path: Path) -> Convert | None:
         try:
             convert = variants_of(held)
-        except Unfit:
+        except IncompatibleType:
             raise self.mismatch(kind, held, path) from None
         return None if convert is None else lambda array: self._checked(convert, array, path)
 

@@ -70,14 +70,14 @@ _BARE: dict[type[IcebergType], pa.DataType] = {
 """The integer types of temporal types without their annotation."""
 
 
-class Unfit(Exception):
+class IncompatibleType(Exception):
     """The file's type cannot be read as the table's."""
 
 
 def conversion(kind: IcebergType, held: pa.DataType) -> Convert | None:
     """A function that converts arrays of the file's type to the table's primitive type; None if they agree.
 
-    Raises ``Unfit``. The returned function may raise Arrow's errors for values that do not fit.
+    Raises ``IncompatibleType``. The returned function may raise Arrow's errors for values that do not fit.
     """
     target = to_arrow_type(kind)
     if held == target:
@@ -94,7 +94,7 @@ def conversion(kind: IcebergType, held: pa.DataType) -> Convert | None:
         return lambda array: array.view(target)
     found = _special(kind, held, target)
     if found is None:
-        raise Unfit
+        raise IncompatibleType
     return found
 
 

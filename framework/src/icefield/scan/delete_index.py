@@ -20,7 +20,7 @@ from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFileContent, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.partitioning.tuples import Ints, tuple_groups
-from icefield.scan.assigned_deletes import AssignedDeletes, DeleteFiles
+from icefield.scan.assigned_deletes import AssignedDeletes, ScanDeletes
 from icefield.scan.delete_scopes import ByAge, ByBounds, ByPath, FilesToAssign, Mask
 from icefield.scan.partition_keys import partition_keys
 from icefield.types.reserved import DELETE_FILE_PATH
@@ -43,7 +43,7 @@ class DeleteIndex:
     """
 
     def __init__(self, entries: Iterable[ManifestEntries], unpartitioned: Collection[int]) -> None:
-        self._files = DeleteFiles([part for part in entries if len(part)])
+        self._files = ScanDeletes([part for part in entries if len(part)])
         self._whole: dict[Hashable, AssignedDeletes | None] = {}
         self._partitions: dict[tuple[Hashable, ...], int] = {}
         self._global: ByAge | None = None

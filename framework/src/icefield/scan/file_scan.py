@@ -135,7 +135,7 @@ class FileScan(BaseScan):
         """The number of rows, at most ``limit``. Files that match as a whole are counted without reading them."""
         if (served := self._served) is not None:
             return served.count(self.context, self.limit)
-        tally = _Tally()
+        tally = _CountedRows()
         context = replace(self.context, projection=Schema(), dictionaries=frozenset())
         planner = self.planner(prove=True)
         planned = iter(()) if planner is None else planner.files()
@@ -206,7 +206,7 @@ class FileScan(BaseScan):
         return iter((task,))
 
 
-class _Tally:
+class _CountedRows:
     """Counts the rows of files that need no reading, and returns the tasks of all others."""
 
     def __init__(self) -> None:

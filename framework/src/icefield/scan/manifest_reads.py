@@ -44,7 +44,7 @@ def manifest_groups(
     as many manifests and about 64 MiB ahead. Consecutive manifests of one spec that are already read form one group.
     """
     workers = reader.io.workers(workers, waiting=True)
-    reads = _Reads(reader, iter(manifests), request, min(workers, len(manifests)))
+    reads = _ManifestQueue(reader, iter(manifests), request, min(workers, len(manifests)))
     try:
         while group := reads.next_group():
             yield group
@@ -68,7 +68,7 @@ def in_lots(manifests: Sequence[ManifestFile], rows: int | None) -> Iterator[Seq
 
 
 @dataclass(slots=True)
-class _Ahead:
+class _QueuedManifest:
     """A manifest in the queue: decoded, or being fetched; ``size`` is its share of the bytes ahead."""
 
     manifest: ManifestFile
@@ -83,7 +83,7 @@ class _Ahead:
         return self.data is None or (self.data.done() and self.data.exception() is None)
 
 
-class _Reads:
+class _ManifestQueue:
     def __init__(
         self,
         reader: ManifestReader,
@@ -97,7 +97,7 @@ class _Reads:
         self._workers = workers
         self._pool: ThreadPoolExecutor | None = None
         self._side: ThreadPoolExecutor | None = None
-        self._ahead: deque[_Ahead] = deque()
+        self._ahead: deque[_QueuedManifest] = deque()
         self._fetching = 0
         self._bytes = 0
         self._rows = 0
@@ -163,11 +163,11 @@ class _Reads:
         self._note_taken(head)
         return [self._reader.read(head.manifest, head.partition_type, self._request, fetched)]
 
-    def _awaited(self, one: _Ahead) -> FetchedManifest | None:
+    def _awaited(self, one: _QueuedManifest) -> FetchedManifest | None:
         """The fetched file, once it has arrived; None if it is fetched later. Raises the errors of fetching."""
         return None if one.data is None else one.data.result()
 
-    def _inflate(self, together: Sequence[_Ahead], wholes: Sequence[FetchedManifest | None]) -> None:
+    def _inflate(self, together: Sequence[_QueuedManifest], wholes: Sequence[FetchedManifest | None]) -> None:
         """Inflate the files in parallel, in this thread and in others."""
         left = deque((one.manifest, whole) for one, whole in zip(together, wholes, strict=True) if whole is not None)
 
@@ -187,14 +187,14 @@ class _Reads:
         for each in started:
             each.result()
 
-    def _note_taken(self, one: _Ahead) -> None:
+    def _note_taken(self, one: _QueuedManifest) -> None:
         self._fetching -= 1
         self._bytes -= one.size
 
-    def _alike(self, head: _Ahead) -> list[_Ahead]:
+    def _alike(self, head: _QueuedManifest) -> list[_QueuedManifest]:
         """The following manifests that are fetched already and can be decoded together with the first."""
         rows, size = head.manifest.entry_count, head.size
-        found: list[_Ahead] = []
+        found: list[_QueuedManifest] = []
         for other in self._ahead:
             rows, size = rows + other.manifest.entry_count, size + other.size
             same = other.manifest.partition_spec_id == head.manifest.partition_spec_id
@@ -213,12 +213,12 @@ class _Reads:
             known = self._reader.cached(manifest, partition_type, self._request)
             if known is not None:
                 self._rows += len(known)
-                self._ahead.append(_Ahead(manifest, partition_type, known))
+                self._ahead.append(_QueuedManifest(manifest, partition_type, known))
                 continue
             size = max(0, manifest.manifest_length)
             self._fetching += 1
             self._bytes += size
-            self._ahead.append(_Ahead(manifest, partition_type, None, self._fetch(manifest), size))
+            self._ahead.append(_QueuedManifest(manifest, partition_type, None, self._fetch(manifest), size))
 
     def _fetch(self, manifest: ManifestFile) -> Future[FetchedManifest] | None:
         if self._workers == 1:

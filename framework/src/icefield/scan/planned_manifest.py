@@ -12,7 +12,7 @@ from icefield.expressions import BooleanExpression
 from icefield.manifest import ManifestEntries
 from icefield.manifest.columns import NAMES
 from icefield.partitioning.tuples import Ints
-from icefield.scan.assigned_deletes import DeleteFiles
+from icefield.scan.assigned_deletes import ScanDeletes
 from icefield.scan.planned_files import PlannedFiles
 
 
@@ -34,7 +34,7 @@ class PlannedManifest:
     residuals: Sequence[BooleanExpression]
     delete_offsets: Ints
     delete_numbers: Ints
-    _deletes: DeleteFiles | None = field(default=None, repr=False)
+    _deletes: ScanDeletes | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.residual_groups)

@@ -96,7 +96,7 @@ def limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Record
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _ResidualColumns:
     """The columns to read for one residual filter.
 
     ``schema`` has the columns of the projection, then columns that only the filter or equality deletes need. ``asked``
@@ -117,8 +117,8 @@ class TaskReader:
     def __init__(self, context: ScanContext, deletes: DeleteStore | None = None) -> None:
         self._context = context
         self._deletes = shared_store(context) if deletes is None else deletes
-        self._wanted: dict[tuple[BooleanExpression, frozenset[int]], _Wanted] = {}
-        self._last: tuple[BooleanExpression, frozenset[int], _Wanted] | None = None
+        self._wanted: dict[tuple[BooleanExpression, frozenset[int]], _ResidualColumns] = {}
+        self._last: tuple[BooleanExpression, frozenset[int], _ResidualColumns] | None = None
         self._sources: dict[int, list[tuple[int, int]]] = {}
         places = (place for place, each in enumerate(context.projection.fields) if each.field_id == DELETED.field_id)
         self._marks = next(places, None)
@@ -157,7 +157,7 @@ class TaskReader:
         self,
         task: FileScanTask,
         file: DataFile,
-        wanted: _Wanted,
+        wanted: _ResidualColumns,
         reader: FormatReader,
         abilities: frozenset[FormatAbility],
         deletes: TaskDeletes | None,
@@ -193,7 +193,7 @@ class TaskReader:
         found = [deletes.positions]
         for ids, passes in deletes.passes:
             schema = self._deletes.table_schema(ids).select_ids(ids)
-            wanted = _Wanted(AlwaysTrue(), schema)
+            wanted = _ResidualColumns(AlwaysTrue(), schema)
             splits = FormatAbility.SPLITS in abilities and not task.is_whole_file
             for lookup in passes():
                 with open_file(self._context.io, file) as reader:
@@ -206,7 +206,7 @@ class TaskReader:
         return TaskDeletes(distinct(*found), deletes.lookups) if deletes.passes else deletes
 
     def _projection(
-        self, task: FileScanTask, file: DataFile, wanted: _Wanted, file_schema: pa.Schema
+        self, task: FileScanTask, file: DataFile, wanted: _ResidualColumns, file_schema: pa.Schema
     ) -> ColumnProjection:
         """The projection from the file to the wanted columns; cached by file schema if it needs no constants."""
         for known, projection in wanted.projections:
@@ -230,7 +230,7 @@ class TaskReader:
         return projection
 
     def _finished(
-        self, batch: pa.RecordBatch, wanted: _Wanted, deletes: TaskDeletes | None, positions: pa.Array | None
+        self, batch: pa.RecordBatch, wanted: _ResidualColumns, deletes: TaskDeletes | None, positions: pa.Array | None
     ) -> pa.RecordBatch:
         """The matching rows that are not deleted, without the columns that were only needed to find them."""
         mask = None if isinstance(wanted.row_filter, AlwaysTrue) else evaluate(wanted.row_filter, batch)
@@ -253,7 +253,7 @@ class TaskReader:
             return batch.slice(0, 0)
         return batch.filter(mask) if batch.num_columns else _bare_rows(mask.true_count)
 
-    def _wanted_for(self, residual: BooleanExpression, keys: frozenset[int]) -> _Wanted:
+    def _wanted_for(self, residual: BooleanExpression, keys: frozenset[int]) -> _ResidualColumns:
         # Tasks share residual objects, and hashing a long expression is slow.
         last = self._last
         if last is not None and last[0] is residual and last[1] == keys:
@@ -312,12 +312,12 @@ def _is_empty(file: DataFile, deletes: TaskDeletes) -> bool:
     return count > 0 and int(np.searchsorted(deletes.positions, count)) == count
 
 
-def _wanted(context: ScanContext, residual: BooleanExpression, keys: frozenset[int], table: Schema) -> _Wanted:
+def _wanted(context: ScanContext, residual: BooleanExpression, keys: frozenset[int], table: Schema) -> _ResidualColumns:
     row_filter = bind(context.schema, residual, context.case_sensitive)
     projection = context.projection
     extra = (field_ids(row_filter) | keys) - projection.field_ids
     if not extra:
-        return _Wanted(row_filter, projection)
+        return _ResidualColumns(row_filter, projection)
     schema = _with_fields(table, projection, extra)
     pairs = enumerate(zip(projection.fields, schema.fields, strict=False))
     widened = tuple(
@@ -325,7 +325,7 @@ def _wanted(context: ScanContext, residual: BooleanExpression, keys: frozenset[i
         for at, (asked, read) in pairs
         if asked != read
     )
-    return _Wanted(row_filter, schema, len(projection), widened)
+    return _ResidualColumns(row_filter, schema, len(projection), widened)
 
 
 def _with_fields(table: Schema, projection: Schema, extra: frozenset[int]) -> Schema:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument
-from icefield.scan.conversions import Unfit
+from icefield.scan.conversions import IncompatibleType
 from icefield.types.arrow.nested import struct_array
 from icefield.types.arrow.reshape import Convert
 from icefield.types.arrow.types import VARIANT_ARROW
@@ -33,7 +33,7 @@ def put_together(array: pa.StructArray) -> pa.StructArray:
 def variants_of(held: pa.DataType) -> Convert | None:
     """A function that converts the file's arrays to variants; None if they are variants already.
 
-    Raises ``Unfit`` for a type without variants. The returned function may raise ``InvalidArgument``.
+    Raises ``IncompatibleType`` for a type without variants. The returned function may raise ``InvalidArgument``.
     """
     if isinstance(held, pa.BaseExtensionType):
         inner = variants_of(held.storage_type)
@@ -42,7 +42,7 @@ def variants_of(held: pa.DataType) -> Convert | None:
         return None
     if pa.types.is_struct(held) and {field.name for field in held} == {"metadata", "value"}:
         return _whole
-    raise Unfit
+    raise IncompatibleType
 
 
 def _whole(array: pa.StructArray) -> pa.StructArray:

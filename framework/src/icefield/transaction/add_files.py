@@ -94,7 +94,7 @@ class FileDescriber:
             mapping = None if has_ids else self._mapping
             check_names(self._metadata, mapping, reader.schema, file_schema, location)
             left = self._schema.select_ids(self._schema.field_ids - lacking.keys()) if lacking else self._schema
-            metrics = _Reading(left, reader, file_schema, location).metrics(has_ids)
+            metrics = _SchemaReading(left, reader, file_schema, location).metrics(has_ids)
             if not of_one_partition:
                 refuse_row_ids(file_schema, metrics, location)
                 rows = partial(_rows, reader, file_schema, location)
@@ -159,7 +159,7 @@ class FileDescriber:
         constants = {str(self._schema.find_column_name(id_)): value for id_, value in lacking.items()}
         batches: Iterable[pa.RecordBatch] = [pa.record_batch({"": [None]})]  # a row for constants alone
         if columns.fields:
-            batches = _Reading(columns, reader, file_schema, location).batches()
+            batches = _SchemaReading(columns, reader, file_schema, location).batches()
         if is_known_to_be_one:
             batches = (batch.slice(0, 1) for batch in islice(batches, 1))
         found: dict[Any, tuple[Any, ...]] = {}
@@ -180,7 +180,7 @@ class FileDescriber:
         return next(iter(found.values()), (None,) * len(spec.fields))
 
 
-class _Reading:
+class _SchemaReading:
     """A file read under (a part of) the table's schema."""
 
     def __init__(self, schema: Schema, reader: FormatReader, file_schema: pa.Schema, location: str) -> None:
@@ -208,7 +208,7 @@ class _Reading:
 
 
 def _rows(reader: FormatReader, file_schema: pa.Schema, location: str, schema: Schema) -> Iterator[pa.RecordBatch]:
-    return _Reading(schema, reader, file_schema, location).batches()
+    return _SchemaReading(schema, reader, file_schema, location).batches()
 
 
 def distinct_locations(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from icefield.errors import IcefieldError
 from icefield.metadata.metrics import Metrics
-from icefield.scan.conversions import Unfit, conversion
+from icefield.scan.conversions import IncompatibleType, conversion
 from icefield.schema import Schema
 from icefield.types import IcebergType
 from icefield.types.arrow.types import child_fields, field_id, from_arrow_type, to_arrow_type
@@ -34,7 +34,7 @@ def in_table_types(metrics: Metrics, file_schema: pa.Schema, schema: Schema) -> 
             if kind == field.field_type:
                 continue
             bounds = [_converted(kind, field.field_type, each.get(id_)) for each in (lower, upper)]
-        except (IcefieldError, Unfit, pa.ArrowException):
+        except (IcefieldError, IncompatibleType, pa.ArrowException):
             bounds = [None, None]
         for each, bound in zip((lower, upper), bounds, strict=True):
             each[id_] = bound

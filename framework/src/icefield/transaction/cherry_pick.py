@@ -39,7 +39,7 @@ from icefield.transaction.conflicts import (
 )
 from icefield.transaction.filtering import RowFilter
 from icefield.transaction.history import head_of, is_ancestor
-from icefield.transaction.matching import FileSet, Mask, PartitionSet
+from icefield.transaction.matching import Mask, NamedFiles, PartitionSet
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer, same_table
 
 
@@ -170,9 +170,9 @@ def _refuse_published(metadata: TableMetadata, source: Snapshot, branch: str) ->
     )
 
 
-def _changed_files(head: Head, source: Snapshot) -> tuple[AddedFiles, FileSet]:
+def _changed_files(head: Head, source: Snapshot) -> tuple[AddedFiles, NamedFiles]:
     """The data files that a snapshot added and removed."""
-    added, removed = AddedFiles(), FileSet()
+    added, removed = AddedFiles(), NamedFiles()
     theirs = Head(head.metadata, source, head.io)
     manifests = [
         manifest

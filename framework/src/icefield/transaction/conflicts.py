@@ -23,7 +23,7 @@ from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.changed_manifests import entries_by, manifest_lists
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.transaction.branch_head import Head
-from icefield.transaction.matching import FileSet, Mask, PartitionSet
+from icefield.transaction.matching import Mask, NamedFiles, PartitionSet
 
 
 class IsolationLevel(StrEnum):
@@ -136,7 +136,7 @@ def no_removed_data(head: Head, since: Since, concern: Concern, remedy: str = ""
             _refuse_any(head, since, entries, chosen, Refusal("data was removed", remedy))
 
 
-def require_all(head: Head, since: Since | None, named: FileSet, found: Mapping[int, Mask], what: str) -> None:
+def require_all(head: Head, since: Since | None, named: NamedFiles, found: Mapping[int, Mask], what: str) -> None:
     """Raise ``ValidationFailed`` where files that a change removes are not live any more.
 
     If the snapshot that was read is known, the error names the later snapshot that removed them.

@@ -11,7 +11,7 @@ from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.filtering import merged_masks, whole_files
-from icefield.transaction.matching import FileSet
+from icefield.transaction.matching import NamedFiles
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 
@@ -19,7 +19,7 @@ class DeleteFiles(SnapshotProducer):
     """Remove files. Named files must still be live; a filter is evaluated anew on each base."""
 
     def _prepare(self) -> None:
-        self._named = FileSet()
+        self._named = NamedFiles()
         self._filter: BooleanExpression = AlwaysFalse()
         self._case_sensitive = True
 

@@ -54,7 +54,7 @@ class Remaining:
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class _ManifestTarget:
     """The snapshot and the base that manifests are written for."""
 
     base: TableMetadata
@@ -103,7 +103,7 @@ class ManifestAssembler:
         self._made: dict[Any, tuple[ManifestFile, ...]] = {}
         self._removed: dict[Any, list[ManifestEntries]] = {}
         self._used: set[Any] = set()
-        self._target: _Target | None = None
+        self._target: _ManifestTarget | None = None
 
     @property
     def uuid(self) -> str:
@@ -112,7 +112,7 @@ class ManifestAssembler:
 
     def begin(self, base: TableMetadata, context: ActionContext, snapshot_id: int) -> None:
         """Begin an attempt."""
-        self._target = _Target(base, context, snapshot_id)
+        self._target = _ManifestTarget(base, context, snapshot_id)
         self._used.clear()
 
     def finish(self) -> None:
@@ -255,7 +255,7 @@ class ManifestAssembler:
         return Head(self._now.base, None, self._now.context.io).read(manifests, ALL_COLUMNS)
 
     @property
-    def _now(self) -> _Target:
+    def _now(self) -> _ManifestTarget:
         assert self._target is not None, "begin() was not called"
         return self._target
 

@@ -27,7 +27,7 @@ _MOST_VALUES: Final = 200
 Mask = np.ndarray[Any, Any]
 
 
-class FileSet:
+class NamedFiles:
     """A set of named files: by path alone, or with their partition, which saves reading other manifests.
 
     A deletion vector of a scan plan names this vector alone, not its whole Puffin file.

@@ -19,7 +19,7 @@ from icefield.transaction.conflicts import (
     require_all,
 )
 from icefield.transaction.filtering import RowFilter, merged_masks, whole_files
-from icefield.transaction.matching import FileSet, Mask
+from icefield.transaction.matching import Mask, NamedFiles
 from icefield.transaction.snapshot_producer import FileChanges
 from icefield.transaction.validated import ValidatedOverwrite
 
@@ -38,7 +38,7 @@ class OverwriteFiles(ValidatedOverwrite):
     def _prepare(self) -> None:
         super()._prepare()
         self._added = AddedFiles()
-        self._removed = FileSet()
+        self._removed = NamedFiles()
         self._filter: BooleanExpression = AlwaysFalse()
         self._case_sensitive = True
         self._concern: BooleanExpression | None = None

@@ -57,7 +57,7 @@ def rows_of_partitions(spec: PartitionSpec, schema: Schema, tuples: Collection[S
 
     A partition field adds no condition if its column is gone or its transform unknown; a bucket only excludes null.
     """
-    columns = [_Column(field, schema) for field in spec.fields]
+    columns = [_SourceColumn(field, schema) for field in spec.fields]
     if len(tuples) <= _MOST_PARTITIONS:
         return disjunction(
             conjunction(column.rows((value,)) for column, value in zip(columns, values, strict=True))
@@ -66,7 +66,7 @@ def rows_of_partitions(spec: PartitionSpec, schema: Schema, tuples: Collection[S
     return conjunction(column.rows(values) for column, values in zip(columns, zip(*tuples, strict=True), strict=True))
 
 
-class _Column:
+class _SourceColumn:
     """The source column of a partition field."""
 
     def __init__(self, field: PartitionField, schema: Schema) -> None:

@@ -10,7 +10,7 @@ from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import Since, no_new_deletes_for
-from icefield.transaction.matching import FileSet
+from icefield.transaction.matching import NamedFiles
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 
@@ -23,7 +23,7 @@ class RewriteFiles(SnapshotProducer):
     """
 
     def _prepare(self) -> None:
-        self._removed = FileSet()
+        self._removed = NamedFiles()
         self._added: dict[str, list[DataFile]] = {}
         self._number: int | None = None
         self._since: Since | None = None

@@ -26,7 +26,7 @@ from icefield.transaction.conflicts import (
     require_all,
 )
 from icefield.transaction.filtering import RowFilter, merged_masks
-from icefield.transaction.matching import FileSet, Mask
+from icefield.transaction.matching import Mask, NamedFiles
 from icefield.transaction.snapshot_producer import FileChanges
 from icefield.transaction.validated import ValidatedChange
 
@@ -50,8 +50,8 @@ class RowDelta(ValidatedChange):
         self._rows = AddedFiles()
         self._deletes: dict[tuple[str, int | None], DataFile] = {}
         self._vectors: dict[str, DataFile] = {}
-        self._removed_rows = FileSet()
-        self._removed_deletes = FileSet()
+        self._removed_rows = NamedFiles()
+        self._removed_deletes = NamedFiles()
         self._paths: set[str] = set()
         self._concern: BooleanExpression = AlwaysTrue()
         self._case_sensitive = True
@@ -180,7 +180,7 @@ class RowDelta(ValidatedChange):
         paths = (self._paths | {path for path in referenced if path is not None}) - own
         if self._since is None:
             # No snapshot is known. A file that is live now was live when it was read.
-            live = FileSet()
+            live = NamedFiles()
             for path in paths:
                 live.add(path)
             live.require_all(head, live.find(head, (ManifestContent.DATA,)), "cannot delete rows of data files")

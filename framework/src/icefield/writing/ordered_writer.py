@@ -18,7 +18,7 @@ from icefield.writing.threads import Threads
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RowPlaces:
     """The places of rows: the number of each row's partition, and the number of earlier rows of that partition."""
 
     partitions: npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class OrderedWriter:
         self._no_values = (None,) * len(context.spec.fields)
         self._counts: list[int] = []
 
-    def add(self, batch: pa.RecordBatch) -> Places:
+    def add(self, batch: pa.RecordBatch) -> RowPlaces:
         """Take rows. Raises the error of an earlier file."""
         partitions = np.zeros(batch.num_rows, np.int64)
         ordinals = np.zeros(batch.num_rows, np.int64)
@@ -55,7 +55,7 @@ class OrderedWriter:
             partitions[where] = number
             ordinals[where] = self._counts[number] + np.arange(taken.num_rows)
             self._counts[number] += taken.num_rows
-        return Places(partitions, ordinals)
+        return RowPlaces(partitions, ordinals)
 
     def close(self) -> list[DataFile]:
         """Complete every file and describe them. Raises the error of one."""
@@ -63,7 +63,7 @@ class OrderedWriter:
         self._threads.finish()
         return self._files.data_files()
 
-    def found(self, places: Places) -> list[tuple[DataFile, npt.NDArray[np.int64]]]:
+    def found(self, places: RowPlaces) -> list[tuple[DataFile, npt.NDArray[np.int64]]]:
         """The files that hold some rows, each with the ascending positions of its rows; call it after ``close``."""
         order = np.lexsort((places.ordinals, places.partitions))
         partitions, ordinals = places.partitions[order], places.ordinals[order]

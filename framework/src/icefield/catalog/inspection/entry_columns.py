@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from icefield.catalog.inspection.manifest_pruning import ManifestPruning
 from icefield.catalog.inspection.metrics import MetricColumns
-from icefield.catalog.inspection.selection import Selection, narrow
-from icefield.catalog.inspection.source import Source
+from icefield.catalog.inspection.selection import MetadataSelection, narrow
+from icefield.catalog.inspection.source import MetadataSource
 from icefield.manifest import ManifestContent, ManifestEntries, ManifestList, ManifestRequest
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import COLUMN_TYPES, MAP_TYPES, struct_array
@@ -58,7 +58,7 @@ _ENTRY: Final = ("status", "snapshot_id", "sequence_number", "file_sequence_numb
 class EntryColumns:
     """Makes the columns of files and entries, by name."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: MetadataSource) -> None:
         self._source = source
         self._metrics = MetricColumns(source.metadata.schema())
         self._metrics_field = pa.field(_METRICS, self._metrics.type)
@@ -118,9 +118,9 @@ class EntryColumns:
 
 
 def entry_batches(
-    source: Source,
+    source: MetadataSource,
     columns: EntryColumns,
-    selection: Selection,
+    selection: MetadataSelection,
     snapshots: Sequence[Snapshot],
     contents: frozenset[ManifestContent],
     *,

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from icefield.catalog.inspection.entry_columns import EntryColumns, entry_batches
 from icefield.catalog.inspection.metadata_table import MetadataTable
-from icefield.catalog.inspection.selection import Selection
-from icefield.catalog.inspection.source import Source
+from icefield.catalog.inspection.selection import MetadataSelection
+from icefield.catalog.inspection.source import MetadataSource
 from icefield.manifest import ManifestContent
 from icefield.metadata.snapshots import Snapshot
 
@@ -19,7 +19,7 @@ class FilesTable(MetadataTable):
 
     def __init__(
         self,
-        source: Source,
+        source: MetadataSource,
         snapshots: Sequence[Snapshot],
         contents: frozenset[ManifestContent] = frozenset(ManifestContent),
     ) -> None:
@@ -29,5 +29,5 @@ class FilesTable(MetadataTable):
         self._columns = EntryColumns(source)
         self.schema = self._columns.file_schema()
 
-    def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+    def batches(self, selection: MetadataSelection) -> Iterator[pa.RecordBatch]:
         return entry_batches(self._source, self._columns, selection, self._snapshots, self._contents, live=True)

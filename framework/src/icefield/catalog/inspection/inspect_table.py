@@ -18,7 +18,7 @@ from icefield.catalog.inspection.partitions import PartitionsTable
 from icefield.catalog.inspection.position_deletes import PositionDeletesTable
 from icefield.catalog.inspection.refs import RefsTable
 from icefield.catalog.inspection.snapshots import SnapshotsTable
-from icefield.catalog.inspection.source import Source
+from icefield.catalog.inspection.source import MetadataSource
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
 from icefield.manifest import ManifestContent
@@ -33,7 +33,7 @@ _DELETES: Final = frozenset({ManifestContent.DELETES})
 _ALL: Final = AlwaysTrue()
 _EVERY: Final = ("*",)
 
-_OF_ONE_SNAPSHOT: Final[dict[str, Callable[[Source, Sequence[Snapshot]], MetadataTable]]] = {
+_OF_ONE_SNAPSHOT: Final[dict[str, Callable[[MetadataSource, Sequence[Snapshot]], MetadataTable]]] = {
     "files": FilesTable,
     "data_files": lambda source, snapshots: FilesTable(source, snapshots, _DATA),
     "delete_files": lambda source, snapshots: FilesTable(source, snapshots, _DELETES),
@@ -42,14 +42,14 @@ _OF_ONE_SNAPSHOT: Final[dict[str, Callable[[Source, Sequence[Snapshot]], Metadat
     "partitions": PartitionsTable,
     "position_deletes": PositionDeletesTable,
 }
-_OF_ALL_SNAPSHOTS: Final[dict[str, Callable[[Source, Sequence[Snapshot]], MetadataTable]]] = {
+_OF_ALL_SNAPSHOTS: Final[dict[str, Callable[[MetadataSource, Sequence[Snapshot]], MetadataTable]]] = {
     "all_files": FilesTable,
     "all_data_files": lambda source, snapshots: FilesTable(source, snapshots, _DATA),
     "all_delete_files": lambda source, snapshots: FilesTable(source, snapshots, _DELETES),
     "all_entries": EntriesTable,
     "all_manifests": lambda source, snapshots: ManifestsTable(source, snapshots, every=True),
 }
-_OF_THE_TABLE: Final[dict[str, Callable[[Source], MetadataTable]]] = {
+_OF_THE_TABLE: Final[dict[str, Callable[[MetadataSource], MetadataTable]]] = {
     "snapshots": SnapshotsTable,
     "history": HistoryTable,
     "refs": RefsTable,
@@ -86,7 +86,7 @@ class InspectTable:
     """
 
     def __init__(self, metadata: TableMetadata, io: FileIO, metadata_location: str) -> None:
-        self._source = Source(metadata, io, metadata_location)
+        self._source = MetadataSource(metadata, io, metadata_location)
 
     def scan(
         self,

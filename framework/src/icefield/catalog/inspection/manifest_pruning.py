@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.catalog.inspection.source import Source
+from icefield.catalog.inspection.source import MetadataSource
 from icefield.expressions import (
     AlwaysTrue,
     BooleanExpression,
@@ -43,7 +43,7 @@ _SEQUENCES: Final = ("sequence_number", "file_sequence_number")
 class ManifestPruning:
     """Prunes manifest lists by a filter that is bound to the columns of a metadata table."""
 
-    def __init__(self, source: Source, row_filter: BooleanExpression) -> None:
+    def __init__(self, source: MetadataSource, row_filter: BooleanExpression) -> None:
         self._source = source
         self._filter = row_filter
         # The columns of a file are inside `data_file` in the tables of entries.

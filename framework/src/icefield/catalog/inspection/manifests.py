@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from icefield.catalog.inspection.manifest_pruning import bounded
 from icefield.catalog.inspection.metadata_table import MetadataTable
-from icefield.catalog.inspection.selection import Selection
-from icefield.catalog.inspection.source import Source
+from icefield.catalog.inspection.selection import MetadataSelection
+from icefield.catalog.inspection.source import MetadataSource
 from icefield.catalog.inspection.summaries import summary_lists, summary_type
 from icefield.expressions import PartitionSummaries, bound_leaves, manifests_may_match
 from icefield.manifest import ManifestContent, ManifestList
@@ -65,19 +65,19 @@ _BATCH_ROWS: Final = 8192
 class ManifestsTable(MetadataTable):
     """One row per manifest of each snapshot; with ``every``, with the id of the referring snapshot."""
 
-    def __init__(self, source: Source, snapshots: Sequence[Snapshot], *, every: bool = False) -> None:
+    def __init__(self, source: MetadataSource, snapshots: Sequence[Snapshot], *, every: bool = False) -> None:
         self._source = source
         self._snapshots = snapshots
         self.schema = _ALL_SCHEMA if every else _SCHEMA
 
-    def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+    def batches(self, selection: MetadataSelection) -> Iterator[pa.RecordBatch]:
         for snapshot, manifests in manifest_lists(self._source.metadata, self._source.io, self._referring(selection)):
             for start in range(0, len(manifests), _BATCH_ROWS):
                 rows = np.arange(start, min(start + _BATCH_ROWS, len(manifests)))
                 columns = [self._column(snapshot, manifests, rows, field.name) for field in selection.read]
                 yield selection.of(pa.RecordBatch.from_arrays(columns, schema=selection.read))
 
-    def _referring(self, selection: Selection) -> Sequence[Snapshot]:
+    def _referring(self, selection: MetadataSelection) -> Sequence[Snapshot]:
         """The snapshots that may have matching manifests, by the filter on their ids."""
         numbers = {leaf.field.field_id for leaf in bound_leaves(selection.row_filter) if leaf.path == (_REFERENCE,)}
         if not numbers or not self._snapshots:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from icefield.catalog.inspection.metadata_table import INSTANT, RowsTable, instant
-from icefield.catalog.inspection.source import Source
+from icefield.catalog.inspection.source import MetadataSource
 from icefield.errors import NoSuchSnapshot
 from icefield.metadata.snapshots import Snapshot
 
@@ -27,7 +27,7 @@ class MetadataLogEntriesTable(RowsTable):
 
     schema = _SCHEMA
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: MetadataSource) -> None:
         self._source = source
 
     def rows(self) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.catalog.inspection.metadata_table import MetadataTable
-from icefield.catalog.inspection.selection import Selection
+from icefield.catalog.inspection.selection import MetadataSelection
 from icefield.expressions import AlwaysFalse, BooleanExpression
 
 
@@ -27,7 +27,7 @@ class MetadataScan:
     ) -> None:
         self._table = table
         self._given = (row_filter, case_sensitive)
-        self._selection = Selection(table.schema, row_filter, selected_fields, case_sensitive)
+        self._selection = MetadataSelection(table.schema, row_filter, selected_fields, case_sensitive)
 
     def __repr__(self) -> str:
         return f"MetadataScan({', '.join(self.schema.names)})"
@@ -52,14 +52,14 @@ class MetadataScan:
         """The number of rows. Reads only the columns of the filter, or one column without a filter."""
         row_filter, case_sensitive = self._given
         name = (self._selection.tested.names or self._table.schema.names)[0]
-        only = Selection(self._table.schema, row_filter, (name,), case_sensitive)
+        only = MetadataSelection(self._table.schema, row_filter, (name,), case_sensitive)
         return sum(batch.num_rows for batch in self._batches(only))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The rows for another library, by Arrow's stream interface."""
         return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
 
-    def _batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+    def _batches(self, selection: MetadataSelection) -> Iterator[pa.RecordBatch]:
         if isinstance(selection.row_filter, AlwaysFalse):  # the types of the columns rule out any match
             return iter(())
         return (batch for batch in self._table.batches(selection) if batch.num_rows)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.catalog.inspection.selection import Selection
+from icefield.catalog.inspection.selection import MetadataSelection
 from icefield.errors import InvalidMetadata
 
 INSTANT: Final = pa.timestamp("us", "UTC")
@@ -22,14 +22,14 @@ class MetadataTable(ABC):
     schema: pa.Schema
 
     @abstractmethod
-    def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+    def batches(self, selection: MetadataSelection) -> Iterator[pa.RecordBatch]:
         """The selected rows and columns, in batches. A batch may be empty."""
 
 
 class RowsTable(MetadataTable):
     """A metadata table with few rows, such as one per snapshot, ref or metadata file."""
 
-    def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+    def batches(self, selection: MetadataSelection) -> Iterator[pa.RecordBatch]:
         rows = pa.Table.from_pylist(self.rows(), schema=self.schema)
         for batch in rows.to_batches():
             yield selection.of(batch)

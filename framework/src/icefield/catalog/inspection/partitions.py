@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from icefield.catalog.inspection.manifest_pruning import ManifestPruning
 from icefield.catalog.inspection.metadata_table import INSTANT, MetadataTable, instants
 from icefield.catalog.inspection.pieces import pieces
-from icefield.catalog.inspection.selection import Selection
-from icefield.catalog.inspection.source import Source
+from icefield.catalog.inspection.selection import MetadataSelection
+from icefield.catalog.inspection.source import MetadataSource
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import ManifestContent, ManifestList, ManifestRequest
 from icefield.metadata.snapshots import Snapshot
@@ -44,20 +44,20 @@ class PartitionsTable(MetadataTable):
     """
 
     def __init__(
-        self, source: Source, snapshots: Sequence[Snapshot], data_filter: BooleanExpression | None = None
+        self, source: MetadataSource, snapshots: Sequence[Snapshot], data_filter: BooleanExpression | None = None
     ) -> None:
         self._source = source
         self._snapshots = snapshots
         self._data_filter = AlwaysTrue() if data_filter is None else data_filter
         self.schema = _schema(source.united.arrow_type)
 
-    def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+    def batches(self, selection: MetadataSelection) -> Iterator[pa.RecordBatch]:
         found = self._sums(selection).result()
         for start in range(0, len(found), _BATCH_ROWS):
             rows = np.arange(start, min(start + _BATCH_ROWS, len(found)))
             yield selection.of(self._batch(found.take(rows)))
 
-    def _sums(self, selection: Selection) -> SummingUp:
+    def _sums(self, selection: MetadataSelection) -> SummingUp:
         """The sums of the partitions that may match. Memory grows with the number of partitions."""
         source = self._source
         total = SummingUp(snapshot_times(source.metadata), source.united)

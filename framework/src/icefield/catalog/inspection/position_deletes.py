@@ -14,8 +14,8 @@ from icefield.abc import ReadRequest
 from icefield.base.concurrency import read_ahead
 from icefield.catalog.inspection.manifest_pruning import ManifestPruning, bounded, constants
 from icefield.catalog.inspection.metadata_table import MetadataTable
-from icefield.catalog.inspection.selection import Selection, narrow
-from icefield.catalog.inspection.source import Source
+from icefield.catalog.inspection.selection import MetadataSelection, narrow
+from icefield.catalog.inspection.source import MetadataSource
 from icefield.errors import InvalidFile
 from icefield.expressions import (
     AlwaysTrue,
@@ -60,7 +60,7 @@ class PositionDeletesTable(MetadataTable):
     two more columns state the offset and size of a deletion vector.
     """
 
-    def __init__(self, source: Source, snapshots: Sequence[Snapshot]) -> None:
+    def __init__(self, source: MetadataSource, snapshots: Sequence[Snapshot]) -> None:
         self._source = source
         self._snapshots = snapshots
         # The row in a delete file may lack required columns of the table.
@@ -80,13 +80,13 @@ class PositionDeletesTable(MetadataTable):
             ]
         )
 
-    def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+    def batches(self, selection: MetadataSelection) -> Iterator[pa.RecordBatch]:
         workers = self._source.io.workers()
         return read_ahead(self._files(selection), lambda one: self._read(one, selection), workers)
 
     # -- which files ----------------------------------------------------------------------------------------------
 
-    def _files(self, selection: Selection) -> Iterator[_DeleteFile]:
+    def _files(self, selection: MetadataSelection) -> Iterator[_DeleteFile]:
         """The delete files that may hold a row that matches."""
         pruning = ManifestPruning(self._source, selection.row_filter)
 
@@ -133,7 +133,7 @@ class PositionDeletesTable(MetadataTable):
 
     # -- their rows -----------------------------------------------------------------------------------------------
 
-    def _read(self, one: _DeleteFile, selection: Selection) -> Iterator[pa.RecordBatch]:
+    def _read(self, one: _DeleteFile, selection: MetadataSelection) -> Iterator[pa.RecordBatch]:
         names = set(selection.read.names)
         rows = self._vector(one.file) if one.file.is_deletion_vector else self._rows(one.file, "row" in names)
         for columns, count in rows:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from icefield.catalog.inspection.metadata_table import RowsTable
-from icefield.catalog.inspection.source import Source
+from icefield.catalog.inspection.source import MetadataSource
 
 _SCHEMA: Final = pa.schema(
     [
@@ -26,7 +26,7 @@ class RefsTable(RowsTable):
 
     schema = _SCHEMA
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: MetadataSource) -> None:
         self._metadata = source.metadata
 
     def rows(self) -> list[dict[str, Any]]:

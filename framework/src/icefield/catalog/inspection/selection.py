@@ -17,7 +17,7 @@ from icefield.types import NestedField, StructType
 from icefield.types.arrow.types import from_arrow_fields
 
 
-class Selection:
+class MetadataSelection:
     """A filter and selected columns of a metadata table with the schema ``full``.
 
     ``schema`` has the selected columns, ``tested`` the columns of the filter, ``read`` both. Structs are reduced to the

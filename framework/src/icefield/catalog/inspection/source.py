@@ -39,7 +39,7 @@ Choice = Callable[[ManifestList], Mask]
 """Selects manifests of a list."""
 
 
-class Source:
+class MetadataSource:
     """One version of a table, as the source of metadata tables."""
 
     def __init__(self, metadata: TableMetadata, io: FileIO, metadata_location: str) -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.catalog.inspection.source import Source
+from icefield.catalog.inspection.source import MetadataSource
 from icefield.manifest import ManifestList
 from icefield.manifest.entries import values_of
 from icefield.manifest.manifest_list import CONTAINS_NAN, CONTAINS_NULL, LOWER, SPEC_ID, UPPER
@@ -39,7 +39,7 @@ def summary_type() -> pa.StructType:
     return _TYPE
 
 
-def summary_lists(source: Source, manifests: ManifestList, rows: Rows) -> pa.Array:
+def summary_lists(source: MetadataSource, manifests: ManifestList, rows: Rows) -> pa.Array:
     """The summaries of the manifests in these rows of the list, one for each field of their specs.
 
     A missing bound is null, as is an invalid value.

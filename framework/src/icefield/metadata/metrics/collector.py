@@ -62,8 +62,8 @@ class MetricsCollector:
             raise InvalidArgument(f"a batch of {batch.num_columns} columns where {len(self._columns)} are due")
         self._rows += batch.num_rows
         for at, (watcher, column) in enumerate(zip(self._columns, batch.itercolumns(), strict=True)):
-            if isinstance(watcher, _Counts) and at in counted:
-                _Counts.update(watcher, column)
+            if isinstance(watcher, _CountsWatcher) and at in counted:
+                _CountsWatcher.update(watcher, column)
             elif watcher is not None:
                 watcher.update(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
 
@@ -101,7 +101,7 @@ class _Watcher(ABC):
     def report(self, into: Metrics) -> None: ...
 
 
-class _Struct(_Watcher):
+class _StructWatcher(_Watcher):
     __slots__ = ("_children",)
 
     def __init__(self, children: list[_Watcher | None]) -> None:
@@ -134,7 +134,7 @@ class _List(_Watcher):
         self._element.report(into)
 
 
-class _Map(_Watcher):
+class _MapWatcher(_Watcher):
     __slots__ = ("_entries",)
 
     def __init__(self, entries: _Watcher) -> None:
@@ -147,7 +147,7 @@ class _Map(_Watcher):
         self._entries.report(into)
 
 
-class _Counts(_Watcher):
+class _CountsWatcher(_Watcher):
     """The counts of values and nulls of a leaf, without bounds."""
 
     __slots__ = ("_field_id", "_nulls", "_values")
@@ -166,7 +166,7 @@ class _Counts(_Watcher):
         into.null_value_counts[self._field_id] = self._nulls
 
 
-class _Bounds(_Counts):
+class _BoundsWatcher(_CountsWatcher):
     """A leaf with bounds in the order of its Arrow type: numbers by value, strings and bytes by unsigned bytes."""
 
     __slots__ = ("_lower", "_upper")
@@ -195,7 +195,7 @@ class _Bounds(_Counts):
             into.upper_bounds[self._field_id] = self._upper
 
 
-class _Strings(_Bounds):
+class _Strings(_BoundsWatcher):
     """A leaf of strings or bytes.
 
     Comparing with two constants is several times as fast as Arrow's minimum and maximum. So each array is compared
@@ -205,7 +205,7 @@ class _Strings(_Bounds):
     __slots__ = ()
 
     def update(self, array: pa.Array) -> None:
-        _Counts.update(self, array)
+        _CountsWatcher.update(self, array)
         if len(array) < _SAMPLED_ROWS:
             self._look_at(array)
             return
@@ -223,13 +223,13 @@ class _Strings(_Bounds):
             self._widen(extremes["min"].as_py(), extremes["max"].as_py())
 
 
-class _Uuids(_Bounds):
+class _Uuids(_BoundsWatcher):
     """A leaf of 16 bytes, compared as two big-endian integers: Arrow's own minimum takes seven times as long."""
 
     __slots__ = ()
 
     def update(self, array: pa.Array) -> None:
-        _Counts.update(self, array)
+        _CountsWatcher.update(self, array)
         values = array.drop_null() if array.null_count else array
         if not len(values):
             return
@@ -245,7 +245,7 @@ def _joined(high: Any, low: Any) -> bytes:
     return (int(high) << 64 | int(low)).to_bytes(16, "big")
 
 
-class _Floats(_Bounds):
+class _Floats(_BoundsWatcher):
     """A leaf of floats: NaNs are counted and are no bounds, and -0.0 is below 0.0."""
 
     __slots__ = ("_has_bounds", "_nans")
@@ -256,7 +256,7 @@ class _Floats(_Bounds):
         self._nans = 0
 
     def update(self, array: pa.Array) -> None:
-        _Counts.update(self, array)
+        _CountsWatcher.update(self, array)
         values = array.drop_null().to_numpy()
         if not len(values):
             return
@@ -281,7 +281,7 @@ class _Floats(_Bounds):
         into.nan_value_counts[self._field_id] = self._nans
 
 
-class _Points(_Counts):
+class _Points(_CountsWatcher):
     """A leaf of shapes in well-known binary, bounded by the corners of their box as long as all are points.
 
     Lines and areas would have to be walked one by one: with them there are no bounds.
@@ -353,23 +353,23 @@ def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
     if pa.types.is_struct(arrow_type):
         children = [_watcher(child, bounds=bounds) for child in child_fields(arrow_type)]
         if arrow_type.equals(VARIANT_ARROW):
-            return _leaf(column, _Counts)
-        return _Struct(children) if any(children) else None
+            return _leaf(column, _CountsWatcher)
+        return _StructWatcher(children) if any(children) else None
     if pa.types.is_map(arrow_type):
         entries = [_watcher(child, bounds=False) for child in child_fields(arrow_type)]
-        return _Map(_Struct(entries)) if any(entries) else None
+        return _MapWatcher(_StructWatcher(entries)) if any(entries) else None
     if is_list_like(arrow_type):
         element = _watcher(arrow_type.value_field, bounds=False)
         return _List(element) if element is not None else None
     if pa.types.is_floating(arrow_type):
         return _leaf(column, lambda id_: _Floats(id_, bounds=bounds))
     if not bounds or pa.types.is_null(arrow_type):
-        return _leaf(column, _Counts)
+        return _leaf(column, _CountsWatcher)
     if _is_geo(column):
         return _leaf(column, _Points)
     if arrow_type in _BYTE_STRINGS:
         return _leaf(column, _Strings)
-    return _leaf(column, _Uuids if arrow_type.equals(_SIXTEEN_BYTES) else _Bounds)
+    return _leaf(column, _Uuids if arrow_type.equals(_SIXTEEN_BYTES) else _BoundsWatcher)
 
 
 def _is_geo(column: pa.Field) -> bool:

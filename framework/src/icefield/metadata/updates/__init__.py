@@ -1,7 +1,7 @@
 """The updates of table metadata: one frozen value a step, applied together by ``apply_updates``."""
 
 from icefield.metadata.updates.apply import MetadataBuilder, apply_updates
-from icefield.metadata.updates.base import LAST_ADDED, Change, TableUpdate
+from icefield.metadata.updates.base import LAST_ADDED, TableDrafts, TableUpdate
 from icefield.metadata.updates.chosen import choose_schema, choose_sort_order, choose_spec
 from icefield.metadata.updates.creation import created_by, creation_updates
 from icefield.metadata.updates.encryption import AddEncryptionKey, RemoveEncryptionKey
@@ -33,7 +33,6 @@ __all__ = [
     "AddSnapshot",
     "AddSortOrder",
     "AssignUUID",
-    "Change",
     "MetadataBuilder",
     "RemoveEncryptionKey",
     "RemovePartitionSpecs",
@@ -51,6 +50,7 @@ __all__ = [
     "SetProperties",
     "SetSnapshotRef",
     "SetStatistics",
+    "TableDrafts",
     "TableUpdate",
     "UpgradeFormatVersion",
     "apply_updates",

@@ -10,7 +10,7 @@ from icefield.metadata.codecs import SNAPSHOT_LOG
 from icefield.metadata.entries import SnapshotLogEntry
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import Change, TableUpdate
+from icefield.metadata.updates.base import TableDrafts, TableUpdate
 from icefield.metadata.validation import check_defaults_fit, check_names_differ
 
 
@@ -24,7 +24,7 @@ class MetadataBuilder:
 
     def __init__(self, base: TableMetadata, *, now_ms: int | None = None) -> None:
         now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-        self._change = Change(base=base, timestamp_ms=base.next_timestamp_ms(now))
+        self._change = TableDrafts(base=base, timestamp_ms=base.next_timestamp_ms(now))
         self._result = base
 
     def apply(self, updates: Iterable[TableUpdate]) -> TableMetadata:
@@ -54,7 +54,7 @@ def apply_updates(
     return MetadataBuilder(metadata, now_ms=now_ms).apply(updates)
 
 
-def _logged(result: TableMetadata, change: Change) -> TableMetadata:
+def _logged(result: TableMetadata, change: TableDrafts) -> TableMetadata:
     log, current = result.snapshot_log, result.current_snapshot_id
     if current is not None and current != change.base.current_snapshot_id:
         log = log.extended([SnapshotLogEntry(change.timestamp_ms, current)])

@@ -120,7 +120,7 @@ def _without(
 
 
 @dataclass(slots=True)
-class Change(Drafts):
+class TableDrafts(Drafts):
     """The state that the updates of one table change share."""
 
     base: TableMetadata
@@ -168,11 +168,11 @@ class TableUpdate(Protocol):
     action: ClassVar[str]
     """The step's name in the REST catalog protocol."""
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         """The metadata after this step."""
 
 
-def bound_to(metadata: TableMetadata, change: Change) -> Schema:
+def bound_to(metadata: TableMetadata, change: TableDrafts) -> Schema:
     """The schema that a new spec or sort order is made for: the current one, or the first of a new table."""
     first, current = change.schemas.first, metadata.current_schema_id
     return metadata.schema_by_id(first if current < 0 and first is not None else current)

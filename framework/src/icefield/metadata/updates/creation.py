@@ -14,7 +14,7 @@ from icefield.metadata.entries import SnapshotLogEntry
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FORMAT_VERSION
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import LAST_ADDED, Change, TableUpdate
+from icefield.metadata.updates.base import LAST_ADDED, TableDrafts, TableUpdate
 from icefield.metadata.updates.partitioning import AddPartitionSpec, SetDefaultSpec
 from icefield.metadata.updates.schemas import AddSchema, SetCurrentSchema
 from icefield.metadata.updates.sorting import AddSortOrder, SetDefaultSortOrder
@@ -66,7 +66,7 @@ def created_by(updates: Iterable[TableUpdate], *, now_ms: int | None = None) -> 
         sort_orders=JsonArray(SORT_ORDERS),
         default_sort_order_id=_NONE,
     )
-    change = Change(base=nothing, timestamp_ms=now)
+    change = TableDrafts(base=nothing, timestamp_ms=now)
     made = nothing
     for step in steps:
         made = step.apply(made, change)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from icefield.errors import InvalidArgument
 from icefield.metadata.entries import EncryptedKey
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import Change
+from icefield.metadata.updates.base import TableDrafts
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class AddEncryptionKey:
     encryption_key: EncryptedKey
     action: ClassVar[str] = "add-encryption-key"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         if metadata.format_version < 3:
             raise InvalidArgument(f"table {metadata.location} must be upgraded to format version 3 to hold keys")
         known = metadata.encryption_keys.find(self.encryption_key.key_id)
@@ -36,7 +36,7 @@ class RemoveEncryptionKey:
     key_id: str
     action: ClassVar[str] = "remove-encryption-key"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         if not metadata.encryption_keys.has(self.key_id):
             return metadata
         return replace(metadata, encryption_keys=change.dropped(metadata.encryption_keys, [self.key_id]))

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from icefield.errors import InvalidArgument
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import LAST_ADDED, Change, bound_to, nothing_added
+from icefield.metadata.updates.base import LAST_ADDED, TableDrafts, bound_to, nothing_added
 from icefield.metadata.validation import check_spec
 from icefield.partitioning import PartitionSpec
 
@@ -20,7 +20,7 @@ class AddPartitionSpec:
     spec: PartitionSpec
     action: ClassVar[str] = "add-spec"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         known = self.known_to(metadata)
         if known is not None:
             change.specs.found(known.spec_id, after_any=True)
@@ -51,7 +51,7 @@ class SetDefaultSpec:
     spec_id: int = LAST_ADDED
     action: ClassVar[str] = "set-default-spec"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         chosen = change.specs.chosen(self.spec_id)
         if chosen is None:
             raise InvalidArgument(nothing_added("partition spec", metadata))
@@ -70,7 +70,7 @@ class RemovePartitionSpecs:
     def __post_init__(self) -> None:
         object.__setattr__(self, "spec_ids", frozenset(self.spec_ids))
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         gone = frozenset(self.spec_ids)
         if metadata.default_spec_id in gone:
             raise InvalidArgument(f"partition spec {metadata.default_spec_id} is the default and cannot be removed")

@@ -8,7 +8,7 @@ from typing import ClassVar
 from icefield.errors import InvalidArgument
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import Change
+from icefield.metadata.updates.base import TableDrafts
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class SetSnapshotRef:
     ref: SnapshotRef
     action: ClassVar[str] = "set-snapshot-ref"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         name, ref = self.name, self.ref
         if not isinstance(name, str) or not name.strip():
             raise InvalidArgument("a branch or tag must have a name")
@@ -40,7 +40,7 @@ class RemoveSnapshotRef:
     name: str
     action: ClassVar[str] = "remove-snapshot-ref"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         if self.name not in metadata.refs:
             return metadata
         changed = replace(metadata, refs=change.with_ref(metadata.refs, self.name, None))

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from icefield.errors import InvalidArgument
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import LAST_ADDED, Change, nothing_added
+from icefield.metadata.updates.base import LAST_ADDED, TableDrafts, nothing_added
 from icefield.schema import Schema, check_schema
 
 
@@ -23,7 +23,7 @@ class AddSchema:
     last_column_id: int | None = None
     action: ClassVar[str] = "add-schema"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         check_schema(self.schema, metadata.format_version, known=metadata.schemas)
         stated = metadata.last_column_id if self.last_column_id is None else self.last_column_id
         if stated < metadata.last_column_id:
@@ -54,7 +54,7 @@ class SetCurrentSchema:
     schema_id: int = LAST_ADDED
     action: ClassVar[str] = "set-current-schema"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         chosen = change.schemas.chosen(self.schema_id)
         if chosen is None:
             raise InvalidArgument(nothing_added("schema", metadata))
@@ -73,7 +73,7 @@ class RemoveSchemas:
     def __post_init__(self) -> None:
         object.__setattr__(self, "schema_ids", frozenset(self.schema_ids))
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         gone = frozenset(self.schema_ids)
         if metadata.current_schema_id in gone:
             raise InvalidArgument(f"schema {metadata.current_schema_id} is current and cannot be removed")

@@ -10,7 +10,7 @@ from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.metadata.integrity import CLOCK_SKEW_MS
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import Change
+from icefield.metadata.updates.base import TableDrafts
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class AddSnapshot:
     snapshot: Snapshot
     action: ClassVar[str] = "add-snapshot"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         snapshot = self.snapshot
         _check_snapshot(metadata, snapshot)
         _check_time(metadata, snapshot)
@@ -51,7 +51,7 @@ class RemoveSnapshots:
     def __post_init__(self) -> None:
         object.__setattr__(self, "snapshot_ids", frozenset(self.snapshot_ids))
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         gone = frozenset(filter(metadata.snapshots.has, self.snapshot_ids))
         if not gone:
             return metadata

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from icefield.errors import InvalidArgument
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import LAST_ADDED, Change, bound_to, nothing_added
+from icefield.metadata.updates.base import LAST_ADDED, TableDrafts, bound_to, nothing_added
 from icefield.partitioning import SortOrder
 from icefield.partitioning.sort_order import UNSORTED_ORDER_ID, validate_order
 
@@ -19,7 +19,7 @@ class AddSortOrder:
     sort_order: SortOrder
     action: ClassVar[str] = "add-sort-order"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         known = self.known_to(metadata)
         if known is not None:
             change.orders.found(known.order_id, after_any=True)
@@ -48,7 +48,7 @@ class SetDefaultSortOrder:
     sort_order_id: int = LAST_ADDED
     action: ClassVar[str] = "set-default-sort-order"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         chosen = change.orders.chosen(self.sort_order_id)
         if chosen is None:
             raise InvalidArgument(nothing_added("sort order", metadata))

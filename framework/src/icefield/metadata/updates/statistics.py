@@ -8,7 +8,7 @@ from typing import ClassVar
 from icefield.errors import InvalidArgument
 from icefield.metadata.entries import PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import Change
+from icefield.metadata.updates.base import TableDrafts
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class SetStatistics:
     statistics: StatisticsFile
     action: ClassVar[str] = "set-statistics"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         _check_snapshot(metadata, self.statistics.snapshot_id)
         others = change.dropped(metadata.statistics, [self.statistics.snapshot_id])
         return replace(metadata, statistics=change.extended(others, self.statistics))
@@ -31,7 +31,7 @@ class RemoveStatistics:
     snapshot_id: int
     action: ClassVar[str] = "remove-statistics"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         if not metadata.statistics.has(self.snapshot_id):
             return metadata
         return replace(metadata, statistics=change.dropped(metadata.statistics, [self.snapshot_id]))
@@ -44,7 +44,7 @@ class SetPartitionStatistics:
     partition_statistics: PartitionStatisticsFile
     action: ClassVar[str] = "set-partition-statistics"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         _check_snapshot(metadata, self.partition_statistics.snapshot_id)
         others = change.dropped(metadata.partition_statistics, [self.partition_statistics.snapshot_id])
         return replace(metadata, partition_statistics=change.extended(others, self.partition_statistics))
@@ -57,7 +57,7 @@ class RemovePartitionStatistics:
     snapshot_id: int
     action: ClassVar[str] = "remove-partition-statistics"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         if not metadata.partition_statistics.has(self.snapshot_id):
             return metadata
         left = change.dropped(metadata.partition_statistics, [self.snapshot_id])

@@ -17,7 +17,7 @@ from icefield.metadata.properties import (
     check_property_name,
 )
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import Change
+from icefield.metadata.updates.base import TableDrafts
 from icefield.metadata.upgrade import upgraded_snapshots
 from icefield.metadata.validation import check_location
 
@@ -29,7 +29,7 @@ class AssignUUID:
     uuid: str
     action: ClassVar[str] = "assign-uuid"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         try:
             uuid = str(UUID(self.uuid))
         except (ValueError, AttributeError, TypeError):
@@ -56,7 +56,7 @@ class UpgradeFormatVersion:
     def __post_init__(self) -> None:
         object.__setattr__(self, "manifest_lists", FrozenDict(self.manifest_lists))
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         if self.format_version > SUPPORTED_FORMAT_VERSIONS[-1]:
             raise UnsupportedFeature(f"format version {self.format_version} is not supported; versions 1 to 3 are")
         if self.format_version < metadata.format_version:
@@ -84,7 +84,7 @@ class SetLocation:
     location: str
     action: ClassVar[str] = "set-location"
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         location = check_location(self.location)
         return metadata if location == metadata.location else replace(metadata, location=location)
 
@@ -99,7 +99,7 @@ class SetProperties:
     def __post_init__(self) -> None:
         object.__setattr__(self, "updates", FrozenDict(self.updates))
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         updates = check_properties(self.updates)
         version = updates.pop(FORMAT_VERSION.name, None)
         if version is not None:
@@ -120,7 +120,7 @@ class RemoveProperties:
         names = (self.removals,) if isinstance(self.removals, str) else self.removals
         object.__setattr__(self, "removals", frozenset(names))
 
-    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         if not any(name in metadata.properties for name in self.removals):
             return metadata
         if ENCRYPTION_KEY_ID.name in self.removals and ENCRYPTION_KEY_ID.name in metadata.properties:

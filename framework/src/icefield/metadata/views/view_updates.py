@@ -37,7 +37,7 @@ _KEPT_BY_DEFAULT = 10
 
 
 @dataclass(slots=True)
-class ViewChange(Drafts):
+class ViewDrafts(Drafts):
     """The state that the updates of one view change share."""
 
     timestamp_ms: int
@@ -54,7 +54,7 @@ class ViewUpdate(Protocol):
     action: ClassVar[str]
     """The step's name in the REST catalog protocol."""
 
-    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
         """The metadata after this step."""
 
 
@@ -89,7 +89,7 @@ class AssignViewUUID:
     uuid: str
     action: ClassVar[str] = "assign-uuid"
 
-    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
         uuid = _uuid(self.uuid)
         if not metadata.view_uuid:
             return replace(metadata, view_uuid=uuid)
@@ -105,7 +105,7 @@ class UpgradeViewFormatVersion:
     format_version: int
     action: ClassVar[str] = "upgrade-format-version"
 
-    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
         if self.format_version > VIEW_FORMAT_VERSION:
             raise UnsupportedFeature(f"view format version {self.format_version} is not supported; version 1 is")
         if self.format_version < metadata.format_version:
@@ -120,7 +120,7 @@ class AddViewSchema:
     schema: Schema
     action: ClassVar[str] = "add-schema"
 
-    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
         if self.known_to(metadata) is not None:
             return metadata  # -1 still means the last schema that the change added, if any
         added = self.schema.with_schema_id(metadata.schemas.next_id())
@@ -139,7 +139,7 @@ class SetViewLocation:
     location: str
     action: ClassVar[str] = "set-location"
 
-    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
         location = check_location(self.location)
         return metadata if location == metadata.location else replace(metadata, location=location)
 
@@ -151,7 +151,7 @@ class SetViewProperties:
     updates: Mapping[str, str]
     action: ClassVar[str] = "set-properties"
 
-    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
         if all(metadata.properties.get(name) == value for name, value in self.updates.items()):
             return metadata
         return replace(metadata, properties=change.updated("properties", metadata.properties, self.updates))
@@ -167,7 +167,7 @@ class RemoveViewProperties:
     def __post_init__(self) -> None:
         object.__setattr__(self, "removals", frozenset(self.removals))
 
-    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
         if not any(name in metadata.properties for name in self.removals):
             return metadata
         return replace(metadata, properties=change.without("properties", metadata.properties, self.removals))
@@ -180,7 +180,7 @@ class AddViewVersion:
     view_version: ViewVersion
     action: ClassVar[str] = "add-view-version"
 
-    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
         given = self.view_version
         if given.schema_id == LAST_ADDED:
             if change.schemas.last is None:
@@ -211,7 +211,7 @@ class SetCurrentViewVersion:
     view_version_id: int = LAST_ADDED
     action: ClassVar[str] = "set-current-view-version"
 
-    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
         chosen = change.versions.chosen(self.view_version_id)
         version = None if chosen is None else metadata.versions.find(chosen)
         if version is None or chosen is None:
@@ -230,7 +230,7 @@ def apply_view_updates(metadata: ViewMetadata, updates: Iterable[ViewUpdate]) ->
     Raises ``InvalidArgument``; also for a new version that lacks a dialect of the version before, unless the property
     ``replace.drop-dialect.allowed`` is true.
     """
-    change = ViewChange(now_ms())
+    change = ViewDrafts(now_ms())
     result = metadata
     for update in updates:
         result = update.apply(result, change)

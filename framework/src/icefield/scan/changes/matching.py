@@ -25,14 +25,16 @@ DELETE, INSERT, UPDATE_BEFORE, UPDATE_AFTER = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class MatchedChanges:
     """The indexes of the remaining rows, and the index of each row's change type in ``CHANGE_TYPES``."""
 
     places: Ints
     types: npt.NDArray[np.int8]
 
 
-def settle(columns: Sequence[pa.Array], keys: Sequence[pa.Array], changes: Ints, *, net: bool, names: str) -> Settled:
+def settle(
+    columns: Sequence[pa.Array], keys: Sequence[pa.Array], changes: Ints, *, net: bool, names: str
+) -> MatchedChanges:
     """The remaining changes after equal rows cancel out: deletes, pairs of updates, inserts.
 
     Equal rows are equal in all ``columns``. ``keys`` identify a row; without them there are no updates. ``changes`` are
@@ -43,7 +45,7 @@ def settle(columns: Sequence[pa.Array], keys: Sequence[pa.Array], changes: Ints,
     inserted = changes[left] & 1 == 1
     if not keys or not inserted.any() or inserted.all():
         order = np.argsort(inserted, kind="stable")
-        return Settled(left[order], inserted[order].astype(np.int8))
+        return MatchedChanges(left[order], inserted[order].astype(np.int8))
     before, after = _updates([key.take(pa.array(left)) for key in keys], inserted, names)
     updated = np.zeros(len(left), bool)
     updated[before], updated[after] = True, True
@@ -51,7 +53,7 @@ def settle(columns: Sequence[pa.Array], keys: Sequence[pa.Array], changes: Ints,
     pairs = np.stack((before, after), axis=1).reshape(-1)
     types = np.repeat(np.array([DELETE, INSERT], np.int8), [len(deletes), len(inserts)])
     pair_types = np.tile(np.array([UPDATE_BEFORE, UPDATE_AFTER], np.int8), len(before))
-    return Settled(
+    return MatchedChanges(
         left[np.concatenate((deletes, pairs, inserts))],
         np.concatenate((types[: len(deletes)], pair_types, types[len(deletes) :])),
     )

@@ -49,7 +49,7 @@ class ChangedFiles:
 
 
 @dataclass(slots=True)
-class _Shape:
+class _RowConversions:
     """The conversions of incoming rows, resolved once for their schema."""
 
     incoming: pa.Schema
@@ -100,7 +100,7 @@ class ChangeWriter:
         self._rows = OrderedWriter(context, FileSet(context, task_id, attempt, note))
         self._equality = OrderedWriter(target, EqualityFiles(target, self._columns.ids, task_id, attempt, note))
         self._index = KeyIndex()
-        self._shape: _Shape | None = None
+        self._shape: _RowConversions | None = None
         self._open = True
 
     @property
@@ -126,7 +126,7 @@ class ChangeWriter:
             return
         keyed = shape.keys(batch)
         columns = [plain(column) for column in columns_of(self._columns.schema, keyed, self._columns.ids)]
-        step = _Step(columns, codes, self._upsert)
+        step = _ChangeBatch(columns, codes, self._upsert)
         # The first change of each key stands for the key.
         taken = pa.array(step.firsts)
         keys = [column.take(taken) for column in columns]
@@ -179,13 +179,13 @@ class ChangeWriter:
             raise
         self._open = False
 
-    def _shape_of(self, incoming: pa.Schema) -> _Shape:
+    def _shape_of(self, incoming: pa.Schema) -> _RowConversions:
         if self._shape is None or not incoming.equals(self._shape.incoming, check_metadata=True):
-            self._shape = _Shape(incoming, self._columns.conforming(incoming))
+            self._shape = _RowConversions(incoming, self._columns.conforming(incoming))
         return self._shape
 
 
-class _Step:
+class _ChangeBatch:
     """The changes of one batch, grouped by key; each numbered group keeps the order of its changes."""
 
     def __init__(self, columns: list[pa.Array], codes: Kinds, upsert: bool) -> None:

@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from icefield.scan.deletes.keys import Ints, Mask, Words, equal_keys
-from icefield.writing.ordered_writer import Places
+from icefield.writing.ordered_writer import RowPlaces
 
 
 @dataclass(slots=True)
-class _Run:
+class _KeyRun:
     """Keys in the order of their hashes; ``live`` marks the keys with a row that was not removed."""
 
     hashes: Words
@@ -29,7 +29,7 @@ class _Run:
     live: Mask
 
     @classmethod
-    def of(cls, hashes: Words, columns: Sequence[pa.Array], places: Places) -> _Run:
+    def of(cls, hashes: Words, columns: Sequence[pa.Array], places: RowPlaces) -> _KeyRun:
         order = np.argsort(hashes, kind="stable")
         taken = pa.array(order)
         return cls(
@@ -66,41 +66,41 @@ class _Run:
         none = np.zeros(0, np.int64)
         return (np.concatenate(found), np.concatenate(there)) if found else (none, none)
 
-    def kept(self) -> _Run:
+    def kept(self) -> _KeyRun:
         """The run without the keys of removed rows."""
         if self.live.all():
             return self
         rows = np.flatnonzero(self.live)
         columns = [column.take(pa.array(rows)) for column in self.columns]
-        return _Run(self.hashes[rows], columns, self.partitions[rows], self.ordinals[rows], self.live[rows])
+        return _KeyRun(self.hashes[rows], columns, self.partitions[rows], self.ordinals[rows], self.live[rows])
 
-    def united(self, other: _Run) -> _Run:
+    def united(self, other: _KeyRun) -> _KeyRun:
         """The keys of both runs."""
         mine, theirs = self.kept(), other.kept()
-        places = Places(
+        places = RowPlaces(
             np.concatenate((mine.partitions, theirs.partitions)), np.concatenate((mine.ordinals, theirs.ordinals))
         )
         columns = [pa.concat_arrays(pair) for pair in zip(mine.columns, theirs.columns, strict=True)]
-        return _Run.of(np.concatenate((mine.hashes, theirs.hashes)), columns, places)
+        return _KeyRun.of(np.concatenate((mine.hashes, theirs.hashes)), columns, places)
 
 
 class KeyIndex:
     """The keys of written rows; each key has at most one live row."""
 
     def __init__(self) -> None:
-        self._runs: list[_Run] = []
-        self._gone: list[Places] = []
+        self._runs: list[_KeyRun] = []
+        self._gone: list[RowPlaces] = []
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the keys take."""
         return sum(run.nbytes for run in self._runs) + sum(2 * part.ordinals.nbytes for part in self._gone)
 
-    def add(self, hashes: Words, columns: Sequence[pa.Array], places: Places) -> None:
+    def add(self, hashes: Words, columns: Sequence[pa.Array], places: RowPlaces) -> None:
         """Add keys that have no row so far, each once."""
         if not len(hashes):
             return
-        self._runs.append(_Run.of(hashes, columns, places))
+        self._runs.append(_KeyRun.of(hashes, columns, places))
         while len(self._runs) > 1 and len(self._runs[-2].hashes) < 2 * len(self._runs[-1].hashes):
             self._runs[-2:] = [self._runs[-2].united(self._runs[-1])]
 
@@ -111,13 +111,13 @@ class KeyIndex:
             rows, places = run.find(hashes, columns)
             had[rows] = True
             run.live[places] = False
-            self._gone.append(Places(run.partitions[places], run.ordinals[places]))
+            self._gone.append(RowPlaces(run.partitions[places], run.ordinals[places]))
         return had
 
-    def gone(self) -> Places:
+    def gone(self) -> RowPlaces:
         """The places of the removed rows."""
         none = [np.zeros(0, np.int64)]
-        return Places(
+        return RowPlaces(
             np.concatenate([part.partitions for part in self._gone] or none),
             np.concatenate([part.ordinals for part in self._gone] or none),
         )

@@ -20,7 +20,7 @@ from icefield.transaction.conflicts import IsolationLevel, Since, no_new_data, n
 from icefield.transaction.filtering import Matches, RowFilter, merged_masks
 from icefield.transaction.matching import Mask
 from icefield.transaction.overwrite import operation_of
-from icefield.transaction.row_level.changed_files import ChangedFile, ChangedFiles
+from icefield.transaction.row_level.changed_files import FileResult, FileResults
 from icefield.transaction.row_level.delete_marker import DeleteMarker
 from icefield.transaction.row_level.edits import Edit
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
@@ -53,7 +53,7 @@ class RowLevelAction(SnapshotProducer):
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
-        self._files = ChangedFiles()
+        self._files = FileResults()
         self._marker = DeleteMarker(self._files)
         self._level: IsolationLevel | None = None
         self._since: Since | None = None
@@ -72,7 +72,7 @@ class RowLevelAction(SnapshotProducer):
     def _edit(self, head: Head) -> Edit:
         """The edit of the rows of a head."""
 
-    def _others(self, head: Head, context: ActionContext, changed: Sequence[ChangedFile]) -> list[DataFile]:
+    def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
         """The files that are added besides the files of changed rows."""
         return []
 
@@ -83,7 +83,7 @@ class RowLevelAction(SnapshotProducer):
         self._validate(head, context, row_filter)
         self._files.begin(head, context, self.mode)
         removed: dict[int, Mask] = {}
-        changed: list[ChangedFile] = []
+        changed: list[FileResult] = []
         for matches in row_filter.matches():
             gone = self._changed(matches, edit, changed)
             if gone.any():
@@ -100,7 +100,7 @@ class RowLevelAction(SnapshotProducer):
         """The operation that describes the actual effect."""
         return operation_of(changes)
 
-    def _changed(self, matches: Matches, edit: Edit, changed: list[ChangedFile]) -> Mask:
+    def _changed(self, matches: Matches, edit: Edit, changed: list[FileResult]) -> Mask:
         """Change the files of a manifest and add them to ``changed``; a mask of the entries to remove."""
         gone = matches.whole.copy() if edit.drops else np.zeros(len(matches.whole), bool)
         chosen = matches.some if edit.drops else matches.some | matches.whole

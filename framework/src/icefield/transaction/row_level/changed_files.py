@@ -43,7 +43,7 @@ _MANY: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedFile:
+class FileResult:
     """The result of an operation for a file.
 
     ``met``: the operation's own rows with a counterpart in the file. ``deleted`` and ``updated`` count the file's rows.
@@ -68,11 +68,11 @@ class ChangedFile:
         return self.deleted + self.updated > 0
 
 
-class ChangedFiles:
+class FileResults:
     """The changed files of an operation on rows."""
 
     def __init__(self) -> None:
-        self._made: dict[Any, ChangedFile] = {}
+        self._made: dict[Any, FileResult] = {}
         self._used: set[Any] = set()
         self._together: dict[tuple[Any, ...], tuple[DataFile, ...]] = {}
         self._succeeding: tuple[Any, ...] = ()
@@ -103,7 +103,7 @@ class ChangedFiles:
         """A number for the file names of one more call of a writer."""
         return next(self._numbers)
 
-    def of(self, entries: ManifestEntries, edit: Edit) -> list[ChangedFile]:
+    def of(self, entries: ManifestEntries, edit: Edit) -> list[FileResult]:
         """The results for files, in their order; several files are read and written at once."""
         tasks = {(file_key(self._head, task), self._marks): task for task in self.deletes.tasks(entries)}
         self._used.update(tasks)
@@ -114,7 +114,7 @@ class ChangedFiles:
         self._made.update(zip(missing, made, strict=True))
         return [self._made[key] for key in tasks]
 
-    def successors(self, changed: Sequence[ChangedFile], edit: Edit) -> tuple[DataFile, ...]:
+    def successors(self, changed: Sequence[FileResult], edit: Edit) -> tuple[DataFile, ...]:
         """The new versions of updated rows of all files with marked rows, written together into few files."""
         updated = [one for one in changed if one.marked and one.updated]
         self._succeeding = tuple(one.key for one in updated)
@@ -124,12 +124,12 @@ class ChangedFiles:
             self._together[self._succeeding] = self._written(rows, lineage, 1)
         return self._together.get(self._succeeding, ())
 
-    def _successors(self, changed: ChangedFile, edit: Edit) -> Iterator[pa.RecordBatch]:
+    def _successors(self, changed: FileResult, edit: Edit) -> Iterator[pa.RecordBatch]:
         if changed.successors is not None:
             return iter(changed.successors)
         return FileRows(self._head, self.deletes, changed.task, edit).successors()
 
-    def _make(self, key: Any, task: FileScanTask, edit: Edit) -> ChangedFile:
+    def _make(self, key: Any, task: FileScanTask, edit: Edit) -> FileResult:
         """Change one file. Most candidates have no row that changes, and reading a column or two shows it."""
         rows = FileRows(self._head, self.deletes, task, edit)
         if edit.keys is None or edit.may_change(NO_ROWS):
@@ -138,7 +138,7 @@ class ChangedFiles:
             may_change, met = rows.may_change()
             self._expects = may_change
             if not may_change:
-                return ChangedFile(key, task, met)
+                return FileResult(key, task, met)
         # A file with a matching key usually changes. If one file changed, the next one may change as well.
         changed = self._marked_once(key, task, rows) if self._marks else self._rewritten_once(key, task, rows)
         self._expects = changed.changes
@@ -155,7 +155,7 @@ class ChangedFiles:
             return False
         return rows <= _FEW_ROWS or (edit.own_rows * _MANY >= rows if self._expects is None else self._expects)
 
-    def _decided(self, key: Any, task: FileScanTask, rows: FileRows) -> ChangedFile:
+    def _decided(self, key: Any, task: FileScanTask, rows: FileRows) -> FileResult:
         """First find the rows that change, from the deciding columns; then make their new versions."""
         tally, places = Tally(), [NONE]
         for edited, positions in rows.deciding(self._mode if self._marks else None):
@@ -168,13 +168,13 @@ class ChangedFiles:
             return self._with_marks(changed, np.concatenate(places))
         return replace(changed, files=self._written(rows.rewritten(), keeps_lineage(task), self._workers))
 
-    def _rewritten_once(self, key: Any, task: FileScanTask, rows: FileRows) -> ChangedFile:
+    def _rewritten_once(self, key: Any, task: FileScanTask, rows: FileRows) -> FileResult:
         tally = Tally()
         after = rows.rewritten_once(tally)
         files = () if after is None else self._written(after, keeps_lineage(task), self._workers)
         return replace(_changed(key, task, tally), files=files)
 
-    def _marked_once(self, key: Any, task: FileScanTask, rows: FileRows) -> ChangedFile:
+    def _marked_once(self, key: Any, task: FileScanTask, rows: FileRows) -> FileResult:
         tally, places = Tally(), [NONE]
         successors: list[pa.RecordBatch] | None = []
         for edited, positions, after in rows.marked(self._mode):
@@ -192,7 +192,7 @@ class ChangedFiles:
         marked = self._with_marks(changed, np.concatenate(places))
         return replace(marked, successors=None if successors is None else tuple(successors))
 
-    def _with_marks(self, changed: ChangedFile, gone: Positions) -> ChangedFile:
+    def _with_marks(self, changed: FileResult, gone: Positions) -> FileResult:
         if self._head.metadata.format_version < 2:
             raise self._no_delete_files()
         return replace(changed, marked=True, positions=self._marked(changed.task, gone))
@@ -229,5 +229,5 @@ class ChangedFiles:
         return tuple(write_batches(writing, rows, task_id=self.next_number(), note=self._context.written.add))
 
 
-def _changed(key: Any, task: FileScanTask, tally: Tally) -> ChangedFile:
-    return ChangedFile(key, task, tally.met, tally.deleted, tally.updated)
+def _changed(key: Any, task: FileScanTask, tally: Tally) -> FileResult:
+    return FileResult(key, task, tally.met, tally.deleted, tally.updated)

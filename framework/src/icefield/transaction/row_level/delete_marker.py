@@ -19,13 +19,13 @@ from icefield.manifest.manifest_file import ManifestContent
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import Mask
-from icefield.transaction.row_level.changed_files import ChangedFile, ChangedFiles
+from icefield.transaction.row_level.changed_files import FileResult, FileResults
 from icefield.types.reserved import DELETE_FILE_PATH
 from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors, write_position_deletes
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class RowMarks:
     """The delete files that mark rows, and masks of the delete files that they replace, by position of a manifest."""
 
     files: Sequence[DataFile]
@@ -35,11 +35,11 @@ class Marks:
 class DeleteMarker:
     """Writes the delete files of an operation: together for an attempt, and once for the same rows."""
 
-    def __init__(self, files: ChangedFiles) -> None:
+    def __init__(self, files: FileResults) -> None:
         self._files = files
         self._made: dict[tuple[Any, ...], list[DataFile]] = {}
 
-    def mark(self, head: Head, context: ActionContext, changed: Iterable[ChangedFile]) -> Marks:
+    def mark(self, head: Head, context: ActionContext, changed: Iterable[FileResult]) -> RowMarks:
         """Mark rows of files that stay where they are. Files written for other attempts are retired.
 
         A deletion vector holds all deleted positions of its data file. It replaces the earlier vector, and the position
@@ -53,16 +53,16 @@ class DeleteMarker:
         for made, files in self._made.items():
             note = context.written.add if made == key else context.written.retire
             note(*(file.file_path for file in files))
-        return Marks(self._made.get(key, []), _superseded(head, marked))
+        return RowMarks(self._made.get(key, []), _superseded(head, marked))
 
-    def _write(self, head: Head, context: ActionContext, marked: Sequence[ChangedFile]) -> list[DataFile]:
+    def _write(self, head: Head, context: ActionContext, marked: Sequence[FileResult]) -> list[DataFile]:
         writing = DeleteContext.from_metadata(head.metadata, context.io, operation_id=self._files.uuid)
         write = write_position_deletes if head.metadata.format_version < 3 else write_deletion_vectors
         rows = [DeletedRows(one.task.file, one.positions) for one in marked if one.positions is not None]
         return write(writing, rows, task_id=self._files.next_number(), note=context.written.add)
 
 
-def _superseded(head: Head, marked: Sequence[ChangedFile]) -> dict[int, Mask]:
+def _superseded(head: Head, marked: Sequence[FileResult]) -> dict[int, Mask]:
     """Masks of the delete files of single data files that new deletion vectors replace, by position of a manifest."""
     if head.metadata.format_version < 3:
         return {}

@@ -12,7 +12,7 @@ from icefield.schema import Schema
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import Mask
-from icefield.transaction.row_level.changed_files import ChangedFiles
+from icefield.transaction.row_level.changed_files import FileResults
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import pieces_of, write_batches, write_conformed
 
@@ -20,7 +20,7 @@ from icefield.writing.data_writer import pieces_of, write_batches, write_conform
 class InsertedRows:
     """New rows. Each attempt inserts the rows that the table does not have; the same rows are written once."""
 
-    def __init__(self, files: ChangedFiles, schema: Schema | None = None) -> None:
+    def __init__(self, files: FileResults, schema: Schema | None = None) -> None:
         """``files`` marks and numbers the new files. ``schema`` is the schema that the rows conform to already."""
         self._files, self._schema = files, schema
         self._made: dict[tuple[bytes, int, int], list[DataFile]] = {}

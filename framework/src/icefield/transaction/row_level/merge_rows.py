@@ -19,7 +19,7 @@ from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import IsolationLevel
 from icefield.transaction.row_level.action import RowLevelAction, since_head
-from icefield.transaction.row_level.changed_files import ChangedFile
+from icefield.transaction.row_level.changed_files import FileResult
 from icefield.transaction.row_level.clauses import ALL, DELETE, BoundClause, Clause, Condition, first_that_holds
 from icefield.transaction.row_level.edits import Edit, Ints
 from icefield.transaction.row_level.inserted_rows import InsertedRows
@@ -39,7 +39,7 @@ class MergeResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _ClauseList:
     """The clauses in the order in which they were given."""
 
     matched: list[Clause]
@@ -58,7 +58,7 @@ class MergeRows(RowLevelAction):
         stage: Callable[[Action], None],
         schema: Schema,
         source: MergeSource,
-        clauses: _Given,
+        clauses: _ClauseList,
         *,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
@@ -74,7 +74,7 @@ class MergeRows(RowLevelAction):
     def _edit(self, head: Head) -> Edit:
         return self._bound(head.metadata.schema())
 
-    def _others(self, head: Head, context: ActionContext, changed: Sequence[ChangedFile]) -> list[DataFile]:
+    def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
         schema = head.metadata.schema()
         new = np.ones(len(self._source), bool)
         for one in changed:
@@ -154,7 +154,7 @@ class Merge:
         self._level = IsolationLevel.of(isolation_level)
         self._stage, self._metadata, self._case_sensitive = stage, metadata, case_sensitive
         self._branch, self._strings = branch, snapshot_properties
-        self._clauses = _Given([], [], [])
+        self._clauses = _ClauseList([], [], [])
 
     def when_matched_update(self, set: Mapping[Any, Any], condition: Condition = None) -> Self:
         """Set columns of matched rows."""

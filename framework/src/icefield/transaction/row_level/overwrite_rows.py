@@ -16,7 +16,7 @@ from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.append import AddedFiles
 from icefield.transaction.branch_head import Head
 from icefield.transaction.row_level.action import RowLevelAction
-from icefield.transaction.row_level.changed_files import ChangedFile
+from icefield.transaction.row_level.changed_files import FileResult
 from icefield.transaction.row_level.edits import Edit, Edited
 
 
@@ -48,7 +48,7 @@ class OverwriteRows(RowLevelAction):
     def _edit(self, head: Head) -> Edit:
         return RowsGo(bind(head.metadata.schema(), self._filter, self._case_sensitive))
 
-    def _others(self, head: Head, context: ActionContext, changed: Sequence[ChangedFile]) -> list[DataFile]:
+    def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
         return self._added.files()
 
 

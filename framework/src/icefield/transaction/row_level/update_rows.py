@@ -18,7 +18,7 @@ from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.row_level.action import RowLevelAction
 from icefield.transaction.row_level.assignments import Assignments
-from icefield.transaction.row_level.changed_files import ChangedFile
+from icefield.transaction.row_level.changed_files import FileResult
 from icefield.transaction.row_level.edits import Edit, Edited
 
 
@@ -59,7 +59,7 @@ class UpdateRows(RowLevelAction):
         assignments = Assignments(schema, self._values, self._case_sensitive)
         return _RowsChange(bind(schema, self._filter, self._case_sensitive), assignments)
 
-    def _others(self, head: Head, context: ActionContext, changed: Sequence[ChangedFile]) -> list[DataFile]:
+    def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
         self.result.rows_updated = sum(one.updated for one in changed)
         return []
 

@@ -19,7 +19,7 @@ from icefield.schema import Schema
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.row_level.action import RowLevelAction
-from icefield.transaction.row_level.changed_files import ChangedFile
+from icefield.transaction.row_level.changed_files import FileResult
 from icefield.transaction.row_level.edits import NO_ROWS, Edit, Edited, Ints
 from icefield.transaction.row_level.inserted_rows import InsertedRows
 from icefield.transaction.row_level.key_join import Keys, differing
@@ -67,7 +67,7 @@ class UpsertRows(RowLevelAction):
     def _edit(self, head: Head) -> Edit:
         return _RowsByKey(head.metadata.schema(), self._keys, self._rows, self._update)
 
-    def _others(self, head: Head, context: ActionContext, changed: Sequence[ChangedFile]) -> list[DataFile]:
+    def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
         new = np.full(len(self._rows), self._insert)
         for one in changed:
             new[one.met] = False

@@ -67,7 +67,7 @@ _WRITTEN_BEFORE_PROMOTION: Final[dict[type[IcebergType], tuple[str, int]]] = {
 """The dtype of four bytes instead of eight, and the factor to the promoted type's unit."""
 
 
-class _Column:
+class _BinaryColumn:
     """A binary array taken apart: its bytes, and where each value starts and how long it is (-1 for null)."""
 
     def __init__(self, data: pa.Array) -> None:
@@ -114,14 +114,14 @@ def from_bytes_array(iceberg_type: IcebergType, data: pa.Array) -> pa.Array:
     if isinstance(iceberg_type, UnknownType):
         return pa.nulls(len(data))
     if type(iceberg_type) in _DTYPES:
-        return _decode_numbers(iceberg_type, _Column(data))
+        return _decode_numbers(iceberg_type, _BinaryColumn(data))
     decode = _DECODERS.get(type(iceberg_type))
     if decode is None:
         raise InvalidArgument(f"type {iceberg_type} has no binary single-value form")
-    return decode(iceberg_type, _Column(data))
+    return decode(iceberg_type, _BinaryColumn(data))
 
 
-def _decode_numbers(iceberg_type: IcebergType, column: _Column) -> pa.Array:
+def _decode_numbers(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Array:
     dtype = np.dtype(_DTYPES[type(iceberg_type)])
     valid: Mask = column.lengths == dtype.itemsize
     if valid.all():
@@ -135,7 +135,7 @@ def _decode_numbers(iceberg_type: IcebergType, column: _Column) -> pa.Array:
     return _array(iceberg_type, valid, values.astype(dtype.newbyteorder("="), copy=False))
 
 
-def _decode_promoted(iceberg_type: IcebergType, column: _Column, values: npt.NDArray[Any]) -> Mask:
+def _decode_promoted(iceberg_type: IcebergType, column: _BinaryColumn, values: npt.NDArray[Any]) -> Mask:
     """Put the values that were written before a promotion among the others; states which rows they are."""
     form, factor = _WRITTEN_BEFORE_PROMOTION.get(type(iceberg_type), ("", 1))
     if not form:
@@ -148,21 +148,21 @@ def _decode_promoted(iceberg_type: IcebergType, column: _Column, values: npt.NDA
     return rows
 
 
-def _decode_booleans(iceberg_type: IcebergType, column: _Column) -> pa.Array:
+def _decode_booleans(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Array:
     valid: Mask = column.lengths == 1
     bits = np.zeros(column.count, np.bool_)
     bits[valid] = column.gather(valid, 1).ravel() != 0
     return _array(iceberg_type, valid, np.packbits(bits, bitorder="little"))
 
 
-def _decode_uuids(iceberg_type: IcebergType, column: _Column) -> pa.Array:
+def _decode_uuids(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Array:
     valid: Mask = column.lengths == 16
     values = np.zeros((column.count, 16), np.uint8)
     values[valid] = column.gather(valid, 16)
     return _array(iceberg_type, valid, values)
 
 
-def _decode_fixed(iceberg_type: IcebergType, column: _Column) -> pa.Array:
+def _decode_fixed(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Array:
     assert isinstance(iceberg_type, FixedType)
     valid: Mask = (column.lengths > 0) & (column.lengths <= iceberg_type.length)
     if column.count * iceberg_type.length > 2**31 - 1:
@@ -173,7 +173,7 @@ def _decode_fixed(iceberg_type: IcebergType, column: _Column) -> pa.Array:
     return _array(iceberg_type, valid, values)
 
 
-def _decode_decimals(iceberg_type: IcebergType, column: _Column) -> pa.Array:
+def _decode_decimals(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Array:
     """Big-endian numbers of any length, a group of equal length at a time, to Arrow's 16 little-endian bytes."""
     assert isinstance(iceberg_type, DecimalType)
     valid: Mask = (column.lengths > 0) & (column.lengths <= 16)
@@ -198,7 +198,7 @@ def _within_precision(wide: Bytes, precision: int) -> Mask:
     return within
 
 
-def _by_length(column: _Column, valid: Mask) -> list[tuple[int, Mask]]:
+def _by_length(column: _BinaryColumn, valid: Mask) -> list[tuple[int, Mask]]:
     lengths = np.unique(column.lengths[valid])
     return [(int(length), column.lengths == length) for length in lengths]
 
@@ -220,7 +220,7 @@ def _is_utf8(value: bytes | None) -> bool:
         return False
 
 
-_DECODERS: Final[dict[type[IcebergType], Callable[[Any, _Column], pa.Array]]] = {
+_DECODERS: Final[dict[type[IcebergType], Callable[[Any, _BinaryColumn], pa.Array]]] = {
     BooleanType: _decode_booleans,
     UUIDType: _decode_uuids,
     FixedType: _decode_fixed,

@@ -65,7 +65,7 @@ def variant_to_python(metadata: bytes, value: bytes) -> Any:
 
     Raises ``InvalidArgument`` for bytes that are no variant, or a variant nested deeper than 100 levels.
     """
-    return _shown(_Decoder(metadata, value).decode(0, 0))
+    return _shown(_VariantDecoder(metadata, value).decode(0, 0))
 
 
 def variant_names(metadata: bytes) -> list[str]:
@@ -79,7 +79,7 @@ def variant_bounds_from_bytes(data: bytes) -> dict[str, VariantLeaf]:
     Raises ``InvalidArgument`` for bytes that are no such bounds.
     """
     _, length = _dictionary(data)
-    fields = _Decoder(data[:length], data[length:]).decode(0, 0)
+    fields = _VariantDecoder(data[:length], data[length:]).decode(0, 0)
     if not isinstance(fields, dict) or not all(isinstance(leaf, VariantLeaf) for leaf in fields.values()):
         raise InvalidArgument("bounds of a variant are no object of primitive values")
     return fields
@@ -119,7 +119,7 @@ def _dictionary(metadata: bytes) -> tuple[list[str], int]:
     return names, begin + offsets[-1]
 
 
-class _Decoder:
+class _VariantDecoder:
     def __init__(self, metadata: bytes, value: bytes) -> None:
         self.names, _ = _dictionary(metadata)
         self.data = value

@@ -35,7 +35,7 @@ Coordinates = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class _Geometry:
     """``body``: coordinates or None (point), a list of them (line), of rings (polygon) or of shapes (the others)."""
 
     kind: int
@@ -91,7 +91,7 @@ class _TextParser:
             raise self.wrong()
         self.next()
 
-    def shape(self, depth: int) -> _Shape:
+    def shape(self, depth: int) -> _Geometry:
         if depth > _MAX_DEPTH:
             raise InvalidArgument(f"shapes nested deeper than {_MAX_DEPTH} levels")
         if not isinstance(self.token, str):
@@ -106,7 +106,7 @@ class _TextParser:
         if not layout and self.token in ("Z", "M", "ZM"):
             layout = _LAYOUTS.index(str(self.next()))
         kind = _KINDS[name]
-        return _Shape(kind, layout, self.body(kind, layout, depth))
+        return _Geometry(kind, layout, self.body(kind, layout, depth))
 
     def body(self, kind: int, layout: int, depth: int) -> Any:
         if self.token == "EMPTY":
@@ -133,8 +133,8 @@ class _TextParser:
         if kind == COLLECTION:
             return self.shape(depth + 1)
         if kind == MULTIPOINT and isinstance(self.token, float):
-            return _Shape(POINT, layout, self.coordinates(layout))
-        return _Shape(_PART[kind], layout, self.body(_PART[kind], layout, depth))
+            return _Geometry(POINT, layout, self.coordinates(layout))
+        return _Geometry(_PART[kind], layout, self.body(_PART[kind], layout, depth))
 
     def coordinates(self, layout: int) -> Coordinates:
         return tuple(self.number() for _ in range(_width(layout)))
@@ -160,7 +160,7 @@ class _BinaryReader:
         self.position += size
         return values
 
-    def shape(self, depth: int, part_of: int | None = None) -> _Shape:
+    def shape(self, depth: int, part_of: int | None = None) -> _Geometry:
         if depth > _MAX_DEPTH:
             raise InvalidArgument(f"shapes nested deeper than {_MAX_DEPTH} levels")
         (order,) = self.take("<B")
@@ -171,7 +171,7 @@ class _BinaryReader:
         layout, kind = divmod(code, 1000)
         if kind not in _NAMES or layout > 3 or (part_of is not None and kind != part_of):
             raise InvalidArgument(f"unexpected shape of code {code} in well-known binary")
-        return _Shape(kind, layout, self.body(endian, kind, layout, depth))
+        return _Geometry(kind, layout, self.body(endian, kind, layout, depth))
 
     def body(self, endian: str, kind: int, layout: int, depth: int) -> Any:
         if kind == POINT:
@@ -201,7 +201,7 @@ def _width(layout: int) -> int:
     return (2, 3, 3, 4)[layout]
 
 
-def _binary(shape: _Shape) -> Iterator[bytes]:
+def _binary(shape: _Geometry) -> Iterator[bytes]:
     yield struct.pack("<BI", 1, shape.layout * 1000 + shape.kind)
     width = _width(shape.layout)
     if shape.kind == POINT:
@@ -218,7 +218,7 @@ def _binary(shape: _Shape) -> Iterator[bytes]:
             yield from _binary(item)
 
 
-def _string(shape: _Shape) -> str:
+def _string(shape: _Geometry) -> str:
     layout = f" {_LAYOUTS[shape.layout]}" if shape.layout else ""
     return f"{_NAMES[shape.kind]}{layout} {_body_string(shape.kind, shape.body)}"
 
