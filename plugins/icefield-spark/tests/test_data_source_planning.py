@@ -13,7 +13,7 @@ from icefield.errors import InvalidArgument, InvalidExpression, NoSuchSnapshot, 
 from icefield_spark import IcefieldSession
 from icefield_spark.data_source import IcefieldDataSource
 from icefield_spark.reader import IcefieldReader
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from pyspark.sql import types as spark
 from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceReader, InputPartition
 
@@ -212,7 +212,7 @@ def test_nothing_shows_the_properties_of_the_catalog(make: Make, options: dict[s
     writer = source.writer(columns("id long"), False)
     (chunk,) = reader.partitions()
     context = pickle.loads(pickle.dumps(reader))._context
-    seen = [source, reader, writer, chunk, context, Source(dict(source.options)), IcefieldSession(None, catalog)]
+    seen = [source, reader, writer, chunk, context, QuerySource(dict(source.options)), IcefieldSession(None, catalog)]
     for each in [*seen, writer.write(iter(()))]:
         assert secret not in repr(each) + str(each), type(each)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes
-from icefield_spark.roads.deleted import DeletedRows, _bits
+from icefield_spark.roads.deleted import GroupDeletes, _bits
 
 SCHEMA = pa.schema([("id", pa.int64()), ("word", pa.string())])
 ROWS = 700
@@ -97,7 +97,7 @@ def test_a_bit_is_that_of_its_row_and_none_is_beyond_the_last() -> None:
 
 
 def test_a_group_has_no_two_files_of_one_size() -> None:
-    group = DeletedRows()
+    group = GroupDeletes()
     assert [group.admits(size) for size in (10, 20, 10)] == [True, True, False]
 
 
@@ -108,7 +108,7 @@ def test_a_file_that_is_not_as_the_table_says_is_an_error_and_never_rows(
 ) -> None:
     place = tmp_path / "some.parquet"
     pq.write_table(pa.table({"id": range(100)}), place)
-    deleted, others = DeletedRows(), DeletedRows()
+    deleted, others = GroupDeletes(), GroupDeletes()
     deleted.note(place.stat().st_size, 100, np.array([0, 70]))
     others.note(place.stat().st_size + size_too_many, rows, np.array([0]))
     frame = spark.read.parquet(f"file://{place}")

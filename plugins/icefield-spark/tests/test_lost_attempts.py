@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from icefield.writing import DataFile
 from icefield_spark.ending import InputCutOff, is_hung_up, whole
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.writer import IcefieldWriter
 from icefield_spark.writing import ChunkWriter
 from pyspark.errors import PySparkException
@@ -97,7 +97,7 @@ def test_the_data_source_waits_for_tasks_that_still_write_when_one_has_failed(
     people: icefield.Table, options: dict[str, str], data_files: Found
 ) -> None:
     columns = StructType([StructField("id", LongType(), False)])
-    writer = IcefieldWriter(Source({**options, "path": "db.people"}), columns, False)
+    writer = IcefieldWriter(QuerySource({**options, "path": "db.people"}), columns, False)
     before, written = data_files(), list[DataFile]()
 
     def late() -> None:

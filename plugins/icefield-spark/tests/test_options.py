@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield_spark.options import KNOWN, canonical
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.writer import IcefieldWriter
 from pyspark.sql import types as spark
 
@@ -78,7 +78,7 @@ def scanned(people: icefield.Table, options: dict[str, str]) -> Callable[..., li
     """The ids that a scan with some options gives."""
 
     def found(**more: str) -> list[int]:
-        source = Source({**options, "path": "db.people", **more})
+        source = QuerySource({**options, "path": "db.people", **more})
         return sorted(source.scan(source.table()).to_arrow()["id"].to_pylist())
 
     return found
@@ -105,7 +105,7 @@ def test_splits_are_as_large_as_is_asked_for(people: icefield.Table, options: di
     people.append(pa.table({"id": pa.array([4], pa.int64())}))
 
     def tasks(**more: str) -> int:
-        source = Source({**options, "path": "db.people", **more})
+        source = QuerySource({**options, "path": "db.people", **more})
         return len([*source.scan(source.table()).plan_tasks()])
 
     assert (tasks(), tasks(split_size="1", file_open_cost="1")) == (1, 2)
@@ -117,7 +117,7 @@ def test_splits_are_as_large_as_is_asked_for(people: icefield.Table, options: di
 @pytest.fixture
 def writer(people: icefield.Table, options: dict[str, str]) -> Callable[..., IcefieldWriter]:
     def made(overwrite: bool = True, **more: str) -> IcefieldWriter:
-        return IcefieldWriter(Source({**options, "path": "db.people", **more}), COLUMNS, overwrite)
+        return IcefieldWriter(QuerySource({**options, "path": "db.people", **more}), COLUMNS, overwrite)
 
     return made
 

@@ -16,7 +16,7 @@ import pytest
 from icefield.errors import InvalidArgument, LocationRefused
 from icefield_spark import attach
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.types import to_spark_schema
 from icefield_spark.writing import ChunkWriter, spark_write_context
 from icefield_testing import RecordingServer
@@ -84,9 +84,9 @@ def _was_worth_searching(folder: Path, searched: int) -> None:
     ],
 )
 def test_an_option_whose_credential_spark_would_show_is_refused_without_it(name: str, value: str) -> None:
-    Source({"path": "db.t", f"catalog.{name}": "x"} if name in ("uri", "warehouse") else {"path": "db.t"})
+    QuerySource({"path": "db.t", f"catalog.{name}": "x"} if name in ("uri", "warehouse") else {"path": "db.t"})
     try:
-        Source({"path": "db.t", f"catalog.{name}": value})
+        QuerySource({"path": "db.t", f"catalog.{name}": value})
     except InvalidArgument as refused:
         said = str(refused)
     assert f"'catalog.{name}'" in said
@@ -96,7 +96,7 @@ def test_an_option_whose_credential_spark_would_show_is_refused_without_it(name:
 
 @pytest.mark.parametrize("name", ["s3.secret-access-key", "gcs.oauth2.token", "hive.metastore.password", "s3.region"])
 def test_an_option_that_spark_hides_is_taken(name: str) -> None:
-    assert MARK not in repr(Source({"path": "db.t", f"catalog.{name}": MARK}))
+    assert MARK not in repr(QuerySource({"path": "db.t", f"catalog.{name}": MARK}))
 
 
 def test_executors_are_given_the_credentials_of_the_store_and_none_of_metastore_or_lock(

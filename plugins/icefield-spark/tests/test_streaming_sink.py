@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from icefield.errors import CommitStateUnknown, InvalidArgument
 from icefield_spark.arrow import spark_arrow_schema
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.streaming import epoch_properties, is_written
 from icefield_spark.streaming import messages as tasks
 from icefield_spark.streaming.stream_writer import IcefieldStreamWriter
@@ -67,7 +67,7 @@ class Driver:
 
     def writer(self) -> IcefieldStreamWriter:
         """As each process makes it."""
-        return IcefieldStreamWriter(Source(dict(self._options)), COLUMNS, self.complete)
+        return IcefieldStreamWriter(QuerySource(dict(self._options)), COLUMNS, self.complete)
 
     def write(self, epoch: int, *parts: Rows, run: str = "run-1", attempt: int = 0) -> list[Any]:
         """The tasks of an epoch, each with its rows; their messages as the driver gets them."""
@@ -147,15 +147,15 @@ def test_two_drivers_at_one_epoch_at_one_time_commit_it_once(
 ) -> None:
     driver.given(small_task_bytes="0")
     first, second = driver.write(0, [(1, "a")]), driver.write(0, [(1, "a")], run="run-2")
-    load, meets = Source.load, [first]
+    load, meets = QuerySource.load, [first]
 
-    def other_comes_first(source: Source, catalog: icefield.Catalog) -> icefield.Table:
+    def other_comes_first(source: QuerySource, catalog: icefield.Catalog) -> icefield.Table:
         table = load(source, catalog)
         if meets:
             driver.commit(0, meets.pop())
         return table
 
-    monkeypatch.setattr(Source, "load", other_comes_first)
+    monkeypatch.setattr(QuerySource, "load", other_comes_first)
     driver.commit(0, second)
     assert (ids(sink), len(sink.snapshots()), orphans()) == ([1], 1, set())
 

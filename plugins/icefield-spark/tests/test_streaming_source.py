@@ -10,7 +10,7 @@ import icefield
 import pyarrow as pa
 import pytest
 from icefield.errors import InvalidArgument, NoSuchSnapshot, UnsupportedFeature
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.streaming.stream_reader import IcefieldStreamReader
 from icefield_spark.types import to_spark_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
@@ -47,7 +47,7 @@ class Stream:
     """A reader as Spark's worker makes it, and the checkpoint's last offset as the JSON that Spark keeps."""
 
     def __init__(self, options: dict[str, str], columns: StructType | None = None, at: str = "", **more: str) -> None:
-        source = Source({**options, "path": "db.numbers", **{name.replace("_", "-"): more[name] for name in more}})
+        source = QuerySource({**options, "path": "db.numbers", **{name.replace("_", "-"): more[name] for name in more}})
         self.reader = IcefieldStreamReader(source, columns or to_spark_schema(source.shown(source.table())))
         self.at = at or json.dumps(self.reader.initialOffset())
 

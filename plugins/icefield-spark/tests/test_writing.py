@@ -21,7 +21,7 @@ from icefield.errors import (
     ValidationFailed,
 )
 from icefield_spark.merging import add_columns
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.writer import WRITE_ID, IcefieldWriter, Written
 from icefield_spark.writing import BUFFER_BYTES, ChunkWriter, Outcome, check_fits, spark_write_context, stage
 from icefield_sql.strategy import SqlStrategy
@@ -244,7 +244,7 @@ def new_writer(people: icefield.Table, options: dict[str, str]) -> Callable[...,
 
     def made(overwrite: bool = False, **more: str) -> IcefieldWriter:
         given = {**options, "path": "db.people", **{key.replace("_", "-"): value for key, value in more.items()}}
-        return pickle.loads(pickle.dumps(IcefieldWriter(Source(given), COLUMNS, overwrite)))
+        return pickle.loads(pickle.dumps(IcefieldWriter(QuerySource(given), COLUMNS, overwrite)))
 
     return made
 

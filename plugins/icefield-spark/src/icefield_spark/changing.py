@@ -39,7 +39,7 @@ _ANY = re.compile(r"(^|[(,.])\s*\*|\$\{")
 
 
 @dataclass(frozen=True)
-class Subject:
+class ChangedTable:
     """The table that is changed: its rows with their places, under the alias by which expressions name it."""
 
     session: SparkSession
@@ -49,7 +49,7 @@ class Subject:
     """The metadata columns that expressions may name."""
 
     @classmethod
-    def of(cls, session: SparkSession, target: Target, alias: str, expressions: Iterable[Expression]) -> Subject:
+    def of(cls, session: SparkSession, target: Target, alias: str, expressions: Iterable[Expression]) -> ChangedTable:
         """The table, about which expressions are."""
         schema = target.table.schema()
         text = " ".join(map(str, expressions)).lower()
@@ -105,7 +105,7 @@ def update_rows(
     if not given:
         raise InvalidArgument("an update sets at least one column")
     table, columns = target.table, columns_of(target)
-    subject = Subject.of(session, target, alias, [*given.values(), *([] if where is None else [where])])
+    subject = ChangedTable.of(session, target, alias, [*given.values(), *([] if where is None else [where])])
     values = values_of(session, table.schema(), paths(columns, given, fold_of(session), alias))
     condition = None if where is None else expression(session, where)
     check_stored(session, subject.empty(), columns, values, condition)
@@ -128,7 +128,7 @@ def lineage_columns(target: Target) -> list[Column]:
 
 def delete_rows(session: SparkSession, target: Target, where: Expression, alias: str) -> None:
     """Delete the rows for which a condition holds. If a filter of the kernel is equivalent, Spark reads no rows."""
-    subject = Subject.of(session, target, alias, [where])
+    subject = ChangedTable.of(session, target, alias, [where])
     condition = expression(session, where)
     subject.empty().where(condition).schema  # noqa: B018 -- with Spark Connect it is looked at only now
     said = said_of(session, where, subject.side())

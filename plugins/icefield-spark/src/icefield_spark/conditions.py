@@ -101,7 +101,7 @@ def said_of(session: SparkSession, condition: Expression, table: Side, source: S
         other = _without_rows(session, source)
         ids.append(_ids(other))
         frame = frame.join(other, expression(session, condition), "inner")
-    return _Reader(ids).read(frame._jdf.queryExecution().optimizedPlan())
+    return _PlanReader(ids).read(frame._jdf.queryExecution().optimizedPlan())
 
 
 def _without_rows(session: SparkSession, side: Side) -> DataFrame:
@@ -120,7 +120,7 @@ class _TooLarge(Exception):
     """A condition of too many parts to be looked at."""
 
 
-class _Reader:
+class _PlanReader:
     """Reads an optimized plan: which conditions hold of every row that it gives."""
 
     def __init__(self, ids: Sequence[dict[int, str]]) -> None:

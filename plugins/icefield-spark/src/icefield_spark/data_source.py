@@ -21,7 +21,7 @@ from icefield_spark.failures import cause_alone
 from icefield_spark.options import STREAM_WRITE, refuse_options, refuse_streaming
 from icefield_spark.projecting import check_columns, selected_fields
 from icefield_spark.reader import IcefieldReader
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.streaming.stream_reader import IcefieldStreamReader
 from icefield_spark.streaming.stream_writer import IcefieldStreamWriter
 from icefield_spark.types import to_spark_schema
@@ -37,7 +37,7 @@ class IcefieldDataSource(DataSource):
 
     @cause_alone()
     def schema(self) -> StructType:
-        source = Source(dict(self.options))
+        source = QuerySource(dict(self.options))
         table = source.table()
         # Spark pickles this object from here on, so that every later step of a query reads this version.
         self._version = table.metadata_location
@@ -45,7 +45,7 @@ class IcefieldDataSource(DataSource):
 
     @cause_alone()
     def reader(self, schema: StructType) -> DataSourceReader:
-        source = Source(dict(self.options))
+        source = QuerySource(dict(self.options))
         refuse_streaming(source.options)
         table = source.table(getattr(self, "_version", None))
         scan = source.scan(table, lambda columns: selected_fields(columns, schema))
@@ -54,17 +54,17 @@ class IcefieldDataSource(DataSource):
 
     @cause_alone()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        source = Source(dict(self.options))
+        source = QuerySource(dict(self.options))
         refuse_options(source.options, STREAM_WRITE, "is for df.writeStream")
         return IcefieldWriter(source, schema, overwrite)
 
     @cause_alone()
     def streamReader(self, schema: StructType) -> IcefieldStreamReader:  # noqa: N802 -- Spark's name
-        return IcefieldStreamReader(Source(dict(self.options)), schema)
+        return IcefieldStreamReader(QuerySource(dict(self.options)), schema)
 
     @cause_alone()
     def streamWriter(self, schema: StructType, overwrite: bool) -> IcefieldStreamWriter:  # noqa: N802 -- Spark's name
-        return IcefieldStreamWriter(Source(dict(self.options)), schema, overwrite)
+        return IcefieldStreamWriter(QuerySource(dict(self.options)), schema, overwrite)
 
     def __repr__(self) -> str:  # options may hold credentials
         return "icefield"

@@ -9,12 +9,12 @@ from icefield.errors import InvalidArgument
 from pyspark.sql import DataFrame
 
 from icefield_spark.conditions import Expression
-from icefield_spark.merge_rows import LEFT, MATCHED, NEW, Clause, MergeRows
+from icefield_spark.merge_rows import LEFT, MATCHED, NEW, MergeFrame, WhenClause
 from icefield_spark.row_changes import DELETE, INSERT, UPDATE
 from icefield_spark.row_level import Target
 
 
-class Merge:
+class FrameMerge:
     """A merge of a frame into a table, to be filled with clauses and then committed.
 
     Conditions and values are expressions of Spark's SQL, or columns of Spark's as ``col("source.id")``, in which
@@ -27,37 +27,37 @@ class Merge:
         if isinstance(on, Sequence) and not on:
             raise InvalidArgument("a merge needs a key: name its columns, or give the table identifier fields")
         self._target, self._source, self._on = target, source, on
-        self._clauses: list[Clause] = []
+        self._clauses: list[WhenClause] = []
 
     def when_matched_update(self, set: Mapping[str, Expression], condition: Expression | None = None) -> Self:
         """Give columns of rows that are met other values."""
-        return self._add(Clause(MATCHED, condition, UPDATE, assigned(set)))
+        return self._add(WhenClause(MATCHED, condition, UPDATE, assigned(set)))
 
     def when_matched_update_all(self, condition: Expression | None = None) -> Self:
         """Give all columns the values of the source, which has them all."""
-        return self._add(Clause(MATCHED, condition, UPDATE, None))
+        return self._add(WhenClause(MATCHED, condition, UPDATE, None))
 
     def when_matched_delete(self, condition: Expression | None = None) -> Self:
         """Delete rows that are met."""
-        return self._add(Clause(MATCHED, condition, DELETE, {}))
+        return self._add(WhenClause(MATCHED, condition, DELETE, {}))
 
     def when_not_matched_insert(self, values: Mapping[str, Expression], condition: Expression | None = None) -> Self:
         """Insert a row for each unmatched row of the source; columns that are not named have their default."""
-        return self._add(Clause(NEW, condition, INSERT, {(name,): value for name, value in values.items()}))
+        return self._add(WhenClause(NEW, condition, INSERT, {(name,): value for name, value in values.items()}))
 
     def when_not_matched_insert_all(self, condition: Expression | None = None) -> Self:
         """Insert the unmatched rows of the source, by the names of their columns."""
-        return self._add(Clause(NEW, condition, INSERT, None))
+        return self._add(WhenClause(NEW, condition, INSERT, None))
 
     def when_not_matched_by_source_update(
         self, set: Mapping[str, Expression], condition: Expression | None = None
     ) -> Self:
         """Give columns of rows that no row of the source meets other values."""
-        return self._add(Clause(LEFT, condition, UPDATE, assigned(set)))
+        return self._add(WhenClause(LEFT, condition, UPDATE, assigned(set)))
 
     def when_not_matched_by_source_delete(self, condition: Expression | None = None) -> Self:
         """Delete rows that no row of the source meets."""
-        return self._add(Clause(LEFT, condition, DELETE, {}))
+        return self._add(WhenClause(LEFT, condition, DELETE, {}))
 
     def commit(self) -> None:
         """Merge, in one job for the rows that change and, by copy-on-write, one for the files that they were in.
@@ -65,9 +65,9 @@ class Merge:
         Raises ``InvalidArgument`` for a row of the table that several rows of the source would change, and for a merge
         without clauses; ``ValidationFailed`` when a concurrent commit changed the data that was read.
         """
-        MergeRows(self._source, self._on, self._clauses).run(self._target())
+        MergeFrame(self._source, self._on, self._clauses).run(self._target())
 
-    def _add(self, clause: Clause) -> Self:
+    def _add(self, clause: WhenClause) -> Self:
         self._clauses.append(clause)
         return self
 

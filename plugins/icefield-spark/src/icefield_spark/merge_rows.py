@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
 from icefield_spark.assigning import Fold, Path, by_column, check_stored, default_values, fold_of, paths, values_of
-from icefield_spark.changing import Subject
+from icefield_spark.changing import ChangedTable
 from icefield_spark.comparisons import Side
 from icefield_spark.conditions import Expression, Said, expression, said_of
 from icefield_spark.keys import KeyFilter
@@ -36,7 +36,7 @@ _NONE = -1
 
 
 @dataclass(frozen=True)
-class Clause:
+class WhenClause:
     """One WHEN clause: the kind of rows, the condition, the operation and the new values."""
 
     of: str
@@ -50,19 +50,19 @@ class Clause:
 class _Understood:
     """A clause as Spark's columns."""
 
-    clause: Clause
+    clause: WhenClause
     condition: Column | None
     values: Mapping[str, Column]
     """New values by columns of the table; other columns keep their values."""
 
 
 @dataclass(frozen=True)
-class MergeRows:
+class MergeFrame:
     """A merge of a frame into a table."""
 
     source: DataFrame
     on: Expression | Sequence[str]
-    clauses: Sequence[Clause]
+    clauses: Sequence[WhenClause]
     names: tuple[str, str] = ("target", "source")
     """The aliases of the table and of the source in all expressions."""
     evolves: bool = False
@@ -76,7 +76,7 @@ class MergeRows:
         """
         self._check()
         session, schema = self.source.sparkSession, target.table.schema()
-        subject = Subject.of(session, target, self.names[0], self._expressions())
+        subject = ChangedTable.of(session, target, self.names[0], self._expressions())
         if self.evolves and any(each.values is None for each in self.clauses):
             with target.table.transaction() as transaction:
                 add_columns(transaction, self.source.schema, fold_of(session) is str)
@@ -136,7 +136,7 @@ class MergeRows:
         mine, given = self.names
         return reduce(and_, [f.col(quoted(mine, name)) == f.col(quoted(given, name)) for name in self._keys])
 
-    def _said(self, subject: Subject) -> Said:
+    def _said(self, subject: ChangedTable) -> Said:
         if not self._keys:
             source = Side(self.names[1], self.source.schema)
             return said_of(subject.session, self.on, subject.side(), source)  # type: ignore[arg-type]
@@ -147,7 +147,7 @@ class MergeRows:
 
     # -- resolving the clauses ----------------------------------------------------------------------------------------
 
-    def _understood(self, subject: Subject, schema: Schema) -> list[_Understood]:
+    def _understood(self, subject: ChangedTable, schema: Schema) -> list[_Understood]:
         """The clauses, once Spark has found their names and judged their values: of the sides that each is about."""
         session, columns = subject.session, optional_columns(schema)
         mine = subject.empty(schema)
@@ -190,7 +190,7 @@ class MergeRows:
 
     def _commit(
         self,
-        subject: Subject,
+        subject: ChangedTable,
         clauses: Sequence[_Understood],
         source: DataFrame,
         filters: Sequence[BooleanExpression] | None,
@@ -215,7 +215,7 @@ class MergeRows:
         )
 
     def _changes(
-        self, subject: Subject, joined: DataFrame, clauses: Sequence[_Understood], read: Sequence[str]
+        self, subject: ChangedTable, joined: DataFrame, clauses: Sequence[_Understood], read: Sequence[str]
     ) -> DataFrame:
         """The rows of a join as changes. ``read``: the table's columns in the join.
 
@@ -261,7 +261,7 @@ class MergeRows:
 
     def _as_stored(
         self,
-        subject: Subject,
+        subject: ChangedTable,
         frame: DataFrame,
         clauses: Sequence[_Understood],
         values: Mapping[str, spark.DataType],
@@ -309,7 +309,7 @@ def _case(cases: Sequence[tuple[Column, Column]], rest: Column) -> Column:
     return found.otherwise(rest)
 
 
-def _kind(clauses: Sequence[Clause]) -> str:
+def _kind(clauses: Sequence[WhenClause]) -> str:
     """The join that gives every row that matters, and no more."""
     keeps = any(each.of == LEFT for each in clauses)
     inserts = any(each.of == NEW for each in clauses)

@@ -93,7 +93,7 @@ def commit_changes(
         outcome, rows = run_writers(
             session,
             changes,
-            lambda log: _ChangeWriter(context, columns, log),
+            lambda log: _RowChangeWriter(context, columns, log),
             _MESSAGES,
             context,
             transaction,
@@ -143,7 +143,7 @@ def gathered(changes: DataFrame, metadata: TableMetadata, context: WriteContext)
     return spread, context
 
 
-class _ChangeWriter:
+class _RowChangeWriter:
     """The function for ``mapInArrow``: rows of changes in; data files, and the positions of rows of the table, out."""
 
     def __init__(self, context: WriteContext, columns: list[str], log: Any) -> None:

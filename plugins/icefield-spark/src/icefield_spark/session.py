@@ -27,7 +27,7 @@ from icefield_spark.changing import delete_rows, update_rows
 from icefield_spark.conditions import Expression, exact_filter
 from icefield_spark.explaining import Explanation, explanation_of
 from icefield_spark.failures import as_raised
-from icefield_spark.merge_builder import Merge, assigned
+from icefield_spark.merge_builder import FrameMerge, assigned
 from icefield_spark.merging import add_columns
 from icefield_spark.missing import loaded
 from icefield_spark.planned import count_rows
@@ -378,14 +378,14 @@ class IcefieldSession:
 
     def merge(
         self, frame: DataFrame, identifier: str, on: Expression | Sequence[str], *, branch: str = MAIN_BRANCH
-    ) -> Merge:
+    ) -> FrameMerge:
         """Begin a merge of a data frame into a table, by the rules of ``MERGE`` in SQL, as ``write.merge.mode`` says.
 
         ``on``: columns of the key that both have, or a condition over ``target`` and ``source``. Its ``commit`` runs
         it.
         """
         loaded(self.catalog, identifier)
-        return Merge(partial(self._target, frame.sparkSession, identifier, branch, "merge"), frame, on)
+        return FrameMerge(partial(self._target, frame.sparkSession, identifier, branch, "merge"), frame, on)
 
     def upsert(
         self,

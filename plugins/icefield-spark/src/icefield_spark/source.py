@@ -29,7 +29,7 @@ _HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access\.?key")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Source:
+class QuerySource:
     """The options of a query, under the names of ``options.KNOWN``. Picklable.
 
     Raises ``InvalidArgument`` for options that are unknown, or that Spark would show although they are credentials.

@@ -82,7 +82,7 @@ class SparkRunner(WorkRunner):
     def _collected(self, work: bytes, sent: list[bytes], keep_going: bool, done: Done | None) -> list[Any]:
         """The rows of the job. Progress is known task by task, or at the end where Spark has no accumulators."""
         context = getattr(self._session, "_sc", None)  # not there with Spark Connect
-        progress = None if context is None or done is None else context.accumulator(0, Progress(done))
+        progress = None if context is None or done is None else context.accumulator(0, ItemCounter(done))
         task = WorkTask(work, shared(self._session, sent), keep_going, progress)
         try:
             rows: list[Any] = self._session.range(0, len(sent), 1, len(sent)).mapInArrow(task, _RESULT).collect()
@@ -144,7 +144,7 @@ class WorkTask:
         return "icefield"
 
 
-class Progress(AccumulatorParam[int]):
+class ItemCounter(AccumulatorParam[int]):
     """Counts items, and on the driver calls a function for each finished item. Its pickled copies lack the function."""
 
     def __init__(self, done: Done | None = None) -> None:
@@ -164,4 +164,4 @@ class Progress(AccumulatorParam[int]):
         return value1 + value2
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Progress, ()
+        return ItemCounter, ()

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from icefield_spark.attempts import SECONDS_TO_KILL
 from icefield_spark.failures import cause_alone
 from icefield_spark.merging import add_columns
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.sweeping import sweep
 from icefield_spark.writing import (
     PARTITIONS,
@@ -51,7 +51,7 @@ class IcefieldWriter(DataSourceArrowWriter):
     Made on the driver's side, before the job: a missing table, and columns that do not fit, fail there.
     """
 
-    def __init__(self, source: Source, columns: StructType, overwrite: bool) -> None:
+    def __init__(self, source: QuerySource, columns: StructType, overwrite: bool) -> None:
         source.check_writable(overwrite)
         self._source = source
         self._overwrite = overwrite

@@ -9,7 +9,7 @@ from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.sql.context import Rows
 
 
-class Command(Remote):
+class CatalogCommand(Remote):
     """A statement: the function that carries it out, and the columns of its result."""
 
     def __init__(self, run: Callable[[], Rows | None], columns: str = "") -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.compiling import compiled_class
-from icefield_spark.catalog.scans import Scan
+from icefield_spark.catalog.scans import PlannedScan
 from icefield_spark.catalog.tables import metadata_columns
 from icefield_spark.roads.choosing import Road
 from icefield_spark.running import frame_of_plan
@@ -66,11 +66,11 @@ class FrameTable(Remote):
             }
         )
 
-    def on_scan(self, asked: str) -> Scan:
+    def on_scan(self, asked: str) -> PlannedScan:
         """Plan a scan."""
         given = json.loads(asked)
         columns = spark_types.StructType.fromJson(given["columns"])
-        return Scan(self._spark, self._scan, columns, given["predicates"], self._key, road=self._road)
+        return PlannedScan(self._spark, self._scan, columns, given["predicates"], self._key, road=self._road)
 
     def on_can_delete(self, _: str) -> str:
         """Whether a filter takes whole files: never, as a frame deletes no files."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from icefield import Schema
 from pyspark.sql import DataFrame, SparkSession
 
-from icefield_spark.catalog.scans import Scan, java_scan_of, scan_of
+from icefield_spark.catalog.scans import PlannedScan, java_scan_of, scan_of
 from icefield_spark.jvm import array, items, jvm_class, seq
 from icefield_spark.merge_keys import key_columns
 from icefield_spark.pinning import pinned
@@ -39,7 +39,7 @@ class _Join:
 
 @contextmanager
 def with_source_pinned(
-    spark: SparkSession, changes: DataFrame, scan: Scan, schema: Schema
+    spark: SparkSession, changes: DataFrame, scan: PlannedScan, schema: Schema
 ) -> Iterator[tuple[DataFrame, bool]]:
     """The changes of a merge with its source computed once; the scan of the table prunes files by its keys.
 
@@ -69,7 +69,7 @@ def with_source_pinned(
         yield frame_of_plan(spark, _replaced(spark, plan, join.plan, joined)), bool(hint.leftHint().isDefined())
 
 
-def _join_of(plan: Any, scan: Scan, columns: set[str]) -> _Join | None:
+def _join_of(plan: Any, scan: PlannedScan, columns: set[str]) -> _Join | None:
     if plan.nodeName() == "Join" and plan.joinType().toString() in _INNER and plan.condition().isDefined():
         read = _without_filters(plan.left())
         if scan_of(read) is scan:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from icefield_spark.catalog import view_statements
 from icefield_spark.catalog.bridge import Remote, remote
-from icefield_spark.catalog.commands import Command
+from icefield_spark.catalog.commands import CatalogCommand
 from icefield_spark.catalog.compiling import CLASSES, cooked
 from icefield_spark.catalog.compiling import PARSER as PARSER_FILE
 from icefield_spark.catalog.configuration import PREFIX, refuse_connect
@@ -140,7 +140,7 @@ def _called(spark: SparkSession, place: Place, cursor: Cursor) -> Any:
     """The plan of a call of a procedure."""
     catalog = _catalog(spark._jsparkSession, place[0])
     called = _in_python(catalog).procedure(place[1])
-    return Command(lambda: called.of_text(spark, cursor), called.columns).plan(catalog)
+    return CatalogCommand(lambda: called.of_text(spark, cursor), called.columns).plan(catalog)
 
 
 def _coded(clause: str) -> str:

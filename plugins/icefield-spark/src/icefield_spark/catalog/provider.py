@@ -33,7 +33,7 @@ from icefield_spark.catalog.procedures import CatalogProcedure, procedure_names
 from icefield_spark.catalog.scans import CURRENT, Version
 from icefield_spark.catalog.staged import StagedTable
 from icefield_spark.catalog.tables import SparkTable
-from icefield_spark.catalog.views import Draft, StoredView, Views
+from icefield_spark.catalog.views import Draft, SessionViews, StoredView
 from icefield_spark.jvm import settings_of
 from icefield_spark.missing import no_table
 from icefield_spark.running import activate
@@ -137,7 +137,7 @@ class SessionCatalog(Remote):
         self._ice = ice
         self._catalog = ice.catalog
         self._name = name
-        self.views = Views(ice.spark, ice.catalog, name)
+        self.views = SessionViews(ice.spark, ice.catalog, name)
 
     # Tables.
 

@@ -17,7 +17,7 @@ from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, remote, reply
 from icefield_spark.catalog.predicates import Described, Filters
-from icefield_spark.catalog.streams import Stream
+from icefield_spark.catalog.streams import FollowedTable
 from icefield_spark.chunks import VersionScan
 from icefield_spark.explaining import Explanation, explanation
 from icefield_spark.jvm import is_connected, items
@@ -108,7 +108,7 @@ _OF_CHANGES = ("start-timestamp", "end-timestamp")
 _NAMING = (*VERSIONS, _SINCE, _UP_TO)
 
 
-class Scan(Remote):
+class PlannedScan(Remote):
     """A planned scan. It is planned again for filters that Spark finds at run time."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Scan(Remote):
         key: str,
         *,
         road: Road | None = None,
-        stream: Callable[[], Stream] | None = None,
+        stream: Callable[[], FollowedTable] | None = None,
     ) -> None:
         """``whole``: the scan before filters and columns narrow it; ``key`` identifies it.
 
@@ -177,7 +177,7 @@ class Scan(Remote):
         """How the scan reads the table."""
         return explanation(self._scan(), self._plan(), self._columns.names)
 
-    def on_stream(self, _: None) -> Stream | None:
+    def on_stream(self, _: None) -> FollowedTable | None:
         """Follow the table in place of reading it once."""
         return None if self._stream is None else self._stream()
 
@@ -276,11 +276,11 @@ def explanations_in(frame: DataFrame) -> list[Explanation]:
     return found
 
 
-def scan_of(plan: Any) -> Scan | None:
+def scan_of(plan: Any) -> PlannedScan | None:
     """The scan of a catalog's table in a node of a plan; None for other nodes."""
     java = java_scan_of(plan)
     found = None if java is None else remote(java.python())
-    return found if isinstance(found, Scan) else None
+    return found if isinstance(found, PlannedScan) else None
 
 
 def java_scan_of(plan: Any) -> Any | None:

@@ -13,13 +13,13 @@ from pyspark.sql import types as spark_types
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.chunks import ChunkReader
 from icefield_spark.executors import shared
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.streaming.following import Following
 from icefield_spark.streaming.history import Limits
 from icefield_spark.streaming.offsets import Offset
 
 
-class Stream(Remote):
+class FollowedTable(Remote):
     """A table that a query follows."""
 
     def __init__(
@@ -27,7 +27,7 @@ class Stream(Remote):
     ) -> None:
         self._spark = spark
         self._columns = columns
-        self._following = Following(Source(dict(options)), table.refresh, columns)
+        self._following = Following(QuerySource(dict(options)), table.refresh, columns)
 
     def on_initial(self, _: None) -> str:
         """The offset before anything was read."""

@@ -21,8 +21,8 @@ from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.described import described
 from icefield_spark.catalog.merge_keys import with_source_pinned
 from icefield_spark.catalog.predicates import NOT_EXACT, Filters
-from icefield_spark.catalog.scans import Scan, Version
-from icefield_spark.catalog.streams import Stream
+from icefield_spark.catalog.scans import PlannedScan, Version
+from icefield_spark.catalog.streams import FollowedTable
 from icefield_spark.chunks import VersionScan
 from icefield_spark.options import SUMMARY
 from icefield_spark.places import ROW, place_in_spark
@@ -72,33 +72,33 @@ class SparkTable(Remote):
             lineage=table.format_version >= 3,
         )
 
-    def on_scan(self, asked: str) -> Scan:
+    def on_scan(self, asked: str) -> PlannedScan:
         """Plan a scan."""
         return self._scan(json.loads(asked))
 
-    def _scan(self, asked: Mapping[str, Any]) -> Scan:
+    def _scan(self, asked: Mapping[str, Any]) -> PlannedScan:
         version = self._version.with_options(asked["options"], self._table)
         columns = spark_types.StructType.fromJson(asked["columns"])
         options = {**asked["options"], "path": ".".join(self._table.name())}
         if version.ref is not None:
             options["branch"] = version.ref
-        return Scan(
+        return PlannedScan(
             self.spark,
             version.scan(self._table),
             columns,
             asked["predicates"],
             f"{self._table.metadata_location} {version}",
-            stream=partial(Stream, self.spark, self._table, options, columns),
+            stream=partial(FollowedTable, self.spark, self._table, options, columns),
         )
 
     def on_write(self, asked: str) -> Write:
         """Begin a write; its rows follow."""
         return Write(self._ice, self._table, self._version, json.loads(asked))
 
-    def on_operation(self, asked: str) -> Operation:
+    def on_operation(self, asked: str) -> RowOperation:
         """Begin a DELETE, UPDATE or MERGE."""
         given = json.loads(asked)
-        return Operation(self, given["command"].lower(), given["options"])
+        return RowOperation(self, given["command"].lower(), given["options"])
 
     def on_can_overwrite(self, predicates: str) -> str:
         """Agree to replace rows if a filter of the kernel states them exactly; else refuse with the reason."""
@@ -157,15 +157,15 @@ class Write(Remote):
         )
 
 
-class Operation(Remote):
+class RowOperation(Remote):
     """A DELETE, UPDATE or MERGE. Spark computes the changed rows."""
 
     def __init__(self, table: SparkTable, kind: str, options: Mapping[str, str]) -> None:
         self._table = table
         self._target = table.target(kind)
-        self._scans: list[Scan] = []
+        self._scans: list[PlannedScan] = []
 
-    def on_scan(self, asked: str) -> Scan:
+    def on_scan(self, asked: str) -> PlannedScan:
         """Plan a scan of the rows that may change."""
         scan = self._table._scan(json.loads(asked))
         self._scans.append(scan)

@@ -13,9 +13,9 @@ from icefield import View
 from icefield.errors import InvalidArgument, NoSuchView, UnsupportedFeature, ViewExists
 from pyspark.sql import SparkSession
 
-from icefield_spark.catalog.commands import Command
+from icefield_spark.catalog.commands import CatalogCommand
 from icefield_spark.catalog.shown_views import created, described, shown_properties
-from icefield_spark.catalog.views import COMMENT, Draft, Views, own_properties
+from icefield_spark.catalog.views import COMMENT, Draft, SessionViews, own_properties
 from icefield_spark.jvm import items, jvm_class, seq
 from icefield_spark.sql.view_plans import refuse_variables
 
@@ -54,39 +54,39 @@ def name_in(spark: SparkSession, plan: Any) -> tuple[str, ...] | None:
     return None
 
 
-def found(spark: SparkSession, views: Views, plan: Any, name: tuple[str, ...]) -> Command | None:
+def found(spark: SparkSession, views: SessionViews, plan: Any, name: tuple[str, ...]) -> CatalogCommand | None:
     """The command of a statement. ``name``: the name in it, as the catalog has it.
 
     None if the statement is on a table, or if the name does not exist.
     """
     kind = _kind(plan)
-    statement = _Statement(spark, views, plan, name)
+    statement = _ViewStatement(spark, views, plan, name)
     commands = {
-        "AlterViewAs": Command(statement.query),
-        "CreateView": Command(statement.create),
-        "DropView": Command(statement.drop),
-        "SetViewProperties": Command(statement.set_properties),
-        "ShowViews": Command(statement.show, _SHOWN),
-        "UnsetViewProperties": Command(statement.unset_properties),
+        "AlterViewAs": CatalogCommand(statement.query),
+        "CreateView": CatalogCommand(statement.create),
+        "DropView": CatalogCommand(statement.drop),
+        "SetViewProperties": CatalogCommand(statement.set_properties),
+        "ShowViews": CatalogCommand(statement.show, _SHOWN),
+        "UnsetViewProperties": CatalogCommand(statement.unset_properties),
     }
     if kind in commands:
         return commands[kind]
     if kind == "RenameTable":
-        return Command(statement.rename) if plan.isView() else None
+        return CatalogCommand(statement.rename) if plan.isView() else None
     view = views.loaded(name)
     if view is None:
         return None
     if kind == "DescribeRelation":
-        return Command(lambda: described(views.name, view, bool(plan.isExtended())), _DESCRIBED)
+        return CatalogCommand(lambda: described(views.name, view, bool(plan.isExtended())), _DESCRIBED)
     if kind == "ShowCreateTable":
-        return Command(lambda: [[created(views.name, view)]], _CREATED)
-    return Command(lambda: statement.properties(view), _PROPERTIES)
+        return CatalogCommand(lambda: [[created(views.name, view)]], _CREATED)
+    return CatalogCommand(lambda: statement.properties(view), _PROPERTIES)
 
 
-class _Statement:
+class _ViewStatement:
     """A statement of a session on a view, or on the views of a namespace."""
 
-    def __init__(self, spark: SparkSession, views: Views, plan: Any, name: tuple[str, ...]) -> None:
+    def __init__(self, spark: SparkSession, views: SessionViews, plan: Any, name: tuple[str, ...]) -> None:
         self._spark = spark
         self._views = views
         self._plan = plan

@@ -43,7 +43,7 @@ _OF_SPARK: Final = frozenset({"owner", "collation", "provider", "location", "ext
 class StoredView(Remote):
     """A view as Spark is told of it."""
 
-    def __init__(self, views: Views, name: tuple[str, ...], text: str, described: dict[str, Any]) -> None:
+    def __init__(self, views: SessionViews, name: tuple[str, ...], text: str, described: dict[str, Any]) -> None:
         self._views = views
         self._spark = views.spark
         self._path = name
@@ -83,7 +83,7 @@ class StoredView(Remote):
 class Draft(StoredView):
     """A view that Spark makes, which is stored once its query was looked through."""
 
-    def __init__(self, views: Views, given: dict[str, Any]) -> None:
+    def __init__(self, views: SessionViews, given: dict[str, Any]) -> None:
         self._given = given
         super().__init__(views, tuple(given["name"]), given["text"], given)
 
@@ -142,7 +142,7 @@ class Draft(StoredView):
         return f"Spark {self._views.spark.version}"
 
 
-class Views:
+class SessionViews:
     """The views of a catalog, for one session."""
 
     def __init__(self, spark: SparkSession, catalog: Catalog, name: str) -> None:

@@ -20,15 +20,15 @@ from pyspark.sql import SparkSession
 
 from icefield_spark.chunks import VersionScan
 from icefield_spark.roads.columns import (
-    Held,
+    FileColumn,
     ShapeColumns,
-    Unfit,
+    UnsupportedColumn,
     calendar_times_of,
     children_of,
     floats_of,
     unfit_type,
 )
-from icefield_spark.roads.deleted import DeletedRows, why_executors_apply
+from icefield_spark.roads.deleted import GroupDeletes, why_executors_apply
 from icefield_spark.roads.footers import FOOTERS, FileShape, Footer
 from icefield_spark.roads.reach import reach_of
 
@@ -80,21 +80,21 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class RelationFiles:
     """Files that one relation reads: they have one shape, and the same constants for missing columns.
 
     ``held`` and ``constants`` are by field id; ``prefixes`` are the beginnings of their locations, in the table and for
     Spark, where the column ``_file`` is wanted.
     """
 
-    held: dict[int, Held]
+    held: dict[int, FileColumn]
     constants: dict[int, Any]
     prefixes: tuple[str, str]
     has_nans: bool
     """Whether its floats may be NaN, according to the NaN counts in manifests."""
     is_old: bool
     """Whether its dates and times may be of before 1900, by the bounds in manifests."""
-    deleted: DeletedRows | None = None
+    deleted: GroupDeletes | None = None
     """The deleted rows of the files; None if no delete file applies."""
     paths: list[str] = field(default_factory=list)
     locations: list[str] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ScanColumns:
     """The request of a scan: its columns, further columns of its filter, and the filter."""
 
     columns: tuple[NestedField, ...]
@@ -121,15 +121,15 @@ class Wanted:
 class Roads:
     """The roads of a scan's files."""
 
-    groups: list[Group]
+    groups: list[RelationFiles]
     arrow: frozenset[str] | None
     """Locations of the files that are read in Arrow; None for all."""
     chosen: list[Chosen]
     """The road of each file; empty if all files take one road and no explanation was requested."""
 
 
-def wanted_of(scan: VersionScan, *, is_exact: bool) -> Wanted:
-    """The request of a scan to Spark's own reader. Raises ``Unfit`` if no file can be read that way.
+def wanted_of(scan: VersionScan, *, is_exact: bool) -> ScanColumns:
+    """The request of a scan to Spark's own reader. Raises ``UnsupportedColumn`` if no file can be read that way.
 
     ``is_exact``: required columns of the table are not nullable in Spark.
     """
@@ -142,14 +142,14 @@ def wanted_of(scan: VersionScan, *, is_exact: bool) -> Wanted:
         if top.field_id not in known:
             extra.setdefault(top.field_id, set()).add(leaf.field.field_id)
         elif leaf.field.field_id not in projection.field_ids:
-            raise Unfit(f"the filter needs a field of '{leaf.path[0]}' that is not among the columns")
+            raise UnsupportedColumn(f"the filter needs a field of '{leaf.path[0]}' that is not among the columns")
     ids = {id_ for ids in extra.values() for id_ in ids}
     filtered = scan.schema.select_ids(ids).fields if ids else ()
-    wanted = Wanted(projection.fields, tuple(filtered), row_filter, is_exact)
+    wanted = ScanColumns(projection.fields, tuple(filtered), row_filter, is_exact)
     for column in wanted.fields:
         reason = None if column.field_id in OF_FILES else unfit_type(column)
         if reason is not None:
-            raise Unfit(reason)
+            raise UnsupportedColumn(reason)
     return wanted
 
 
@@ -181,7 +181,9 @@ class Chooser:
     ``is_asked_for``: files take Spark's own reader if it serves them, even if Arrow is faster.
     """
 
-    def __init__(self, spark: SparkSession, scan: VersionScan, wanted: Wanted, *, is_asked_for: bool = False) -> None:
+    def __init__(
+        self, spark: SparkSession, scan: VersionScan, wanted: ScanColumns, *, is_asked_for: bool = False
+    ) -> None:
         self._spark = spark
         self._scan = scan
         self._wanted = wanted
@@ -192,7 +194,7 @@ class Chooser:
         held = Schema(*(column for column in wanted.fields if column.field_id not in OF_FILES)).id_to_field.values()
         leaves = sum(not each.field_type.is_nested for each in held)
         self._is_narrow = leaves <= _FEW_COLUMNS and not is_asked_for
-        self._shapes: dict[FileShape, dict[int, Held] | Unfit] = {}
+        self._shapes: dict[FileShape, dict[int, FileColumn] | UnsupportedColumn] = {}
         self._identities: dict[int, list[tuple[int, int]]] = {}
         self._specs = scan.context.specs
 
@@ -203,12 +205,12 @@ class Chooser:
         fit = [task for task in files if reasons[id(task)] is None]
         io = self._scan.io
         sizes = [(task.file.file_path, task.file.file_size_in_bytes) for task in fit]
-        groups: dict[Any, Group] = {}
-        members: dict[int, Group] = {}
+        groups: dict[Any, RelationFiles] = {}
+        members: dict[int, RelationFiles] = {}
         for task, footer in zip(fit, FOOTERS.read(io, sizes), strict=True):
             try:
                 members[id(task)] = self._member(task, footer, groups)
-            except Unfit as unfit:
+            except UnsupportedColumn as unfit:
                 reasons[id(task)] = str(unfit)
         kept = sorted(groups.values(), key=lambda group: group.size[0], reverse=True)[:_MOST_GROUPS]
         marked = [task for task in fit if task.delete_files and members.get(id(task)) in kept]
@@ -235,7 +237,7 @@ class Chooser:
         deletes = why_executors_apply(self._spark, files, shows_deleted=DELETED in self._ids, is_narrow=self._is_narrow)
         return {id(task): _reason(task, times[task.file.file_path], deletes) for task in files}
 
-    def _read_deletes(self, tasks: list[FileScanTask], members: dict[int, Group]) -> str | None:
+    def _read_deletes(self, tasks: list[FileScanTask], members: dict[int, RelationFiles]) -> str | None:
         """Note the deleted rows of files in their groups; why it failed, where it did."""
         try:
             found = read_deletes(tasks, self._scan.context)
@@ -247,21 +249,21 @@ class Chooser:
             deleted.note(task.file.file_size_in_bytes, task.file.record_count, positions)
         return None
 
-    def _member(self, task: FileScanTask, footer: Footer | None, groups: dict[Any, Group]) -> Group:
+    def _member(self, task: FileScanTask, footer: Footer | None, groups: dict[Any, RelationFiles]) -> RelationFiles:
         """The group of a file, which is put into it."""
         file = task.file
         if footer is None:
             # Nor is Spark asked: it would go to hosts that the configuration does not name.
-            raise Unfit("its footer cannot be read")
+            raise UnsupportedColumn("its footer cannot be read")
         if 0 <= file.record_count != footer.rows:
-            raise Unfit(f"it holds {footer.rows} rows, and its manifest says {file.record_count}")
+            raise UnsupportedColumn(f"it holds {footer.rows} rows, and its manifest says {file.record_count}")
         shape = footer.shape
         try:
             path = self._reach.path(self._spark, self._scan.io.resolve(file.file_path))
         except IcefieldError as error:
-            raise Unfit("its location is refused") from error
+            raise UnsupportedColumn("its location is refused") from error
         held = self._held(shape)
-        if isinstance(held, Unfit):
+        if isinstance(held, UnsupportedColumn):
             raise held
         constants = {
             column.field_id: self._constant(column, task)
@@ -273,31 +275,33 @@ class Chooser:
         has_nans = any(counts.get(each) != 0 for column, ids in self._floats.items() if column in held for each in ids)
         is_old = any(_may_be_old(file, each) for column, ids in self._times.items() if column in held for each in ids)
         key = (id(shape), prefixes, tuple(constants.items()), has_nans, is_old)
-        group = self._with_room(groups, key, task, Group(held, constants, prefixes, has_nans, is_old))
+        group = self._with_room(groups, key, task, RelationFiles(held, constants, prefixes, has_nans, is_old))
         group.paths.append(path)
         group.locations.append(file.file_path)
         group.size[0] += file.file_size_in_bytes
         return group
 
     @staticmethod
-    def _with_room(groups: dict[Any, Group], key: Any, task: FileScanTask, empty: Group) -> Group:
+    def _with_room(
+        groups: dict[Any, RelationFiles], key: Any, task: FileScanTask, empty: RelationFiles
+    ) -> RelationFiles:
         """The group of a key; with deletes the first one in which its files can be told apart."""
         if not task.delete_files:
             return groups.setdefault((key, None), empty)
         for layer in count():
-            group = groups.setdefault((key, layer), replace(empty, deleted=DeletedRows()))
+            group = groups.setdefault((key, layer), replace(empty, deleted=GroupDeletes()))
             assert group.deleted is not None
             if group.deleted.admits(task.file.file_size_in_bytes):
                 return group
         raise AssertionError("a new group admits any file")
 
-    def _held(self, shape: FileShape) -> dict[int, Held] | Unfit:
+    def _held(self, shape: FileShape) -> dict[int, FileColumn] | UnsupportedColumn:
         found = self._shapes.get(shape)
         if found is None:
             found = self._shapes[shape] = self._settled(shape)
         return found
 
-    def _settled(self, shape: FileShape) -> dict[int, Held] | Unfit:
+    def _settled(self, shape: FileShape) -> dict[int, FileColumn] | UnsupportedColumn:
         stated = {source for spec_id in self._specs for source, _ in self._sources(spec_id)}
         try:
             columns = ShapeColumns(shape, is_exact=self._wanted.is_exact)
@@ -308,7 +312,7 @@ class Chooser:
                 found = columns.held(column, stated)
                 if found is not None:
                     held[column.field_id] = found
-        except Unfit as unfit:
+        except UnsupportedColumn as unfit:
             return unfit
         return held
 
@@ -333,9 +337,9 @@ class Chooser:
         if column.field_id in stated and not column.required:
             return None
         if column.field_type.is_nested and (column.initial_default is not None or stated):
-            raise Unfit(f"it lacks column '{column.name}', which may have a value")
+            raise UnsupportedColumn(f"it lacks column '{column.name}', which may have a value")
         if column.initial_default is None and column.required:
-            raise Unfit(f"it lacks column '{column.name}', which is required")
+            raise UnsupportedColumn(f"it lacks column '{column.name}', which is required")
         return column.initial_default
 
     def _partition(self, column: NestedField, task: FileScanTask) -> tuple[Any, ...]:
@@ -394,11 +398,11 @@ def _may_be_old(file: DataFile, field_id: int) -> bool:
 
 
 def _prefixes(location: str, path: str) -> tuple[str, str]:
-    """The differing beginnings of a location in the table and for Spark. Raises ``Unfit``."""
+    """The differing beginnings of a location in the table and for Spark. Raises ``UnsupportedColumn``."""
     at = path.index("/", path.index("://") + 3)
     rest = path[at:]
     if not location.endswith(rest) or not _AS_IN_URIS.match(rest):
-        raise Unfit("Spark spells its location otherwise, and column '_file' is wanted")
+        raise UnsupportedColumn("Spark spells its location otherwise, and column '_file' is wanted")
     return location.removesuffix(rest), path[:at]
 
 

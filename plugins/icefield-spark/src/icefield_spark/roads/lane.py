@@ -15,8 +15,17 @@ from pyspark.sql import types as spark_types
 
 from icefield_spark.jvm import is_connected, jvm_class, seq
 from icefield_spark.quoting import quoted
-from icefield_spark.roads.choosing import FILE, LAST_UPDATED, OF_FILES, PARTITION, POS, ROW_ID, Group, Wanted
-from icefield_spark.roads.columns import Held, children_of
+from icefield_spark.roads.choosing import (
+    FILE,
+    LAST_UPDATED,
+    OF_FILES,
+    PARTITION,
+    POS,
+    ROW_ID,
+    RelationFiles,
+    ScanColumns,
+)
+from icefield_spark.roads.columns import FileColumn, children_of
 from icefield_spark.roads.conditions import condition
 from icefield_spark.roads.literals import literal
 from icefield_spark.roads.reach import OPTIONS
@@ -32,7 +41,7 @@ _POSITION = "_metadata.row_index"
 _UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 
-def lane_frame(spark: SparkSession, wanted: Wanted, group: Group, order: list[str]) -> DataFrame:
+def lane_frame(spark: SparkSession, wanted: ScanColumns, group: RelationFiles, order: list[str]) -> DataFrame:
     """The rows of a group's files that match the filter. ``order``: the names of the columns, as they are wanted."""
     held = group.held.values()
     asked = {each.asked.name: each.asked for each in held}
@@ -110,7 +119,7 @@ def _holds_floats(kind: spark_types.DataType) -> bool:
     return isinstance(kind, _FLOATS)
 
 
-def _made(column: NestedField, group: Group) -> Column:
+def _made(column: NestedField, group: RelationFiles) -> Column:
     """A column of the table, computed from the columns of the files."""
     found = group.held.get(column.field_id)
     if found is not None and column.field_id not in OF_FILES:
@@ -121,17 +130,17 @@ def _made(column: NestedField, group: Group) -> Column:
     return made if column.required else functions.when(functions.lit(True), made)
 
 
-def _hides_nans(found: Held, group: Group) -> bool:
+def _hides_nans(found: FileColumn, group: RelationFiles) -> bool:
     return group.has_nans and isinstance(found.wanted, _FLOATS)
 
 
-def _named(column: NestedField, made: Column, group: Group) -> Column:
+def _named(column: NestedField, made: Column, group: RelationFiles) -> Column:
     """A column under its name and comment. A column with its name in the files stays: see docs/internals/spark.md."""
     comment = comment_of(column)
     return made if not comment and _is_named(column, group) else made.alias(column.name, metadata=comment)
 
 
-def _is_named(column: NestedField, group: Group) -> bool:
+def _is_named(column: NestedField, group: RelationFiles) -> bool:
     """Whether files have a column as it is to be, under its own name."""
     found = group.held.get(column.field_id)
     if found is None or column.field_id in OF_FILES or _hides_nans(found, group):
@@ -139,7 +148,7 @@ def _is_named(column: NestedField, group: Group) -> bool:
     return found.asked.name == column.name and found.asked.dataType == found.wanted
 
 
-def _known(column: NestedField, found: Held | None, group: Group) -> Column:
+def _known(column: NestedField, found: FileColumn | None, group: RelationFiles) -> Column:
     """A column that is not read as it is: known of the file, or counted."""
     if column.field_id == FILE:
         return _location(*group.prefixes)
@@ -167,7 +176,7 @@ def _partition(column: NestedField, values: tuple[Any, ...]) -> Column:
     return made.cast(to_spark_type(column.field_type))
 
 
-def _held(found: Held, column: NestedField) -> Column:
+def _held(found: FileColumn, column: NestedField) -> Column:
     read = functions.col(quoted(found.asked.name))
     if isinstance(column.field_type, UUIDType):
         digits = functions.lower(functions.hex(read))
@@ -176,7 +185,7 @@ def _held(found: Held, column: NestedField) -> Column:
     return read if found.asked.dataType == found.wanted else read.cast(found.wanted)
 
 
-def _lineage(column: NestedField, found: Held | None, inherited: Any) -> Column:
+def _lineage(column: NestedField, found: FileColumn | None, inherited: Any) -> Column:
     if inherited is None:
         return functions.lit(None).cast("bigint")
     made = functions.expr(f"{_POSITION} + {inherited}L" if column.field_id == ROW_ID else f"{inherited[0]}L")

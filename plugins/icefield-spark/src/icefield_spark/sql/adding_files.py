@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
 from icefield_spark.quoting import quoted
-from icefield_spark.sql.context import Context, Rows
+from icefield_spark.sql.context import Rows, StatementContext
 from icefield_spark.sql.defaults import values_of
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.types import from_spark_schema, to_spark_type
@@ -29,7 +29,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
-class _Files:
+class _FolderFiles:
     """Files, each with the partition values in the names of its folders."""
 
     place: str
@@ -37,12 +37,12 @@ class _Files:
     file_format: str | None = None
     """The format of all of them, where that was stated."""
 
-    def where(self, wanted: Mapping[str, str]) -> _Files:
+    def where(self, wanted: Mapping[str, str]) -> _FolderFiles:
         """The files in partitions with certain values."""
         fits = {each for each, values in self.found.items() if wanted.items() <= values.items()}
         return replace(self, found={each: values for each, values in self.found.items() if each in fits})
 
-    def stated(self, context: Context, schema: Schema) -> dict[str, dict[str, Any]]:
+    def stated(self, context: StatementContext, schema: Schema) -> dict[str, dict[str, Any]]:
         """The partition values of the folders, as values of the table's columns."""
         sensitive = is_case_sensitive(context.spark)
         columns = {name if sensitive else name.lower(): name for name in (field.name for field in schema.fields)}
@@ -57,7 +57,7 @@ class _Files:
         return {each: {pair[0]: made[pair] for pair in values.items()} for each, values in strings.items()}
 
 
-def add_files(context: Context, table: Table, given: Mapping[str, Any]) -> Rows:
+def add_files(context: StatementContext, table: Table, given: Mapping[str, Any]) -> Rows:
     """Take files into a table that is there."""
     files = _source(context, given["source_table"]).where(given.get("partition_filter", {}))
     if not files.found:
@@ -73,7 +73,7 @@ def add_files(context: Context, table: Table, given: Mapping[str, Any]) -> Rows:
     return [[len(files.found), partitions]]
 
 
-def snapshot(context: Context, given: Mapping[str, Any]) -> Rows:
+def snapshot(context: StatementContext, given: Mapping[str, Any]) -> Rows:
     """Create a table from the files of a table of Spark, which stays unchanged and keeps its files."""
     source = name_of(given["source_table"])
     _check_of_spark(context, source)
@@ -105,7 +105,7 @@ def name_of(string: str) -> tuple[str, ...]:
     return parts
 
 
-def _source(context: Context, string: str) -> _Files:
+def _source(context: StatementContext, string: str) -> _FolderFiles:
     parts = name_of(string)
     if len(parts) == 2 and parts[0].lower() in _FORMATS:
         return _files_in(context, parts[0].lower(), parts[1])
@@ -113,7 +113,7 @@ def _source(context: Context, string: str) -> _Files:
     return _files_of_spark(context.spark, parts)
 
 
-def _check_of_spark(context: Context, parts: tuple[str, ...]) -> None:
+def _check_of_spark(context: StatementContext, parts: tuple[str, ...]) -> None:
     if context.names.find(parts) is not None:
         raise UnsupportedFeature(
             f"{'.'.join(parts)} is a table of Icefield, whose files stay its own: write its rows with INSERT"
@@ -122,7 +122,7 @@ def _check_of_spark(context: Context, parts: tuple[str, ...]) -> None:
         raise NoSuchTable(f"Spark has no table {'.'.join(parts)}", table=parts)
 
 
-def _files_in(context: Context, kind: str, folder: str) -> _Files:
+def _files_in(context: StatementContext, kind: str, folder: str) -> _FolderFiles:
     """The files of a folder and its subfolders, except files that Spark and Hive do not take for data."""
     root = folder.rstrip("/")
     found = {}
@@ -131,7 +131,7 @@ def _files_in(context: Context, kind: str, folder: str) -> _Files:
         hidden = any(part.startswith((".", "_")) and "=" not in part for part in (*folders, name))
         if not hidden and _may_be(kind, name):
             found[each.location] = _values(folders)
-    return _Files(folder, found, kind)
+    return _FolderFiles(folder, found, kind)
 
 
 def _may_be(kind: str, name: str) -> bool:
@@ -140,7 +140,7 @@ def _may_be(kind: str, name: str) -> bool:
     return suffix == kind or not dot or suffix in _SHORT.get(kind, ())
 
 
-def _files_of_spark(session: SparkSession, parts: tuple[str, ...]) -> _Files:
+def _files_of_spark(session: SparkSession, parts: tuple[str, ...]) -> _FolderFiles:
     """The files of a table of Spark's own."""
     columns = _partition_columns(session, parts)
     found: dict[str, Values] = {}
@@ -154,7 +154,7 @@ def _files_of_spark(session: SparkSession, parts: tuple[str, ...]) -> _Files:
                 location=location,
             )
         found[location] = {name: values[name.lower()] for name in columns}
-    return _Files(".".join(parts), found)
+    return _FolderFiles(".".join(parts), found)
 
 
 def _partition_columns(session: SparkSession, parts: tuple[str, ...]) -> list[str]:

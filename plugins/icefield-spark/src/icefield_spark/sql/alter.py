@@ -12,7 +12,7 @@ from icefield.metadata import MAIN_BRANCH
 from pyspark.sql import DataFrame
 
 from icefield_spark.sql import terms
-from icefield_spark.sql.context import Context
+from icefield_spark.sql.context import StatementContext
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.writing import is_case_sensitive
 
@@ -37,7 +37,7 @@ class Alteration:
             change(update)
 
 
-def alter(context: Context, cursor: Cursor) -> DataFrame | None:
+def alter(context: StatementContext, cursor: Cursor) -> DataFrame | None:
     """``ALTER TABLE`` with a clause of Iceberg's own, or ``RENAME COLUMN``; None for other statements."""
     if not cursor.takes("ALTER", "TABLE"):
         return None

@@ -55,7 +55,7 @@ _AS_OF: Final = {"VERSION": False, "SYSTEM_VERSION": False, "TIMESTAMP": True, "
 
 
 @dataclass(frozen=True)
-class _Place:
+class _TableReference:
     """A table of the catalog in a text, and where its name with its version begins and ends."""
 
     start: int
@@ -129,7 +129,7 @@ class ByNames:
     def _is_ours(self, parts: tuple[str, ...]) -> bool:
         return self._names.find(parts) is not None or self._names.view(parts) is not None
 
-    def _place(self, statement: Statement, table: exp.Table) -> _Place | None:
+    def _place(self, statement: Statement, table: exp.Table) -> _TableReference | None:
         """The place of a catalog's table in a statement; None for other relations."""
         if not all(isinstance(part, exp.Identifier) for part in table.parts) or self._is_common(table):
             return None
@@ -152,7 +152,7 @@ class ByNames:
             raise UnsupportedFeature(
                 f"{shown} is read by its name alone: give a sample an alias, and leave out other clauses"
             )
-        return _Place(statement.tokens[at].start, statement.tokens[cursor.at - 1].end, source, table)
+        return _TableReference(statement.tokens[at].start, statement.tokens[cursor.at - 1].end, source, table)
 
     def _versioned(self, cursor: Cursor, source: Source, *, stated: bool) -> Source:
         """Take ``VERSION AS OF`` or ``TIMESTAMP AS OF`` with a literal: the table at that version."""
@@ -182,7 +182,7 @@ class ByNames:
             raise InvalidArgument(f"there is no time {written}")
         return source.at(None, time_ms)
 
-    def _check_names(self, statement: Statement, places: Sequence[_Place]) -> None:
+    def _check_names(self, statement: Statement, places: Sequence[_TableReference]) -> None:
         """Refuse whole names of tables in other places: Spark knows the last part alone, or takes it for a field."""
         starts = {place.start for place in places}
         if len(starts) < len(places):
@@ -199,14 +199,14 @@ class ByNames:
                 shown = ".".join(parts)
                 raise UnsupportedFeature(f"give the table of {shown} an alias, and name its columns by that")
 
-    def _rows(self, statement: Statement, tree: exp.Expr, place: _Place) -> DataFrame:
+    def _rows(self, statement: Statement, tree: exp.Expr, place: _TableReference) -> DataFrame:
         source = place.source
         if source.about is not None:
             return frame_about(self._spark, source)
         where = self._filter(statement, tree, place) if is_certain(statement.string) else None
         return planned_frame(self._spark, source.scan(where), road=None)
 
-    def _filter(self, statement: Statement, tree: exp.Expr, place: _Place) -> BooleanExpression | None:
+    def _filter(self, statement: Statement, tree: exp.Expr, place: _TableReference) -> BooleanExpression | None:
         """The filter in the WHERE of a single SELECT from a table; None if there is none."""
         table, where, alias = place.node, tree.args.get("where"), place.node.args.get("alias")
         is_single = isinstance(tree, exp.Select) and statement.is_word(0, "SELECT") and tree.args["from_"].this is table

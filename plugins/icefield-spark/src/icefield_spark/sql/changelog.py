@@ -18,7 +18,7 @@ from icefield_spark.arrow import SparkBatches, in_pieces
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import with_cause_alone
 from icefield_spark.quoting import quoted
-from icefield_spark.sql.context import Context, Rows
+from icefield_spark.sql.context import Rows, StatementContext
 from icefield_spark.types import to_spark_schema
 
 _OPTIONS = {
@@ -29,7 +29,7 @@ _OPTIONS = {
 }
 
 
-def create_changelog_view(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def create_changelog_view(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Create a temporary view of the changes between two snapshots, and return its name."""
     options = given.get("options", {})
     for key in options:

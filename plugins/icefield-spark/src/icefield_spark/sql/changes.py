@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame
 
 from icefield_spark.assigning import Path, fold_of
 from icefield_spark.changing import delete_rows, update_rows
-from icefield_spark.merge_rows import LEFT, MATCHED, NEW, Clause, MergeRows
+from icefield_spark.merge_rows import LEFT, MATCHED, NEW, MergeFrame, WhenClause
 from icefield_spark.missing import no_table
 from icefield_spark.row_changes import DELETE, INSERT, UPDATE
 from icefield_spark.row_level import Target
 from icefield_spark.running import REFERENCE, substitutes
-from icefield_spark.sql.context import Context
+from icefield_spark.sql.context import StatementContext
 from icefield_spark.sql.parsing import Cursor, Statement, chains
 from icefield_spark.wap import staged_strings
 
@@ -30,7 +30,7 @@ _QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 _INSTEAD = "make the rows a frame, and give it to ice.merge, ice.update or ice.delete"
 
 
-def delete(context: Context, cursor: Cursor) -> DataFrame:
+def delete(context: StatementContext, cursor: Cursor) -> DataFrame:
     """``DELETE FROM``; the cursor stands after DELETE."""
     cursor.expect("FROM")
     subject = _subject(context, cursor, "delete", "WHERE")
@@ -45,7 +45,7 @@ def delete(context: Context, cursor: Cursor) -> DataFrame:
     return context.nothing()
 
 
-def update(context: Context, cursor: Cursor) -> DataFrame:
+def update(context: StatementContext, cursor: Cursor) -> DataFrame:
     """``UPDATE``; the cursor stands after it."""
     subject = _subject(context, cursor, "update", "SET")
     if subject is None:
@@ -59,7 +59,7 @@ def update(context: Context, cursor: Cursor) -> DataFrame:
     return context.nothing()
 
 
-def merge(context: Context, cursor: Cursor) -> DataFrame:
+def merge(context: StatementContext, cursor: Cursor) -> DataFrame:
     """``MERGE``; the cursor stands after it."""
     evolves = cursor.takes("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
@@ -82,11 +82,11 @@ def merge(context: Context, cursor: Cursor) -> DataFrame:
         clauses.append(_clause(context, cursor))
     if not clauses:
         raise cursor.unexpected("WHEN MATCHED or WHEN NOT MATCHED")
-    MergeRows(source, on, clauses, (alias, other), evolves).run(target)
+    MergeFrame(source, on, clauses, (alias, other), evolves).run(target)
     return context.nothing()
 
 
-def _subject(context: Context, cursor: Cursor, kind: str, end: str) -> tuple[Target, str] | None:
+def _subject(context: StatementContext, cursor: Cursor, kind: str, end: str) -> tuple[Target, str] | None:
     """Take the table that a DELETE or UPDATE changes, with its alias; None for a table of Spark's."""
     parts = cursor.names("the name of a table")
     target = _target(context, parts, kind)
@@ -95,7 +95,7 @@ def _subject(context: Context, cursor: Cursor, kind: str, end: str) -> tuple[Tar
     return target, _alias(cursor, parts, end)
 
 
-def _target(context: Context, parts: tuple[str, ...], kind: str) -> Target | None:
+def _target(context: StatementContext, parts: tuple[str, ...], kind: str) -> Target | None:
     """The table that a statement changes; None for a table of Spark."""
     source = context.names.written(parts)
     if source is None:
@@ -115,7 +115,7 @@ def _alias(cursor: Cursor, parts: tuple[str, ...], end: str) -> str:
     return cursor.name("an alias")
 
 
-def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, str]:
+def _source(context: StatementContext, cursor: Cursor) -> tuple[DataFrame, str]:
     """Take the source of a merge and its alias."""
     start = cursor.at
     if cursor.sees("("):
@@ -132,7 +132,7 @@ def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, str]:
     return context.queries.frame(f"SELECT * FROM {query}"), alias
 
 
-def _clause(context: Context, cursor: Cursor) -> Clause:
+def _clause(context: StatementContext, cursor: Cursor) -> WhenClause:
     """Take one WHEN with its THEN."""
     cursor.expect("WHEN")
     of = _kind(cursor)
@@ -140,15 +140,15 @@ def _clause(context: Context, cursor: Cursor) -> Clause:
     cursor.expect("THEN")
     if of == NEW:
         cursor.expect("INSERT")
-        return Clause(of, condition, INSERT, None if cursor.takes("*") else _inserted(context, cursor))
+        return WhenClause(of, condition, INSERT, None if cursor.takes("*") else _inserted(context, cursor))
     if cursor.takes("DELETE"):
-        return Clause(of, condition, DELETE, {})
+        return WhenClause(of, condition, DELETE, {})
     cursor.expect("UPDATE", "SET")
     if not cursor.takes("*"):
-        return Clause(of, condition, UPDATE, _assignments(context, cursor, _WHEN))
+        return WhenClause(of, condition, UPDATE, _assignments(context, cursor, _WHEN))
     if of == LEFT:
         raise InvalidArgument("WHEN NOT MATCHED BY SOURCE has no row of the source for UPDATE SET *")
-    return Clause(of, condition, UPDATE, None)
+    return WhenClause(of, condition, UPDATE, None)
 
 
 def _kind(cursor: Cursor) -> str:
@@ -162,7 +162,7 @@ def _kind(cursor: Cursor) -> str:
     return NEW if new else MATCHED
 
 
-def _assignments(context: Context, cursor: Cursor, end: tuple[str, ...]) -> dict[Path, str]:
+def _assignments(context: StatementContext, cursor: Cursor, end: tuple[str, ...]) -> dict[Path, str]:
     """Take ``a = 1, s.b = 2``."""
     start = cursor.at
     cursor.until(end)
@@ -176,7 +176,7 @@ def _assignments(context: Context, cursor: Cursor, end: tuple[str, ...]) -> dict
     return found
 
 
-def _inserted(context: Context, cursor: Cursor) -> Mapping[Path, str]:
+def _inserted(context: StatementContext, cursor: Cursor) -> Mapping[Path, str]:
     """Take ``(a, b) VALUES (1, 2)``."""
     names = []
     for item in cursor.enclosed().items():
@@ -198,7 +198,7 @@ def _put(found: dict[Path, str], path: Path, value: str) -> None:
     found[path] = value
 
 
-def _checked(context: Context, text: str) -> str:
+def _checked(context: StatementContext, text: str) -> str:
     """A condition or value that Spark understands as the statement means it. Raises ``UnsupportedFeature``."""
     if REFERENCE in text and substitutes(context.spark):
         raise UnsupportedFeature(

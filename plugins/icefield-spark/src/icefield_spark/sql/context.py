@@ -19,7 +19,7 @@ Rows = Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Context:
+class StatementContext:
     """One statement's session, catalog and names."""
 
     spark: SparkSession

@@ -23,10 +23,10 @@ def frame_about(spark: SparkSession, source: Source) -> DataFrame:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, converted.schema) as writer:
         writer.write_table(converted)
-    return spark.range(0, 1, 1, 1).mapInArrow(_Rows(sink.getvalue().to_pybytes()), columns)
+    return spark.range(0, 1, 1, 1).mapInArrow(_PickledRows(sink.getvalue().to_pybytes()), columns)
 
 
-class _Rows:
+class _PickledRows:
     """The function for ``mapInArrow``: it returns the rows that it was pickled with."""
 
     def __init__(self, stream: bytes) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 from icefield.errors import InvalidArgument
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import Token as Read
+from sqlglot.tokenizer_core import SqlToken as Read
 from sqlglot.tokenizer_core import TokenType
 
 _OPENING = {"(": ")", "[": "]"}
@@ -31,7 +31,7 @@ _LITERAL = frozenset(
 """Quoted tokens: their content is neither a word nor a sign."""
 
 
-class Token(NamedTuple):
+class SqlToken(NamedTuple):
     """A word, literal or sign, and where it begins and ends in the string."""
 
     token_type: TokenType
@@ -63,7 +63,7 @@ class Statement:
             raise InvalidArgument("give one statement at a time, not several with ';' between them")
         if not found:
             raise InvalidArgument("the statement is empty")
-        self.tokens: Sequence[Token] = found
+        self.tokens: Sequence[SqlToken] = found
         self.string = string[: found[-1].end + 1]
 
     def is_word(self, at: int, *words: str) -> bool:
@@ -240,17 +240,17 @@ def chains(statement: Statement) -> Iterator[tuple[int, tuple[str, ...]]]:
             at += 1
 
 
-def _pieces(token: Read, string: str) -> Iterator[Token]:
+def _pieces(token: Read, string: str) -> Iterator[SqlToken]:
     """The words of a token of sqlglot, which joins some pairs of words into one token."""
     whole = string[token.start : token.end + 1]
     if token.token_type in _LITERAL or len(whole.split()) < 2:
-        yield Token(token.token_type, token.text, token.start, token.end)
+        yield SqlToken(token.token_type, token.text, token.start, token.end)
         return
     for word in re.finditer(r"\S+", whole):
-        yield Token(token.token_type, word.group(), token.start + word.start(), token.start + word.end() - 1)
+        yield SqlToken(token.token_type, word.group(), token.start + word.start(), token.start + word.end() - 1)
 
 
-def _is_name(token: Token) -> bool:
+def _is_name(token: SqlToken) -> bool:
     if token.token_type is TokenType.IDENTIFIER:
         return True
     plain = token.token_type not in _LITERAL and token.token_type is not TokenType.NUMBER

@@ -15,7 +15,7 @@ from icefield_spark.sql import upkeep_procedures as upkeep
 from icefield_spark.sql.adding_files import add_files, name_of, snapshot
 from icefield_spark.sql.arguments import BOOLEAN, INT, LONG, LONGS, MAP, STRINGS, TIME, Parameter, checked, taken
 from icefield_spark.sql.changelog import create_changelog_view
-from icefield_spark.sql.context import Context, Rows
+from icefield_spark.sql.context import Rows, StatementContext
 from icefield_spark.sql.parsing import Cursor
 
 NAMESPACE: Final = "system"
@@ -32,7 +32,7 @@ class Procedure:
     doc: str
     parameters: Sequence[Parameter]
     columns: str
-    run: Callable[[Context, dict[str, Any]], Rows]
+    run: Callable[[StatementContext, dict[str, Any]], Rows]
 
     @property
     def description(self) -> str:
@@ -43,7 +43,7 @@ class Procedure:
         return f"{self.doc} Arguments: {'; '.join(shown)}."
 
 
-def call(context: Context, cursor: Cursor) -> DataFrame:
+def call(context: StatementContext, cursor: Cursor) -> DataFrame:
     """``CALL``; the cursor stands after it."""
     parts = cursor.names("the name of a procedure")
     local = parts[1:] if context.names.is_catalog(parts[0]) else parts
@@ -66,7 +66,7 @@ def procedure(name: Sequence[str]) -> Procedure:
     return PROCEDURES[last]
 
 
-def called(context: Context, name: Sequence[str], given: Mapping[str, Any]) -> Rows:
+def called(context: StatementContext, name: Sequence[str], given: Mapping[str, Any]) -> Rows:
     """The rows of a call. ``given``: values by the names of parameters; None is omitted, times are ms since 1970 UTC.
 
     Raises ``InvalidArgument`` for a missing argument, ``UnsupportedFeature`` for an argument without support.
@@ -75,7 +75,9 @@ def called(context: Context, name: Sequence[str], given: Mapping[str, Any]) -> R
     return found.run(context, checked(name[-1].lower(), found.parameters, given))
 
 
-def _of_table(run: Callable[[Context, Table, dict[str, Any]], Rows]) -> Callable[[Context, dict[str, Any]], Rows]:
+def _of_table(
+    run: Callable[[StatementContext, Table, dict[str, Any]], Rows],
+) -> Callable[[StatementContext, dict[str, Any]], Rows]:
     """A procedure of the table that its argument ``table`` names."""
     return lambda context, given: run(context, context.names.table(name_of(given.pop("table"))), given)
 

@@ -9,10 +9,10 @@ from icefield import Table
 from icefield.errors import NoSuchSnapshot
 
 from icefield_spark.sql.adding_files import name_of
-from icefield_spark.sql.context import Context, Rows
+from icefield_spark.sql.context import Rows, StatementContext
 
 
-def register_table(context: Context, given: dict[str, Any]) -> Rows:
+def register_table(context: StatementContext, given: dict[str, Any]) -> Rows:
     """Make a table of a file of metadata."""
     table = context.catalog.register_table(context.names.local(name_of(given["table"])), given["metadata_file"])
     snapshot = table.current_snapshot()
@@ -31,10 +31,10 @@ def _current(table: Table) -> int | None:
     return None if snapshot is None else snapshot.snapshot_id
 
 
-def moving(change: Callable[[Any, dict[str, Any]], Any]) -> Callable[[Context, Table, dict[str, Any]], Rows]:
+def moving(change: Callable[[Any, dict[str, Any]], Any]) -> Callable[[StatementContext, Table, dict[str, Any]], Rows]:
     """A procedure that makes another snapshot current."""
 
-    def run(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    def run(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
         before = _current(table)
         with table.manage_snapshots() as update:
             change(update, given)
@@ -43,14 +43,14 @@ def moving(change: Callable[[Any, dict[str, Any]], Any]) -> Callable[[Context, T
     return run
 
 
-def cherrypick_snapshot(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def cherrypick_snapshot(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Apply the changes of a staged snapshot to the current snapshot."""
     with table.manage_snapshots() as update:
         update.cherry_pick(given["snapshot_id"])
     return [[given["snapshot_id"], _current(table)]]
 
 
-def publish_changes(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def publish_changes(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Publish the changes that were staged under a ``wap.id``."""
     staged = [each.snapshot_id for each in table.snapshots() if each.summary.get("wap.id") == given["wap_id"]]
     with table.manage_snapshots() as update:
@@ -58,7 +58,7 @@ def publish_changes(context: Context, table: Table, given: dict[str, Any]) -> Ro
     return [[staged[-1] if staged else None, _current(table)]]
 
 
-def fast_forward(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def fast_forward(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Move a branch forward to the head of another one."""
     before = table.refs().get(given["branch"])
     with table.manage_snapshots() as update:
@@ -67,7 +67,7 @@ def fast_forward(context: Context, table: Table, given: dict[str, Any]) -> Rows:
     return [[given["branch"], None if before is None else before.snapshot_id, after]]
 
 
-def ancestors_of(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def ancestors_of(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """The snapshots that led to one."""
     start = given.get("snapshot_id", _current(table))
     if start is not None and table.snapshot_by_id(start) is None:

@@ -17,13 +17,13 @@ from icefield_spark.running import run_sql, substituted
 from icefield_spark.sql import alter, changes, procedures
 from icefield_spark.sql.analyzed import Analyzed
 from icefield_spark.sql.by_names import ATTACH, ByNames, check_certain
-from icefield_spark.sql.context import Context, Rows, no_rows
+from icefield_spark.sql.context import Rows, StatementContext, no_rows
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.sources import Names
 
 Opened = Callable[[SparkSession], Any]
 
-_VERBS: Final[dict[str, Callable[[Context, Cursor], DataFrame]]] = {
+_VERBS: Final[dict[str, Callable[[StatementContext, Cursor], DataFrame]]] = {
     "DELETE": changes.delete,
     "UPDATE": changes.update,
     "MERGE": changes.merge,
@@ -96,9 +96,9 @@ class Statements:
         """The rows of a procedure for values of its parameters, where a namespace is the current one."""
         return procedures.called(self._context(spark, namespace), procedure, given)
 
-    def _context(self, spark: SparkSession, namespace: tuple[str, ...]) -> Context:
+    def _context(self, spark: SparkSession, namespace: tuple[str, ...]) -> StatementContext:
         names = Names(spark, self._catalog, namespace, attached=self._attached)
-        return Context(spark, self._catalog, names, ByNames(spark, names))
+        return StatementContext(spark, self._catalog, names, ByNames(spark, names))
 
     def _own(self, spark: SparkSession, string: str) -> DataFrame | None:
         """Run a statement of Iceberg's own that Spark has refused; None for other statements."""
@@ -126,7 +126,7 @@ class Statements:
             raise UnsupportedFeature(f"ice.sql does not {refused} by names: use {_INSTEAD[refused]}, or {ATTACH}")
         return context.queries.frame(string)
 
-    def _use(self, context: Context, cursor: Cursor) -> DataFrame:
+    def _use(self, context: StatementContext, cursor: Cursor) -> DataFrame:
         """Make a namespace current, of this catalog or of Spark."""
         if not (cursor.takes("NAMESPACE") or cursor.takes("DATABASE")):
             cursor.takes("SCHEMA")

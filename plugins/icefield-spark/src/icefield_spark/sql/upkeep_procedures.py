@@ -13,7 +13,7 @@ from icefield_spark.catalog.predicates import Filters
 from icefield_spark.comparisons import Side
 from icefield_spark.conditions import said_of
 from icefield_spark.sql.arguments import options
-from icefield_spark.sql.context import Context, Rows
+from icefield_spark.sql.context import Rows, StatementContext
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.terms import term
 from icefield_spark.types import to_spark_schema
@@ -45,7 +45,7 @@ _DELETE_OPTIONS: dict[str, tuple[str, type]] = {
 _IGNORED_OPTIONS = ("max-concurrent-file-group-rewrites",)
 
 
-def expire_snapshots(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def expire_snapshots(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Remove old snapshots, and delete the files that only they had."""
     made = maintenance_of(context.spark, table).expire_snapshots(
         given.get("older_than"), given.get("retain_last"), given.get("snapshot_ids") or ()
@@ -62,7 +62,7 @@ def expire_snapshots(context: Context, table: Table, given: dict[str, Any]) -> R
     ]
 
 
-def remove_orphan_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def remove_orphan_files(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Delete the files that no version of the table has."""
     mismatch = given.get("prefix_mismatch_mode", "error").lower()
     made = maintenance_of(context.spark, table).remove_orphan_files(
@@ -77,7 +77,7 @@ def remove_orphan_files(context: Context, table: Table, given: dict[str, Any]) -
     return [[location] for location in made.orphans.column("location").to_pylist()]
 
 
-def rewrite_data_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def rewrite_data_files(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Rewrite data files, in better sizes or sorted."""
     chosen = options("rewrite_data_files", given.get("options", {}), _REWRITE_OPTIONS, _IGNORED_OPTIONS)
     order = given.get("sort_order")
@@ -109,7 +109,7 @@ def rewrite_data_files(context: Context, table: Table, given: dict[str, Any]) ->
     ]
 
 
-def _spelt(context: Context, table: Table, item: Cursor) -> str:
+def _spelt(context: StatementContext, table: Table, item: Cursor) -> str:
     """A term of a sort order, with its column as the table spells it."""
     direction = Cursor(item.statement, item.at, item.end)
     column, _ = term(direction)
@@ -121,14 +121,14 @@ def _spelt(context: Context, table: Table, item: Cursor) -> str:
     return f"{written} {direction.rest()}".rstrip()
 
 
-def _spelling(context: Context, schema: Schema, name: str) -> str:
+def _spelling(context: StatementContext, schema: Schema, name: str) -> str:
     """The schema's own spelling of a column or nested field; the unchanged name if there is no such field."""
     if is_case_sensitive(context.spark) or not schema.has_field(name, False) or schema.has_field(name):
         return name
     return str(schema.find_column_name(schema.find_field(name, False).field_id))
 
 
-def _where(context: Context, table: Table, given: dict[str, Any]) -> BooleanExpression | str | None:
+def _where(context: StatementContext, table: Table, given: dict[str, Any]) -> BooleanExpression | str | None:
     """The condition on the files, written in Spark's SQL or as a filter string of Icefield."""
     condition = given.get("where")
     if condition is None:
@@ -149,7 +149,7 @@ def _zorder(order: str) -> list[str]:
     return [term(item)[0] for item in cursor.enclosed().items()]
 
 
-def rewrite_manifests(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def rewrite_manifests(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Rewrite manifests."""
     made = maintenance_of(context.spark, table).rewrite_manifests(
         given.get("spec_id"), cluster_by=given.get("sort_by") or ()
@@ -157,7 +157,7 @@ def rewrite_manifests(context: Context, table: Table, given: dict[str, Any]) -> 
     return [[made.rewritten_manifests, made.added_manifests]]
 
 
-def rewrite_position_delete_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def rewrite_position_delete_files(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Rewrite position deletes, without the deletes of rows that are gone."""
     chosen = options("rewrite_position_delete_files", given.get("options", {}), _DELETE_OPTIONS, _IGNORED_OPTIONS)
     made = maintenance_of(context.spark, table).rewrite_position_delete_files(_where(context, table, given), **chosen)
@@ -171,20 +171,20 @@ def rewrite_position_delete_files(context: Context, table: Table, given: dict[st
     ]
 
 
-def rewrite_table_path(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def rewrite_table_path(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Write the metadata of a copy of the table at another place."""
     made = table.maintenance.rewrite_table_path(**given)
     place = made.file_list_location or "N/A"
     return [[made.latest_version, place, made.rewritten_manifests, made.rewritten_delete_files]]
 
 
-def compute_table_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def compute_table_stats(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Compute how many distinct values columns have."""
     made = maintenance_of(context.spark, table).compute_table_stats(given.get("columns"), given.get("snapshot_id"))
     return [] if made is None else [[made.statistics_path]]
 
 
-def compute_partition_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+def compute_partition_stats(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Compute the statistics of partitions."""
     made = maintenance_of(context.spark, table).compute_partition_stats(given.get("snapshot_id"))
     return [] if made is None else [[made.statistics_path]]

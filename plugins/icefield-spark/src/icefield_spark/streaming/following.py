@@ -21,7 +21,7 @@ from icefield_spark.executors import for_executors
 from icefield_spark.failures import cause_alone
 from icefield_spark.options import STREAM_FROM, STREAM_WRITE, WRITE_ONLY, refuse_options
 from icefield_spark.projecting import check_columns, selected_fields
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.streaming.history import Follow, Limits, advance, first_offset, following, origin_of
 from icefield_spark.streaming.offsets import BEFORE_ALL, Offset
 
@@ -57,7 +57,7 @@ class Batch:
     context: ReadsChunks | None = None
 
 
-def follow_of(source: Source) -> tuple[Follow, Limits]:
+def follow_of(source: QuerySource) -> tuple[Follow, Limits]:
     """How the options would have a stream. Raises ``InvalidArgument``."""
     options = source.options
     refuse_options(options, _VERSIONS, "names a state of the table, and a stream follows it (see stream-from)")
@@ -88,7 +88,7 @@ def follow_of(source: Source) -> tuple[Follow, Limits]:
 class Following:
     """A table that a stream follows. ``table`` gives it at its current version."""
 
-    def __init__(self, source: Source, table: Callable[[], Table], columns: StructType) -> None:
+    def __init__(self, source: QuerySource, table: Callable[[], Table], columns: StructType) -> None:
         self._source = source
         self._table = table
         self._columns = columns

@@ -29,7 +29,7 @@ SMALL_TASK_BYTES: Final = 256 << 10
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Written(WriterCommitMessage):
+class StreamReport(WriterCommitMessage):
     """The report of a task. ``rows`` and ``keys`` are Arrow streams."""
 
     epoch: Epoch
@@ -59,7 +59,7 @@ class StreamTask:
     keys: tuple[str, ...] = ()
     small_bytes: int = SMALL_TASK_BYTES
 
-    def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, batches: Iterator[pa.RecordBatch]) -> StreamReport:
         """Write the rows of a task. On an error, and when its input was cut off, nothing of them stays."""
         task = TaskContext.get()
         if task is None:
@@ -74,7 +74,7 @@ class StreamTask:
         exact = task.getLocalProperty(CASE_SENSITIVE) == "true"
         schema = self.context.schema
         rows = (from_spark_batch(batch, schema, case_sensitive=exact) for batch in whole(batches) if batch.num_rows)
-        made = Written(epoch, write_id, is_contested(task), task.getLocalProperty(APPLICATION))
+        made = StreamReport(epoch, write_id, is_contested(task), task.getLocalProperty(APPLICATION))
         context = replace(self.context, operation_id=write_id)
         place = (task.partitionId(), task.taskAttemptId())
         if self.keys:
@@ -87,8 +87,8 @@ class StreamTask:
         return replace(made, files=files)
 
     def _upsert(
-        self, made: Written, context: WriteContext, rows: Iterator[pa.RecordBatch], task: int, attempt: int
-    ) -> Written:
+        self, made: StreamReport, context: WriteContext, rows: Iterator[pa.RecordBatch], task: int, attempt: int
+    ) -> StreamReport:
         assert self.deletes is not None, "given with the keys"
         ids = [self.context.schema.find_field(name).field_id for name in self.keys]
         deletes = replace(self.deletes, operation_id=context.operation_id)

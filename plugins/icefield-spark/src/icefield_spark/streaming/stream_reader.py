@@ -18,7 +18,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from icefield_spark.failures import cause_alone
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.streaming.following import Following
 from icefield_spark.streaming.history import Limits
 from icefield_spark.streaming.offsets import Offset
@@ -48,7 +48,7 @@ class StreamChunk(InputPartition):
 class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
     """Follows a table. Executors receive only the partitions, without the reader."""
 
-    def __init__(self, source: Source, columns: StructType) -> None:
+    def __init__(self, source: QuerySource, columns: StructType) -> None:
         self._following = Following(source, source.table, columns)
         if not HAS_ADMISSION and not (self._following.limits.none and self._following.is_from_start):
             raise UnsupportedFeature(

@@ -25,9 +25,9 @@ from pyspark.sql.types import StructType
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import cause_alone
 from icefield_spark.options import STREAM_READ, refuse_options
-from icefield_spark.source import Source
+from icefield_spark.source import QuerySource
 from icefield_spark.streaming.epochs import RUN_ID, WRITE_ID, Epoch, EpochWritten, WriteOnce, sweep_epoch
-from icefield_spark.streaming.messages import SMALL_TASK_BYTES, StreamTask, Written, from_streams
+from icefield_spark.streaming.messages import SMALL_TASK_BYTES, StreamReport, StreamTask, from_streams
 from icefield_spark.sweeping import sweep
 from icefield_spark.writing import APPLICATION, ENGINE, check_fits, spark_write_context
 
@@ -39,7 +39,7 @@ _TAKES_ARROW: Final = _Base is not None
 class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[misc]
     """Writes the epochs of a query. ``complete``: each epoch replaces all rows."""
 
-    def __init__(self, source: Source, columns: StructType, complete: bool) -> None:
+    def __init__(self, source: QuerySource, columns: StructType, complete: bool) -> None:
         if not _TAKES_ARROW:
             raise UnsupportedFeature("a streaming write takes Spark 4.1 or later; before, write in foreachBatch")
         source.check_writable(False)
@@ -71,7 +71,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
     @cause_alone()
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
         """Make the rows of an epoch visible, unless they are; Spark runs an epoch again after a crash."""
-        found = [message for message in messages if isinstance(message, Written)]
+        found = [message for message in messages if isinstance(message, StreamReport)]
         if not found:  # no task ran, so that there is nothing to add
             return
         epoch = replace(found[0].epoch, number=batchId)
@@ -93,7 +93,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
                 folders = self._context.locations.data_folder, self._context.locations.metadata_folder
                 sweep_epoch(table, epoch, self._source.branch, folders)
 
-    def _append(self, table: Table, epoch: Epoch, messages: Sequence[Written]) -> list[DataFile]:
+    def _append(self, table: Table, epoch: Epoch, messages: Sequence[StreamReport]) -> list[DataFile]:
         """Commit the epoch, and give its files. Raises ``EpochWritten``."""
         write_id = messages[0].write_id
         branch = self._source.branch
@@ -129,7 +129,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
         commit has cleaned up after itself, unless its outcome is unknown, and then the next attempt at the epoch
         settles it. In the first no commit was tried; the table is read again nevertheless.
         """
-        found = [message for message in messages if isinstance(message, Written)]
+        found = [message for message in messages if isinstance(message, StreamReport)]
         if not found or len(found) == len(messages):
             return
         # An error here would hide the original error. The next attempt at the epoch deletes leftovers.
@@ -143,7 +143,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
         return "icefield"
 
 
-def upsert_keys(source: Source, schema: Schema, complete: bool, properties: Any) -> tuple[str, ...]:
+def upsert_keys(source: QuerySource, schema: Schema, complete: bool, properties: Any) -> tuple[str, ...]:
     """The columns by which rows of a stream replace others; empty for appends. Raises ``InvalidArgument``."""
     named = source.options.get("upsert-columns")
     default = not complete and is_true(properties, "write.upsert.enabled")
@@ -167,7 +167,7 @@ def upsert_keys(source: Source, schema: Schema, complete: bool, properties: Any)
     return names
 
 
-def _check_keys(messages: Sequence[Written], keys: Sequence[str]) -> None:
+def _check_keys(messages: Sequence[StreamReport], keys: Sequence[str]) -> None:
     """Raise ``InvalidArgument`` if two tasks have rows with the same key: their order is unknown."""
     streams = [message.keys for message in messages if message.keys]
     if len(streams) < 2:
