@@ -11,7 +11,7 @@ import pytest
 from icefield import Catalog, Plugins, load_catalog
 from icefield.abc import MetricsReported
 from icefield_rest_server import Principal, Settings, app
-from icefield_rest_server.observing import Metrics
+from icefield_rest_server.observing import RequestMetrics
 from local_client import LocalClient
 from rest_description import check_answer, check_request
 from tables import Listener
@@ -129,7 +129,7 @@ def test_a_request_that_cannot_be_counted_has_its_answer(
     def fails(*_: Any) -> None:
         raise OverflowError
 
-    monkeypatch.setattr(Metrics, "ended", fails)
+    monkeypatch.setattr(RequestMetrics, "ended", fails)
     answered(LocalClient(app(catalog)).get(TABLE), 200)
     assert "loadTable is not counted" in caplog.text
 

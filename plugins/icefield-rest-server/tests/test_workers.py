@@ -25,8 +25,8 @@ from icefield.errors import InvalidArgument
 from icefield_rest_server import Settings, StaticCredentials, app
 from icefield_rest_server.answers import Answer, Refused
 from icefield_rest_server.idempotency import Begun, IdempotencyStore
-from icefield_rest_server.observing import Metrics
-from icefield_rest_server.processes import Counts, OneProcess, Processes, shared_folder
+from icefield_rest_server.observing import RequestMetrics
+from icefield_rest_server.processes import OneProcess, Processes, SharedCounts, shared_folder
 from icefield_rest_server.routes import ENDPOINTS
 from icefield_rest_server.shared_keys import SharedKeys
 from killing import SWAP
@@ -369,7 +369,7 @@ def test_counts_of_processes_are_summed_and_those_of_the_dead_stay(tmp_path: Pat
 
 def test_all_that_the_server_counts_has_room() -> None:
     counting = OneProcess()
-    metrics = Metrics(counting)
+    metrics = RequestMetrics(counting)
     statuses = [200, 204, 304, *range(400, 432), 499, *range(500, 505)]
     for endpoint in ENDPOINTS:
         for status in statuses:
@@ -381,7 +381,7 @@ def test_all_that_the_server_counts_has_room() -> None:
 
 
 def test_counts_of_long_names_or_too_many_are_left_out() -> None:
-    counts = Counts(bytearray(2048 * 128))
+    counts = SharedCounts(bytearray(2048 * 128))
     for number in range(3_000):
         counts.add((f"n{number}",))
     counts.add(("x" * 200,))

@@ -18,7 +18,7 @@ from http_between import Answered, Asked, Between, Forward
 from icefield import Catalog, load_catalog
 from icefield.errors import IcefieldError, StorageError
 from icefield.scan import read_tasks
-from icefield_rest.held import Held, held_for
+from icefield_rest.held import SharedProperties, held_for
 from icefield_rest_server import Settings, app
 from icefield_rest_server.tokens import Principal
 from rest_served import served
@@ -220,14 +220,14 @@ def asks(*answers: tuple[dict[str, str], float | None] | IcefieldError) -> Calla
 
 
 def test_what_has_no_end_is_never_asked_for() -> None:
-    held = Held({"a": "1"}, 0.0, None)
+    held = SharedProperties({"a": "1"}, 0.0, None)
     assert not held.waits()
     assert held.current(asks()) == {"a": "1"}
 
 
 def test_others_go_on_with_what_there_is_while_one_asks() -> None:
     now = time.time()
-    held = Held({"a": "1"}, now - 1_000, now + 50)
+    held = SharedProperties({"a": "1"}, now - 1_000, now + 50)
     asked, may = threading.Event(), threading.Event()
 
     def ask() -> tuple[dict[str, str], float]:
@@ -247,7 +247,7 @@ def test_others_go_on_with_what_there_is_while_one_asks() -> None:
 
 def test_after_the_end_all_wait_and_one_asks() -> None:
     now, count = time.time(), []
-    held = Held({"a": "1"}, now - 1_000, now - 1)
+    held = SharedProperties({"a": "1"}, now - 1_000, now - 1)
 
     def ask() -> tuple[dict[str, str], float]:
         count.append(1)
@@ -263,8 +263,8 @@ def test_after_the_end_all_wait_and_one_asks() -> None:
 def test_a_failure_counts_only_when_the_credentials_have_ended() -> None:
     now = time.time()
     problem = StorageError("the service is not there")
-    assert Held({"a": "1"}, now - 1_000, now + 50).current(asks(problem)) == {"a": "1"}
-    held = Held({"a": "1"}, now - 1_000, now - 1)
+    assert SharedProperties({"a": "1"}, now - 1_000, now + 50).current(asks(problem)) == {"a": "1"}
+    held = SharedProperties({"a": "1"}, now - 1_000, now - 1)
     ask = asks(problem)
     for _ in range(3):  # and is not asked again at once: it would have no answer
         with pytest.raises(StorageError, match="not there"):
@@ -273,7 +273,7 @@ def test_a_failure_counts_only_when_the_credentials_have_ended() -> None:
 
 def test_a_service_that_gives_the_same_again_is_not_asked_with_each_request() -> None:
     now = time.time()
-    held = Held({"a": "1"}, now - 1_000, now + 50)
+    held = SharedProperties({"a": "1"}, now - 1_000, now + 50)
     count = []
 
     def ask() -> tuple[dict[str, str], float]:

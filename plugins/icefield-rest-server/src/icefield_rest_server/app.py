@@ -25,11 +25,11 @@ from starlette.routing import Route
 
 from icefield_rest_server.answers import Answer, Refused, error_answer
 from icefield_rest_server.bodies import parsed
-from icefield_rest_server.budget import Budget
+from icefield_rest_server.budget import BodyBudget
 from icefield_rest_server.calls import Call
 from icefield_rest_server.idempotency import IdempotencyKeys, IdempotencyStore
 from icefield_rest_server.local_requests import is_local
-from icefield_rest_server.observing import Metrics, log_access
+from icefield_rest_server.observing import RequestMetrics, log_access
 from icefield_rest_server.once import Once
 from icefield_rest_server.processes import OneProcess, Processes
 from icefield_rest_server.rights import check_allowed, named_in
@@ -60,7 +60,7 @@ def app(catalog: Catalog, settings: Settings | None = None) -> Starlette:
     """
     settings = settings or Settings()
     limit_to_roots(catalog, settings)
-    service = _Service(catalog, settings)
+    service = _CatalogService(catalog, settings)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -78,7 +78,7 @@ def app(catalog: Catalog, settings: Settings | None = None) -> Starlette:
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _not_served})
 
 
-class _Service:
+class _CatalogService:
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self.settings = settings
         self.state = State(catalog, settings)
@@ -87,13 +87,13 @@ class _Service:
         processes = (
             None if settings.shared is None else self._opened.enter_context(closing(Processes(Path(settings.shared))))
         )
-        self.metrics = Metrics(processes or OneProcess())
+        self.metrics = RequestMetrics(processes or OneProcess())
         self.once: Once | None = None
         if settings.idempotent:
             keys = settings.keys or self._keys(processes, settings.idempotency_seconds)
             self.once = Once(keys, self.state, settings.max_seconds / 2)
         self.pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="icefield-rest")
-        self.budget = Budget(settings.max_bodies, settings.max_body)
+        self.budget = BodyBudget(settings.max_bodies, settings.max_body)
 
     def _keys(self, processes: Processes | None, seconds: int) -> IdempotencyStore:
         """Return the store of answers by key: in memory, or shared by all processes of the server."""

@@ -27,7 +27,7 @@ _KINDS[list(b'"')] = _QUOTES
 
 
 @dataclass(slots=True)
-class Shape:
+class JsonShape:
     """How many objects, arrays and values JSON text has, and how deep it is, as far as it was read."""
 
     depth: int = 0
@@ -69,7 +69,7 @@ class Shape:
 
 def check_shape(data: bytes, most_deep: int) -> None:
     """Raise ``InvalidArgument`` for JSON text that is too deep, or has too many parts to be decoded at once."""
-    shape = Shape()
+    shape = JsonShape()
     for begin in range(0, len(data), _PIECE):
         shape.add(data[begin : begin + _PIECE])
         if shape.unbalanced:

@@ -7,7 +7,7 @@ from collections import Counter
 from icefield_rest_server.answers import Refused
 
 
-class Budget:
+class BodyBudget:
     """Bytes of bodies under way. It is used on the event loop alone, so that it needs no lock.
 
     One client holds half of them at most, so that the others are served; a single body always has room.

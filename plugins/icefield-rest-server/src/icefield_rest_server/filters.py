@@ -66,10 +66,10 @@ def check_size(given: Any) -> None:
 
 def filter_from_json(given: Any, schema: Schema, case_sensitive: bool = True) -> BooleanExpression:
     """The filter that JSON states, over columns of a schema. Raises ``InvalidArgument``, ``UnsupportedFeature``."""
-    return _Reader(schema, case_sensitive).read(given)
+    return _FilterReader(schema, case_sensitive).read(given)
 
 
-class _Reader:
+class _FilterReader:
     def __init__(self, schema: Schema, case_sensitive: bool) -> None:
         self._schema = schema
         self._case_sensitive = case_sensitive
@@ -114,7 +114,7 @@ class _Reader:
         column = self._column(term)
         return _COMPARISONS[kind](column.path, column.literal(value))
 
-    def _column(self, term: Any) -> _Column:
+    def _column(self, term: Any) -> _FilterColumn:
         name: Any = term
         if isinstance(term, dict):
             if term.get("type") != "reference":
@@ -123,10 +123,10 @@ class _Reader:
         if not isinstance(name, str | int) or isinstance(name, bool):
             raise InvalidArgument("a predicate of a filter names its column: a string, or a reference")
         field = self._schema.find_field(name, self._case_sensitive)
-        return _Column(field, self._schema.name_path(field.field_id))
+        return _FilterColumn(field, self._schema.name_path(field.field_id))
 
 
-class _Column:
+class _FilterColumn:
     """A column of a predicate: its type determines the meaning of literals."""
 
     def __init__(self, field: NestedField, path: tuple[str, ...]) -> None:

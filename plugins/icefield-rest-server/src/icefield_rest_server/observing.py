@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from icefield_rest_server.processes import Counts, Name
+from icefield_rest_server.processes import Name, SharedCounts
 
 _log = logging.getLogger("icefield_rest_server.access")
 
@@ -53,7 +53,7 @@ _OF_THE_LIVING: Final = frozenset(_IN_FLIGHT)
 class Counting(Protocol):
     """The counters of a process, and the sums over all processes of the server."""
 
-    counts: Counts
+    counts: SharedCounts
 
     def summed(self, of_the_living: frozenset[str]) -> tuple[Mapping[Name, float], int]:
         """Return the sums of all processes, and the number of living ones.
@@ -62,7 +62,7 @@ class Counting(Protocol):
         """
 
 
-class Metrics:
+class RequestMetrics:
     """Counts of requests by operation and status, and how long they took, of all processes of the server."""
 
     def __init__(self, counting: Counting) -> None:

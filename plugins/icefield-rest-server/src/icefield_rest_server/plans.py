@@ -80,7 +80,7 @@ class PlanTask(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class _Version(TableScan):
+class _VersionScan(TableScan):
     """A scan of a snapshot with a schema that need not be its own."""
 
     pinned: Schema | None = None
@@ -198,7 +198,7 @@ def _tasks(state: State, name: tuple[str, ...], loaded: Loaded, plan: PlanTask) 
     io = state.io_for_clients(name, loaded)
     scan: TableScan | IncrementalAppendScan
     if request.start_snapshot_id is None:
-        scan = _Version(metadata, io, snapshot_id=request.snapshot_id, **common)
+        scan = _VersionScan(metadata, io, snapshot_id=request.snapshot_id, **common)
     else:
         appended = SnapshotRange(from_exclusive=request.start_snapshot_id, to_inclusive=request.end_snapshot_id)
         scan = _Appends(metadata, io, range=appended, **common)

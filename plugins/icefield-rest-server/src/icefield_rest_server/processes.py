@@ -33,7 +33,7 @@ _PREFIX: Final = "icefield-rest-server-"
 _YOUNG: Final = 60.0
 
 
-class Counts:
+class SharedCounts:
     """Numbers by names, in memory that other processes may read: a name never goes, and a number is one word.
 
     Names beyond the 2,047th are not counted. The server has fewer names, and clients cannot add any.
@@ -95,7 +95,7 @@ class OneProcess:
     """A process without shared memory: its own counts are the sums."""
 
     def __init__(self) -> None:
-        self.counts = Counts(bytearray(_SIZE))
+        self.counts = SharedCounts(bytearray(_SIZE))
 
     def summed(self, of_the_living: frozenset[str]) -> tuple[Mapping[Name, float], int]:
         """All numbers, and the number of processes."""
@@ -112,7 +112,7 @@ class Processes:
     def __init__(self, folder: Path) -> None:
         self.folder = checked(folder)
         self._place, self._file = self._taken()
-        self.counts = Counts(mmap.mmap(self._file, _SIZE))
+        self.counts = SharedCounts(mmap.mmap(self._file, _SIZE))
         self.counts.begin_generation()
         self.own = f"{self._place}.{self.counts.generation}"
         """The name of this process, which no other has had or will have."""
@@ -169,7 +169,7 @@ class Processes:
         named = (path.name.rpartition("-")[2] for path in self.folder.glob("process-*"))
         return sorted(int(number) for number in named if number.isdigit() and int(number) != self._place)
 
-    def _look(self, place: int) -> tuple[Counts | None, bool]:
+    def _look(self, place: int) -> tuple[SharedCounts | None, bool]:
         """Return the counts of a process, None for a new process, and whether it lives."""
         try:
             file = os.open(self._path(place), os.O_RDONLY)
@@ -180,7 +180,7 @@ class Processes:
             data = os.pread(file, _SIZE, 0)
         finally:
             os.close(file)
-        return (Counts(bytearray(data)), alive) if len(data) == _SIZE else (None, alive)
+        return (SharedCounts(bytearray(data)), alive) if len(data) == _SIZE else (None, alive)
 
     def _path(self, place: int) -> Path:
         return self.folder / f"process-{place}"

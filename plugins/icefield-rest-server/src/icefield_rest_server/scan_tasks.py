@@ -63,7 +63,7 @@ class TaskWriter:
 
     def _tasks(self, parts: list[PlannedManifest], deletes: np.ndarray[Any, Any]) -> Text:
         """Encode the tasks of manifests with one partition spec together, as a manifest may have few files."""
-        files = _Files([part.files for part in parts])
+        files = _FileColumns([part.files for part in parts])
         return row_texts(
             '{"data-file":{',
             *self._file(parts[0].spec_id, files),
@@ -76,7 +76,7 @@ class TaskWriter:
         )
 
     def _delete_files(self, spec_id: int, batch: pa.RecordBatch) -> Text:
-        files = _Files([batch])
+        files = _FileColumns([batch])
         return row_texts(
             "{",
             *self._file(spec_id, files),
@@ -87,7 +87,7 @@ class TaskWriter:
             "},",
         )
 
-    def _file(self, spec_id: int, files: _Files) -> list[Text | str]:
+    def _file(self, spec_id: int, files: _FileColumns) -> list[Text | str]:
         """Encode the fields that data files and delete files share."""
         return [
             '"content":',
@@ -107,14 +107,14 @@ class TaskWriter:
             member("sort-order-id", numbers(files["sort_order_id"])),
         ]
 
-    def _partition(self, spec_id: int, files: _Files) -> list[Text | str]:
+    def _partition(self, spec_id: int, files: _FileColumns) -> list[Text | str]:
         parts: list[Text | str] = []
         for place, kind in enumerate(self._partitions[spec_id]):
             values = joined([batch.column("partition").field(place) for batch in files.batches])
             parts += [",", pc.fill_null(texts(values, partial(_value, kind)), "null")]
         return parts[1:]
 
-    def _of_statistics(self, files: _Files) -> list[Text | str]:
+    def _of_statistics(self, files: _FileColumns) -> list[Text | str]:
         if not self._statistics:
             return []
         return [
@@ -122,7 +122,7 @@ class TaskWriter:
             *(part for name in _BOUNDS for part in self._map(name, files, bounds=True)),
         ]
 
-    def _map(self, name: str, files: _Files, *, bounds: bool) -> list[Text | str]:
+    def _map(self, name: str, files: _FileColumns, *, bounds: bool) -> list[Text | str]:
         """Statistics of the fields that are wanted; a bound that is none, or that JSON cannot hold, is not sent."""
         column = last_of_each_key(files[name])
         offsets = np.asarray(column.offsets)
@@ -163,7 +163,7 @@ class TaskWriter:
         return known[1]
 
 
-class _Files:
+class _FileColumns:
     """Columns of files of several manifests together."""
 
     def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:

@@ -13,7 +13,7 @@ from icefield.errors import IcefieldError, InvalidMetadata
 from icefield.metadata import TableMetadata, decode_metadata, with_deferred_snapshots
 from icefield.toolkit import checked_pointer, decodable
 
-from icefield_rest.connection import Answer
+from icefield_rest.connection import ServiceResponse
 from icefield_rest.planning import scans_of
 from icefield_rest.service import Service, may_say
 from icefield_rest.signing import SigningConfig, signing
@@ -41,7 +41,7 @@ _decoder = msgspec.json.Decoder(LoadTableResult)
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedTable:
     """A table as the service last showed it."""
 
     current: Current
@@ -60,10 +60,10 @@ class Loaded:
 def loaded(
     service: Service,
     table: TableName,
-    answer: Answer,
-    known: Loaded | None = None,
+    answer: ServiceResponse,
+    known: LoadedTable | None = None,
     whole: Callable[[], TableMetadata] | None = None,
-) -> Loaded:
+) -> LoadedTable:
     """Decode the table of an answer; metadata equal to ``known`` is not decoded again.
 
     ``whole`` loads all snapshots of a table if the answer only has the snapshots of branches and tags.
@@ -89,7 +89,7 @@ def loaded(
     opened = (*(each for each in access if signer is None or not each.prefix.startswith("s3")), *filter(None, [signer]))
     scans = scans_of(service, table, metadata.location, may_say(config), config.get(TOKEN))
     current = Current(pointer, metadata, properties, opened, scans)
-    return Loaded(current, answer.headers.get("etag"), config.get(TOKEN), found.metadata, ends)
+    return LoadedTable(current, answer.headers.get("etag"), config.get(TOKEN), found.metadata, ends)
 
 
 def can_defer(raw: msgspec.Raw | bytes, metadata: TableMetadata) -> bool:
@@ -100,17 +100,17 @@ def can_defer(raw: msgspec.Raw | bytes, metadata: TableMetadata) -> bool:
     return metadata.format_version > 1 and (metadata.format_version == 2 or _NEXT_ROW_ID in bytes(raw))
 
 
-def committed(service: Service, table: TableName, answer: Answer, before: Loaded | None) -> Loaded:
+def committed(service: Service, table: TableName, answer: ServiceResponse, before: LoadedTable | None) -> LoadedTable:
     """Decode the table after a commit. The answer has no credentials, so the earlier ones stay."""
     made = loaded(service, table, answer)
     if before is None:
         return made
     known = before.current
     current = Current(made.current.pointer, made.current.metadata, known.properties, known.access, known.planner)
-    return Loaded(current, made.etag, before.token, made.raw, before.ends)
+    return LoadedTable(current, made.etag, before.token, made.raw, before.ends)
 
 
-def as_committed(made: Loaded) -> Committed:
+def as_committed(made: LoadedTable) -> Committed:
     """Convert a loaded table to the result of a commit strategy."""
     current = made.current
     return Committed(current.pointer, current.metadata, current.properties, current.access, current.planner)

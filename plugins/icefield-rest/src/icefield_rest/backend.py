@@ -32,7 +32,7 @@ from icefield.toolkit import checked_names, checked_properties, schema_to_json, 
 from icefield.types import LongType, NestedField
 
 from icefield_rest.endpoints import Endpoint
-from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.failures import ServiceRefusal, Uncertain, error_of
 from icefield_rest.names import page_of
 from icefield_rest.namespaces import Namespaces
 from icefield_rest.requests import create_body
@@ -152,7 +152,7 @@ class RestBackend(CatalogBackend):
             self._tables.commit_all(changes)
         except Uncertain as uncertain:
             lost = uncertain
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 409:
                 return Conflict()
             if refused.status == 404 and refused.kind == "NoSuchTable":
@@ -205,7 +205,7 @@ class RestBackend(CatalogBackend):
     ) -> Page[TableName]:
         try:
             found = checked_names(what, names(namespace))
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 404:
                 raise missing_namespace(namespace, refused) from refused
             raise error_of(refused, f"listing {what}") from refused

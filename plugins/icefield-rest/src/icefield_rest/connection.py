@@ -21,9 +21,9 @@ from icefield.metadata import MAX_METADATA_BYTES
 from icefield.toolkit import Backoff, reset_after_fork, without_credentials, without_userinfo
 
 from icefield_rest.auth.authenticator import Authenticator, Unsigned
-from icefield_rest.failures import ErrorModel, Refused, Uncertain, error_model, error_of, shortened
+from icefield_rest.failures import ErrorModel, ServiceRefusal, Uncertain, error_model, error_of, shortened
 from icefield_rest.reading import ENCODINGS, NotRead, read
-from icefield_rest.settings import Settings, is_header_value
+from icefield_rest.settings import RestSettings, is_header_value
 
 MAX_ANSWER: Final = 64 * 1024 * 1024
 """Of an answer that holds no table, in bytes."""
@@ -43,7 +43,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServiceResponse:
     """The answer to a request: the status, the headers, and the whole body."""
 
     status: int
@@ -59,7 +59,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _PendingRequest:
     """A request with all its attempts."""
 
     unsigned: Unsigned
@@ -72,7 +72,7 @@ class _Asked:
     always_declined: bool = True
     """Whether every attempt so far was answered, and declined as unsupported."""
 
-    def doubted(self, said: str, answered: Refused | None = None) -> Uncertain | None:
+    def doubted(self, said: str, answered: ServiceRefusal | None = None) -> Uncertain | None:
         """Record an unknown outcome; None for a request that changes nothing."""
         if not self.changes:
             return None
@@ -84,7 +84,7 @@ class _Asked:
 class Connection:
     """The service at one address, for the threads of this process and of its forked processes."""
 
-    def __init__(self, name: str, settings: Settings, authenticator: Authenticator) -> None:
+    def __init__(self, name: str, settings: RestSettings, authenticator: Authenticator) -> None:
         self.name, self.settings, self.authenticator = name, settings, authenticator
         self.repeats_changes = False
         """Whether the service knows a change by its key, so that it may be sent again."""
@@ -123,10 +123,10 @@ class Connection:
         token: str | None = None,
         limit: int = MAX_ANSWER,
         repeatable: bool | None = None,
-    ) -> Answer:
+    ) -> ServiceResponse:
         """Make a request and return its answer; ``what`` describes the request in errors.
 
-        ``token`` takes the place of the catalog's own credentials. Raises ``Refused`` for an error, ``Uncertain``
+        ``token`` takes the place of the catalog's own credentials. Raises ``ServiceRefusal`` for an error, ``Uncertain``
         where a change may have been made, and ``StorageError`` where a request that changes nothing gets no answer.
         """
         changes = method not in _SAFE if repeatable is None else not repeatable
@@ -140,18 +140,18 @@ class Connection:
         if query:
             # With "%20" for a space: a signature holds for the query as it is written, and "+" is read as either.
             url = f"{url}{'&' if '?' in url else '?'}{urlencode(query, quote_via=quote)}"
-        asked = _Asked(Unsigned(method, url, sent, content), what, changes, token, limit)
+        asked = _PendingRequest(Unsigned(method, url, sent, content), what, changes, token, limit)
         try:
             return self._answered(asked)
-        except (Refused, IcefieldError) as problem:
+        except (ServiceRefusal, IcefieldError) as problem:
             # An error of a retry says nothing about the outcome of the first attempt.
             if asked.doubt is None:
                 raise
-            then = problem if isinstance(problem, Refused) else None
+            then = problem if isinstance(problem, ServiceRefusal) else None
             raise Uncertain(f"{asked.doubt}; then: {then.said if then else problem}", then) from problem
 
-    def _answered(self, asked: _Asked) -> Answer:
-        """Make a request as often as may be. Raises ``Refused`` and ``IcefieldError``; ``asked`` knows of doubts."""
+    def _answered(self, asked: _PendingRequest) -> ServiceResponse:
+        """Make a request as often as may be. Raises ``ServiceRefusal`` and ``IcefieldError``; ``asked`` knows of doubts."""
         limits, began = self.settings.limits, time.monotonic()
         waits, renewed, attempt = Backoff(limits.min_wait, limits.max_wait), False, 0
         again = not asked.changes or self.repeats_changes
@@ -189,7 +189,7 @@ class Connection:
                 raise problem
             time.sleep(pause)
 
-    def _signed(self, asked: _Asked) -> Mapping[str, str]:
+    def _signed(self, asked: _PendingRequest) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {asked.token}"} if asked.token else self.authenticator.headers(asked.unsigned)
 
     def close(self) -> None:
@@ -199,7 +199,7 @@ class Connection:
         if client is not None:
             client.close()
 
-    def _once(self, unsigned: Unsigned, signed: Mapping[str, str], limit: int) -> Answer:
+    def _once(self, unsigned: Unsigned, signed: Mapping[str, str], limit: int) -> ServiceResponse:
         headers = {**unsigned.headers, **signed}
         if wrong := [name for name, value in headers.items() if not is_header_value(value)]:
             raise AccessDenied(
@@ -209,7 +209,9 @@ class Connection:
         content = unsigned.body or None
         with self._client().stream(unsigned.method, unsigned.url, content=content, headers=headers) as response:
             most = limit if response.status_code < 300 else _MAX_ERROR
-            return Answer(response.status_code, response.headers, read(response, most, self.settings.read_timeout))
+            return ServiceResponse(
+                response.status_code, response.headers, read(response, most, self.settings.read_timeout)
+            )
 
     def _client(self) -> httpx.Client:
         here = os.getpid()
@@ -221,7 +223,7 @@ class Connection:
                     client = self._clients[here] = client_of(self.settings)
         return client
 
-    def _refused(self, answer: Answer, signed: Mapping[str, str]) -> Refused:
+    def _refused(self, answer: ServiceResponse, signed: Mapping[str, str]) -> ServiceRefusal:
         if 300 <= answer.status < 400:
             where = without_userinfo(answer.headers.get("location", "nowhere")).split("?")[0]
             raise StorageError(
@@ -254,7 +256,7 @@ class Connection:
         return without_credentials(f"{type(error).__name__}: {shortened(str(error))}", self.settings.headers)
 
 
-def client_of(settings: Settings) -> httpx.Client:
+def client_of(settings: RestSettings) -> httpx.Client:
     """A pool of connections that follows no redirects and repeats nothing. Raises ``InvalidArgument``."""
     limits = httpx.Limits(max_connections=settings.connections, max_keepalive_connections=settings.connections)
     timeout = httpx.Timeout(settings.read_timeout, connect=settings.connect_timeout, pool=settings.read_timeout)
@@ -273,7 +275,7 @@ def client_of(settings: Settings) -> httpx.Client:
         ) from error
 
 
-def _verified_by(settings: Settings) -> ssl.SSLContext:
+def _verified_by(settings: RestSettings) -> ssl.SSLContext:
     """Return the TLS context, with the certificate authorities of the settings, the environment or the system.
 
     Raises ``OSError`` for unusable files.
@@ -304,9 +306,9 @@ def joined(*parts: str) -> str:
     return "/".join(_segment(part) for part in parts)
 
 
-def outcome(what: str, error: Refused | Uncertain) -> IcefieldError:
+def outcome(what: str, error: ServiceRefusal | Uncertain) -> IcefieldError:
     """Return the error for a change of names that was rejected for a general reason, or has an unknown outcome."""
-    if isinstance(error, Refused):
+    if isinstance(error, ServiceRefusal):
         return error_of(error, what)
     return StorageError(f"{what}: the reply was lost, and it may have been done or not: {error}", retryable=False)
 
@@ -325,7 +327,7 @@ def _may_pass(status: int, *, changes: bool) -> bool:
     return status == 429 or status in _PASSES or (changes and _is_failure(status))
 
 
-def _retry_after(answer: Answer) -> float | None:
+def _retry_after(answer: ServiceResponse) -> float | None:
     given = answer.headers.get("retry-after", "")
     return float(given) if given.isascii() and given.isdigit() and len(given) < 6 else None
 

@@ -27,14 +27,14 @@ class ErrorModel(msgspec.Struct):
 
 
 @decodable
-class _Answer(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     error: ErrorModel
 
 
-_decoder = msgspec.json.Decoder(_Answer)
+_decoder = msgspec.json.Decoder(_ErrorBody)
 
 
-class Refused(Exception):
+class ServiceRefusal(Exception):
     """The service answered a request by an error, and did nothing.
 
     ``modelled`` says that the answer was in the protocol's form: a proxy on the way answers otherwise.
@@ -44,9 +44,9 @@ class Refused(Exception):
         super().__init__(f"{status} {model.type}")
         self.status, self.model, self.modelled = status, model, modelled
 
-    def with_hidden(self, secrets: Sequence[str]) -> Refused:
+    def with_hidden(self, secrets: Sequence[str]) -> ServiceRefusal:
         """Redact secrets."""
-        return Refused(self.status, self.model.with_hidden(secrets), modelled=self.modelled)
+        return ServiceRefusal(self.status, self.model.with_hidden(secrets), modelled=self.modelled)
 
     @property
     def kind(self) -> str:
@@ -74,7 +74,7 @@ class Uncertain(Exception):
     service that declines the operation at every attempt: then no attempt is still under way.
     """
 
-    def __init__(self, said: str, then: Refused | None = None, declined: Refused | None = None) -> None:
+    def __init__(self, said: str, then: ServiceRefusal | None = None, declined: ServiceRefusal | None = None) -> None:
         super().__init__(said)
         self.then, self.declined = then, declined
 
@@ -96,17 +96,17 @@ def _hidden(string: str | None, secrets: Sequence[str]) -> str | None:
     return string
 
 
-def error_model(status: int, body: bytes) -> Refused:
+def error_model(status: int, body: bytes) -> ServiceRefusal:
     """Decode the error of an answer, in the protocol's form or any other."""
     try:
-        return Refused(status, _decoder.decode(body).error, modelled=True)
+        return ServiceRefusal(status, _decoder.decode(body).error, modelled=True)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
         # Longer than the text in messages: a cut-off secret at the end could not be redacted.
         string = body[:_MOST_LOOKED_AT].decode(errors="replace")
-        return Refused(status, ErrorModel(string, "", status), modelled=False)
+        return ServiceRefusal(status, ErrorModel(string, "", status), modelled=False)
 
 
-def error_of(refused: Refused, what: str) -> IcefieldError:
+def error_of(refused: ServiceRefusal, what: str) -> IcefieldError:
     """Return the exception for a rejected request without a special meaning to the caller."""
     status, said = refused.status, f"{what}: the service says: {refused.said}"
     if status in (401, 403, 419):

@@ -24,7 +24,7 @@ Ask = Callable[[], tuple[Given, float | None]]
 """Asks the service: the properties, and when they end in seconds since 1970."""
 
 
-class Held:
+class SharedProperties:
     """Properties that end, shared by everything in this process that opens files with them."""
 
     def __init__(self, given: Given, began: float, ends: float | None) -> None:
@@ -93,11 +93,11 @@ class Held:
         return self._ends is not None and now >= self._ends
 
 
-_HELD: Final[LruCache[Hashable, Held]] = LruCache(_MOST_KEPT)
+_HELD: Final[LruCache[Hashable, SharedProperties]] = LruCache(_MOST_KEPT)
 
 
-def held_for(key: Hashable, given: Given, began: float, ends: float | None) -> Held:
+def held_for(key: Hashable, given: Given, began: float, ends: float | None) -> SharedProperties:
     """Return the credentials that this process holds for ``key``: the given ones, unless the held ones expire later."""
-    held = _HELD.get_or_make(key, lambda: Held(given, began, ends))
+    held = _HELD.get_or_make(key, lambda: SharedProperties(given, began, ends))
     held.offer(given, began, ends)
     return held

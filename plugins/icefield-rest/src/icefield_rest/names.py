@@ -32,7 +32,7 @@ class Identifier(msgspec.Struct):
 
 
 @decodable
-class Names(msgspec.Struct):
+class NamesPage(msgspec.Struct):
     """A page of the tables or views in a namespace."""
 
     identifiers: list[Identifier] | None

@@ -11,7 +11,7 @@ from icefield.toolkit import decodable
 
 from icefield_rest.connection import outcome
 from icefield_rest.endpoints import Endpoint
-from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.failures import ServiceRefusal, Uncertain, error_of
 from icefield_rest.names import listed
 from icefield_rest.service import Service
 from icefield_rest.tables import missing_namespace
@@ -52,7 +52,7 @@ class Namespaces:
             service.connection.ask("POST", service.path("namespaces"), what, body=body)
         except Uncertain as lost:
             raise outcome(what, lost) from lost
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 409:
                 said = f"namespace {'.'.join(namespace)} exists already in catalog '{service.name}'"
                 raise NamespaceExists(said, namespace=namespace) from refused
@@ -65,7 +65,7 @@ class Namespaces:
             service.connection.ask("DELETE", service.namespace_path(namespace), what)
         except Uncertain as lost:
             raise outcome(what, lost) from lost
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 409 or refused.kind == "NamespaceNotEmpty":
                 said = f"namespace {'.'.join(namespace)} is not empty: {refused.said}"
                 raise NamespaceNotEmpty(said, namespace=namespace) from refused
@@ -78,7 +78,7 @@ class Namespaces:
         depth = len(parent)
         try:
             pages = list(listed(service, service.path("namespaces"), what, _names, query))
-        except Refused as refused:
+        except ServiceRefusal as refused:
             raise self._error(refused, what, parent) from refused
         found = {tuple(name) for page in pages for name in page.namespaces or ()}
         return sorted({name[: depth + 1] for name in found if len(name) > depth and name[:depth] == parent})
@@ -88,7 +88,7 @@ class Namespaces:
         service, what = self._service, f"loading namespace {'.'.join(namespace)}"
         try:
             answer = service.connection.ask("GET", service.namespace_path(namespace), what)
-        except Refused as refused:
+        except ServiceRefusal as refused:
             raise self._error(refused, what, namespace) from refused
         found: _Namespace = answer.decoded(_namespace, what)
         return {key: value for key, value in (found.properties or {}).items() if value is not None}
@@ -104,7 +104,7 @@ class Namespaces:
             return True
         try:
             service.connection.ask("HEAD", service.namespace_path(namespace), what)
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 404:
                 return False
             raise error_of(refused, what) from refused
@@ -118,10 +118,10 @@ class Namespaces:
             service.connection.ask("POST", service.namespace_path(namespace, "properties"), what, body=body)
         except Uncertain as lost:
             raise outcome(what, lost) from lost
-        except Refused as refused:
+        except ServiceRefusal as refused:
             raise self._error(refused, what, namespace) from refused
 
-    def _error(self, refused: Refused, what: str, namespace: NamespaceName) -> Exception:
+    def _error(self, refused: ServiceRefusal, what: str, namespace: NamespaceName) -> Exception:
         if refused.status == 404 and namespace:
             return missing_namespace(namespace, refused)
         return error_of(refused, what)

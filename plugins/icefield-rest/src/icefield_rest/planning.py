@@ -19,7 +19,7 @@ from icefield.toolkit import Backoff, SharedClients, decodable, filter_to_json
 
 from icefield_rest.connection import MAX_TABLE, joined
 from icefield_rest.endpoints import Endpoint
-from icefield_rest.failures import ErrorModel, Refused, Uncertain, error_of
+from icefield_rest.failures import ErrorModel, ServiceRefusal, Uncertain, error_of
 from icefield_rest.service import Service
 from icefield_rest.settings import PLANNING, SERVER
 from icefield_rest.vended import VendedCredential, vended
@@ -55,7 +55,7 @@ class _Tasks(msgspec.Struct, rename="kebab"):
         )
 
 
-class _Plan(_Tasks, rename="kebab"):
+class _PlanResponse(_Tasks, rename="kebab"):
     """A plan with its status: submitted, or its result."""
 
     status: str = ""
@@ -64,7 +64,7 @@ class _Plan(_Tasks, rename="kebab"):
     error: ErrorModel | None = None
 
 
-_plan = msgspec.json.Decoder(_Plan)
+_plan = msgspec.json.Decoder(_PlanResponse)
 _tasks = msgspec.json.Decoder(_Tasks)
 
 
@@ -105,7 +105,7 @@ class RestScans(ScanService):
         return {file.file_path for part in listed.parts for file in part.files}
 
     def _planned(self, asked: ScanAsked, what: str) -> ScanListing:
-        plan: _Plan = self._ask("POST", "plan", what, _plan, body=_body(asked))
+        plan: _PlanResponse = self._ask("POST", "plan", what, _plan, body=_body(asked))
         plan_id = plan.plan_id
         if plan.status == "submitted":
             plan = self._waited_for(plan_id, what)
@@ -115,7 +115,7 @@ class RestScans(ScanService):
         _, access, _ = vended(self.service, self.table, dict(self.config), found, self.location, time.time())
         return ScanListing(self._parts(plan, plan_id, what), access if found else ())
 
-    def _waited_for(self, plan_id: str | None, what: str) -> _Plan:
+    def _waited_for(self, plan_id: str | None, what: str) -> _PlanResponse:
         """Wait for a submitted plan, and return it. Raises ``StorageError`` if it takes too long."""
         self.service.needs(Endpoint.FETCH_PLAN, what)
         if plan_id is None:
@@ -126,7 +126,7 @@ class RestScans(ScanService):
             while True:
                 attempt += 1
                 time.sleep(min(waits.wait(attempt), max(0.0, end - time.monotonic())))
-                plan: _Plan = self._ask("GET", f"plan/{joined(plan_id)}", what, _plan)
+                plan: _PlanResponse = self._ask("GET", f"plan/{joined(plan_id)}", what, _plan)
                 if plan.status != "submitted":
                     return plan
                 if time.monotonic() >= end:
@@ -139,7 +139,7 @@ class RestScans(ScanService):
             self._cancel(plan_id)
             raise
 
-    def _parts(self, plan: _Plan, plan_id: str | None, what: str) -> Iterator[ListedFiles]:
+    def _parts(self, plan: _PlanResponse, plan_id: str | None, what: str) -> Iterator[ListedFiles]:
         """Iterate over the parts in the service's order, and prefetch some."""
         if not plan.plan_tasks:
             yield plan.listed()
@@ -175,7 +175,7 @@ class RestScans(ScanService):
         ask = self.service.connection.ask
         try:
             answer = ask(method, url, what, body=body, token=self.token, limit=MAX_TABLE, repeatable=True)
-        except Refused as refused:
+        except ServiceRefusal as refused:
             raise error_of(refused, what) from refused
         except Uncertain as error:
             raise StorageError(f"{what}: {error}", retryable=True) from error
@@ -188,13 +188,13 @@ class RestScans(ScanService):
         path = f"{self.service.table_path(self.table)}/plan/{joined(plan_id)}"
         try:
             self.service.connection.ask("DELETE", path, "cancelling a plan", token=self.token, repeatable=True)
-        except (Refused, Uncertain, IcefieldError) as error:
+        except (ServiceRefusal, Uncertain, IcefieldError) as error:
             _LOG.debug("a plan was not cancelled: %s", type(error).__name__)
 
-    def _failed(self, plan: _Plan, what: str) -> IcefieldError:
+    def _failed(self, plan: _PlanResponse, what: str) -> IcefieldError:
         if plan.status == "failed" and plan.error is not None:
             shown = self.service.connection.hidden(plan.error, self.token)
-            return error_of(Refused(_status(plan.error), shown, modelled=True), what)
+            return error_of(ServiceRefusal(_status(plan.error), shown, modelled=True), what)
         if plan.status in ("failed", "cancelled"):
             return StorageError(f"{what}: the service says that the plan is {plan.status}", retryable=True)
         return StorageError(f"{what}: the service gives a plan of the unknown status '{plan.status[:40]}'")

@@ -15,7 +15,7 @@ from icefield.toolkit import decodable, is_true
 from icefield_rest.auth.chosen import authenticator_of
 from icefield_rest.connection import Connection, client_of, joined
 from icefield_rest.endpoints import Endpoint, offered
-from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.failures import ServiceRefusal, Uncertain, error_of
 from icefield_rest.hearing import HEARERS
 from icefield_rest.reading import read
 from icefield_rest.reporting import ENABLED, Reporter
@@ -25,7 +25,7 @@ from icefield_rest.settings import (
     TRUSTED_HOSTS,
     URI,
     WAREHOUSE,
-    Settings,
+    RestSettings,
     check_planning,
     checked_uri,
     host_of,
@@ -166,24 +166,24 @@ class Service:
             self._reporter.close()
         self.connection.close()
 
-    def _config(self, given: Settings) -> _Config:
+    def _config(self, given: RestSettings) -> _Config:
         what = f"opening catalog '{self.name}'"
         query = {"warehouse": given.warehouse} if given.warehouse else {}
         try:
             answer = self.connection.ask("GET", "v1/config", what, query=query)
-        except (Refused, Uncertain) as error:
+        except (ServiceRefusal, Uncertain) as error:
             raise self._closed(error, what, given) from error
         found: _Config = answer.decoded(_decoder, what)
         return found
 
-    def _closed(self, error: Refused | Uncertain, what: str, given: Settings) -> IcefieldError:
-        if isinstance(error, Refused) and error.status == 404 and error.modelled and given.warehouse:
+    def _closed(self, error: ServiceRefusal | Uncertain, what: str, given: RestSettings) -> IcefieldError:
+        if isinstance(error, ServiceRefusal) and error.status == 404 and error.modelled and given.warehouse:
             return InvalidArgument(f"{what}: the service has no warehouse '{given.warehouse}': {error.said}")
-        if isinstance(error, Refused):
+        if isinstance(error, ServiceRefusal):
             return error_of(error, what)
         return StorageError(f"{what}: {error}", retryable=True)
 
-    def _settled(self, given: Settings) -> Settings:
+    def _settled(self, given: RestSettings) -> RestSettings:
         """Merge the service's settings into the user's, except for properties that only the user may set."""
         stated = {key: value for key, value in self.properties.items() if key != TRUSTED_HOSTS}
         address = checked_uri(self.name, stated.get(URI, given.uri))
@@ -196,7 +196,7 @@ class Service:
         if not stated.get(SEPARATOR, "%1F"):
             raise StorageError(f"the service of catalog '{self.name}' states an empty namespace-separator")
         found = settings_of(self.name, stated)
-        return Settings(**{**vars(found), "trusted": given.trusted, "plain": given.plain})
+        return RestSettings(**{**vars(found), "trusted": given.trusted, "plain": given.plain})
 
 
 def _theirs(properties: Mapping[str, str | None]) -> dict[str, str]:
@@ -213,7 +213,9 @@ def may_say(properties: Mapping[str, str | None]) -> dict[str, str]:
     return _theirs(properties)
 
 
-def _post(settings: Settings, address: str, form: Mapping[str, str], headers: Mapping[str, str]) -> tuple[int, bytes]:
+def _post(
+    settings: RestSettings, address: str, form: Mapping[str, str], headers: Mapping[str, str]
+) -> tuple[int, bytes]:
     """Send a form to the token service, which is at a host that the user's properties name."""
     if not settings.trusts(address):
         raise InvalidArgument(f"the token service {host_of(address)} is not named by the properties of the catalog")

@@ -31,7 +31,7 @@ _ACCESS: Final = "X-Iceberg-Access-Delegation"
 
 
 @dataclass(frozen=True)
-class Settings:
+class RestSettings:
     """The parsed properties of a catalog. The ``repr`` shows only the address: headers may hold secrets."""
 
     uri: str
@@ -62,7 +62,7 @@ class Settings:
         return host in self.trusted and (urlsplit(address).scheme == "https" or host in self.plain)
 
 
-def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
+def settings_of(name: str, properties: Mapping[str, str]) -> RestSettings:
     """Read the properties. Raises ``InvalidArgument`` for a value that cannot be used."""
     uri = checked_uri(name, properties.get(URI))
     headers = {key[len(HEADER) :]: value for key, value in properties.items() if key.startswith(HEADER)}
@@ -71,7 +71,7 @@ def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
     for key, value in headers.items():
         if not _HEADER_NAME.fullmatch(key) or not is_header_value(value):
             raise InvalidArgument(f"the property {HEADER}{key[:100]!r} is no header that can be sent")
-    return Settings(
+    return RestSettings(
         uri=uri,
         warehouse=properties.get(WAREHOUSE),
         prefix=properties.get(PREFIX, "").strip("/"),

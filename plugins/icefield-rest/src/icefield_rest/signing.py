@@ -13,7 +13,7 @@ from icefield.errors import AccessDenied, StorageError
 from icefield.toolkit import SharedClients, decodable, is_true
 
 from icefield_rest.endpoints import Endpoint
-from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.failures import ServiceRefusal, Uncertain, error_of
 from icefield_rest.service import Service
 
 ENABLED: Final = "s3.remote-signing-enabled"
@@ -83,7 +83,7 @@ class SigningAccess(FileAccess):
             answer = ask(
                 "POST", self.address, what, body=body, headers=dict(self.headers), limit=_MOST, repeatable=True
             )
-        except Refused as refused:
+        except ServiceRefusal as refused:
             raise error_of(refused, what) from refused
         except Uncertain as error:
             raise StorageError(f"{what}: {error}", retryable=True) from error

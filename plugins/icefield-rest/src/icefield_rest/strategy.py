@@ -19,8 +19,8 @@ from icefield.errors import (
 from icefield.metadata import Snapshot, TableMetadata, TableRequirement, not_shown
 from icefield.toolkit import Backoff, SharedClients, warn_partly_committed
 
-from icefield_rest.answers import Loaded, as_committed
-from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.answers import LoadedTable, as_committed
+from icefield_rest.failures import ServiceRefusal, Uncertain, error_of
 from icefield_rest.service import Service
 from icefield_rest.tables import Tables
 
@@ -70,7 +70,7 @@ class RestStrategy(CommitStrategy):
             made = as_committed(self._tables.commit(self.table, proposal, create=base is None))
         except Uncertain as lost:
             return self._settled(base, proposal, lost)
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 409:
                 # A proxy may have sent a creation twice: the UUID shows whether the table is ours.
                 ours = self.outcome_of(base, proposal) if base is None else None
@@ -110,7 +110,7 @@ class RestStrategy(CommitStrategy):
         except Exception:
             _log.exception("what a commit of table '%s' made could not be compared", ".".join(self.table))
 
-    def _refusal(self, refused: Refused, what: str, *, creates: bool) -> IcefieldError:
+    def _refusal(self, refused: ServiceRefusal, what: str, *, creates: bool) -> IcefieldError:
         if refused.status == 404 and (creates or self._tables.says_missing(refused, self.table)):
             if creates or refused.kind == "NoSuchNamespace":
                 name = ".".join(self.table[:-1])
@@ -140,7 +140,7 @@ class RestStrategy(CommitStrategy):
             table=self.table,
         ) from lost
 
-    def _is_as_before(self, base: Pointer | None, proposal: Proposal, found: Loaded | None) -> bool:
+    def _is_as_before(self, base: Pointer | None, proposal: Proposal, found: LoadedTable | None) -> bool:
         """Whether the table is still at the version before a declined change, and no files are at stake.
 
         A table that does not show a change proves nothing: a request may be under way for long. The service's answer
@@ -165,7 +165,7 @@ def _rebuilt(
     return RestStrategy(table, location, file_system, properties, tables)
 
 
-def _outcome(base: Pointer | None, proposal: Proposal, found: Loaded) -> Committed | Conflict | None:
+def _outcome(base: Pointer | None, proposal: Proposal, found: LoadedTable) -> Committed | Conflict | None:
     """Return the outcome of a proposal that a table shows: committed, impossible (a conflict), or None if open."""
     current, metadata = found.current, found.current.metadata
     assert metadata is not None
@@ -181,7 +181,7 @@ def _outcome(base: Pointer | None, proposal: Proposal, found: Loaded) -> Committ
     return Conflict() if _moved(proposal, found) else None
 
 
-def _lacks(proposal: Proposal, found: Loaded | None) -> str:
+def _lacks(proposal: Proposal, found: LoadedTable | None) -> str:
     """Describe the state of a table that does not show the outcome of a proposal."""
     if found is None or found.current.metadata is None:
         return "the table cannot be loaded"
@@ -194,7 +194,7 @@ def _added(proposal: Proposal) -> list[Snapshot]:
     return [update.snapshot for update in proposal.updates if update.action == "add-snapshot"]  # type: ignore[attr-defined]
 
 
-def _moved(proposal: Proposal, found: Loaded) -> bool:
+def _moved(proposal: Proposal, found: LoadedTable) -> bool:
     """Whether the table was replaced or has changed so that the service will always reject the proposal.
 
     Only requirements that stay false count: the current schema of a table may return to the former one tomorrow. A

@@ -18,18 +18,18 @@ from icefield.errors import (
 from icefield.metadata import TableMetadata, requirements_to_json, updates_to_json
 from icefield.toolkit import LruCache
 
-from icefield_rest.answers import Loaded, committed, loaded
+from icefield_rest.answers import LoadedTable, committed, loaded
 from icefield_rest.connection import MAX_TABLE, outcome
 from icefield_rest.endpoints import Endpoint
-from icefield_rest.failures import Refused, Uncertain, error_of
-from icefield_rest.names import Identifier, Names, listed
+from icefield_rest.failures import ServiceRefusal, Uncertain, error_of
+from icefield_rest.names import Identifier, NamesPage, listed
 from icefield_rest.service import Service
 from icefield_rest.settings import ALL, is_header_value
 
 _GONE: Final = ("NoSuchTable", "NoSuchNamespace", "NotFound")
 
 
-_names = msgspec.json.Decoder(Names)
+_names = msgspec.json.Decoder(NamesPage)
 
 
 class Tables:
@@ -37,9 +37,9 @@ class Tables:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._known: LruCache[TableName, Loaded] = LruCache(max(1, service.settings.cached_tables))
+        self._known: LruCache[TableName, LoadedTable] = LruCache(max(1, service.settings.cached_tables))
 
-    def load(self, table: TableName) -> Loaded | None:
+    def load(self, table: TableName) -> LoadedTable | None:
         """The table, or None when there is none. Raises ``StorageError``."""
         service, what, headers = self.service, f"loading {_shown(table)}", {}
         known = self._known.get(table)
@@ -50,7 +50,7 @@ class Tables:
             answer = service.connection.ask(
                 "GET", path, what, query={"snapshots": mode}, headers=headers, limit=MAX_TABLE
             )
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if is_missing(refused):
                 self.forget(table)
                 return None
@@ -64,7 +64,7 @@ class Tables:
         self._known.put(table, found)
         return found
 
-    def looked_for(self, table: TableName) -> Loaded | None:
+    def looked_for(self, table: TableName) -> LoadedTable | None:
         """The table; None where it is not there, or cannot be loaded."""
         try:
             return self.load(table)
@@ -78,20 +78,20 @@ class Tables:
             return self.load(table) is not None
         try:
             service.connection.ask("HEAD", service.table_path(table), what)
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 404:  # without a body, so without the error model
                 return False
             raise error_of(refused, what) from refused
         return True
 
     def names(self, namespace: tuple[str, ...]) -> list[str]:
-        """The names of the tables in a namespace. Raises ``Refused``."""
+        """The names of the tables in a namespace. Raises ``ServiceRefusal``."""
         service = self.service
         path = service.namespace_path(namespace, "tables")
         what = f"listing the tables of {'.'.join(namespace)}"
         return [found.name for page in listed(service, path, what, _names) for found in page.identifiers or ()]
 
-    def create(self, table: TableName, body: dict[str, Any]) -> Loaded:
+    def create(self, table: TableName, body: dict[str, Any]) -> LoadedTable:
         """Create a table, or stage its creation. Raises ``TableExists``, ``NoSuchNamespace``."""
         service, what = self.service, f"creating {_shown(table)}"
         staged = bool(body["stage-create"])
@@ -113,7 +113,7 @@ class Tables:
                 "the one that was to be created",
                 table=table,
             ) from lost
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 409:
                 raise TableExists(f"table {_shown(table)} exists already: {refused.said}", table=table) from refused
             if refused.status == 404:
@@ -131,8 +131,8 @@ class Tables:
             self._known.put(table, made)
         return made
 
-    def commit(self, table: TableName, proposal: Any, *, create: bool) -> Loaded:
-        """Commit a proposal. Raises ``Refused`` and ``Uncertain``."""
+    def commit(self, table: TableName, proposal: Any, *, create: bool) -> LoadedTable:
+        """Commit a proposal. Raises ``ServiceRefusal`` and ``Uncertain``."""
         service = self.service
         before = None if create else self._known.get(table)
         answer = service.connection.ask(
@@ -151,7 +151,7 @@ class Tables:
         return made
 
     def commit_all(self, changes: Sequence[TableChange]) -> None:
-        """Commit changes of several tables in one step. Raises ``Refused`` and ``Uncertain``."""
+        """Commit changes of several tables in one step. Raises ``ServiceRefusal`` and ``Uncertain``."""
         service = self.service
         body = {"table-changes": [_change(change.table, change.proposal) for change in changes]}
         try:
@@ -177,7 +177,7 @@ class Tables:
                 f"the reply to dropping {_shown(table)} was lost ({lost}), and it is there still: it may go yet",
                 table=table,
             ) from lost
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if self.says_missing(refused, table):
                 raise no_table(table, service.name) from refused
             raise error_of(refused, what) from refused
@@ -196,7 +196,7 @@ class Tables:
             found = self.looked_for(table)
             if found is None or found.current.pointer.location != metadata_location:
                 raise outcome(what, lost) from lost
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 409:
                 raise TableExists(f"table {_shown(table)} exists already: {refused.said}", table=table) from refused
             if refused.status == 404:
@@ -216,7 +216,7 @@ class Tables:
         except Uncertain as lost:
             if not (self.is_gone(source) and self.looked_for(target) is not None):
                 raise outcome(what, lost) from lost
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 409:
                 raise TableExists(f"table {_shown(target)} exists already: {refused.said}", table=target) from refused
             if refused.status == 404 and refused.kind == "NoSuchNamespace":
@@ -240,7 +240,7 @@ class Tables:
         path, query = service.table_path(table), {"snapshots": ALL}
         try:
             answer = service.connection.ask("GET", path, what, query=query, limit=MAX_TABLE)
-        except Refused as refused:
+        except ServiceRefusal as refused:
             raise (no_table(table, service.name) if is_missing(refused) else error_of(refused, what)) from refused
         metadata = loaded(service, table, answer).current.metadata
         assert metadata is not None
@@ -251,12 +251,12 @@ class Tables:
         self.forget(table)
         return is_gone(self.service, self.service.table_path(table), f"looking for {_shown(table)}")
 
-    def says_missing(self, refused: Refused, table: TableName) -> bool:
+    def says_missing(self, refused: ServiceRefusal, table: TableName) -> bool:
         """Whether an answer to a change says that a table is not there: in another form, where it cannot be loaded."""
         return is_missing(refused) and (refused.modelled or self.load(table) is None)
 
 
-def is_missing(refused: Refused) -> bool:
+def is_missing(refused: ServiceRefusal) -> bool:
     """Whether an answer says that a table is not there.
 
     Services send different bodies with a 404, and some send none. The request for the configuration has already shown
@@ -269,7 +269,7 @@ def is_gone(service: Service, path: str, what: str) -> bool:
     """Whether the service itself says, in the protocol's form, that nothing is at a path."""
     try:
         service.connection.ask("GET", path, what, limit=MAX_TABLE)
-    except Refused as refused:
+    except ServiceRefusal as refused:
         return refused.status == 404 and refused.modelled
     except IcefieldError:
         pass
@@ -281,7 +281,7 @@ def no_table(table: TableName, catalog: str) -> NoSuchTable:
     return NoSuchTable(f"no table {_shown(table)} in catalog '{catalog}'", table=table)
 
 
-def missing_namespace(namespace: tuple[str, ...], refused: Refused) -> NoSuchNamespace:
+def missing_namespace(namespace: tuple[str, ...], refused: ServiceRefusal) -> NoSuchNamespace:
     """The error for a namespace that is not there."""
     hint = "" if refused.modelled else ", not in the protocol's form: if it is there, look at 'prefix' and 'warehouse'"
     return NoSuchNamespace(f"no namespace {_shown(namespace)}: {refused.said}{hint}", namespace=namespace)

@@ -12,8 +12,8 @@ from icefield.errors import AccessDenied, StorageError
 from icefield.toolkit import SharedClients, decodable, is_true
 
 from icefield_rest.endpoints import Endpoint
-from icefield_rest.failures import Refused, Uncertain, error_of
-from icefield_rest.held import Held, held_for
+from icefield_rest.failures import ServiceRefusal, Uncertain, error_of
+from icefield_rest.held import SharedProperties, held_for
 from icefield_rest.places import Guarded, RefusedAccess, guarded, without_other_places
 from icefield_rest.service import Service, may_say
 from icefield_rest.settings import REFS
@@ -41,14 +41,14 @@ class VendedCredential(msgspec.Struct):
 
 
 @decodable
-class _Vended(msgspec.Struct, rename="kebab"):
+class _VendedCredentials(msgspec.Struct, rename="kebab"):
     """An answer with credentials, from the credentials endpoint or from loading a table."""
 
     storage_credentials: list[VendedCredential] | None = None
     config: dict[str, str | None] | None = None
 
 
-_decoder = msgspec.json.Decoder(_Vended)
+_decoder = msgspec.json.Decoder(_VendedCredentials)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class VendedAccess(FileAccess):
     def properties(self) -> Mapping[str, str]:
         return self._held().current(self._asked)
 
-    def _held(self) -> Held:
+    def _held(self) -> SharedProperties:
         key = (self.prefix, self.table, self.catalog, self.asked_by or self.given)
         ends = self.ends if self.asked_by else None
         return held_for(key, dict(self.given), self.began, ends)
@@ -86,11 +86,11 @@ class VendedAccess(FileAccess):
             path, query = service.table_path(self.table), {"snapshots": REFS}
         try:
             answer = service.connection.ask("GET", path, what, query=query)
-        except Refused as refused:
+        except ServiceRefusal as refused:
             raise error_of(refused, what) from refused
         except Uncertain as error:
             raise StorageError(f"{what}: {error}", retryable=True) from error
-        found: _Vended = answer.decoded(_decoder, what)
+        found: _VendedCredentials = answer.decoded(_decoder, what)
         given = _fitting(found.storage_credentials or [], self.prefix)
         if given is None and path == self.path:
             raise AccessDenied(f"{what}: the service gives none for {self.prefix} any more")

@@ -17,10 +17,10 @@ from icefield.errors import (
 from icefield.metadata import decode_view_metadata, view_requirements_to_json, view_updates_to_json
 from icefield.toolkit import decodable
 
-from icefield_rest.connection import MAX_TABLE, Answer, outcome
+from icefield_rest.connection import MAX_TABLE, ServiceResponse, outcome
 from icefield_rest.endpoints import Endpoint
-from icefield_rest.failures import Refused, Uncertain, error_of
-from icefield_rest.names import Identifier, Names, listed
+from icefield_rest.failures import ServiceRefusal, Uncertain, error_of
+from icefield_rest.names import Identifier, NamesPage, listed
 from icefield_rest.service import Service, may_say
 from icefield_rest.tables import Tables, is_gone, missing_namespace
 
@@ -40,7 +40,7 @@ class _LoadViewResult(msgspec.Struct, rename="kebab"):
     config: dict[str, str | None] | None = None
 
 
-_names = msgspec.json.Decoder(Names)
+_names = msgspec.json.Decoder(NamesPage)
 _loaded = msgspec.json.Decoder(_LoadViewResult)
 
 
@@ -51,7 +51,7 @@ class Views:
         self._service, self._tables = service, tables
 
     def names(self, namespace: tuple[str, ...]) -> list[str]:
-        """The names of the views in a namespace. Raises ``Refused``."""
+        """The names of the views in a namespace. Raises ``ServiceRefusal``."""
         service, what = self._service, f"listing the views of {'.'.join(namespace)}"
         service.needs(Endpoint.LIST_VIEWS, what)
         path = service.namespace_path(namespace, "views")
@@ -63,7 +63,7 @@ class Views:
         service.needs(Endpoint.LOAD_VIEW, what)
         try:
             answer = service.connection.ask("GET", service.view_path(view), what, limit=MAX_TABLE)
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 404:
                 return None
             raise error_of(refused, what) from refused
@@ -81,7 +81,7 @@ class Views:
             answer = service.connection.ask("POST", path, what, body=body, limit=MAX_TABLE)
         except Uncertain as lost:
             return self._settled(view, base, proposal, lost)
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 409:
                 if base is None:
                     raise self._taken(view, refused) from refused
@@ -105,7 +105,7 @@ class Views:
         except Uncertain as lost:
             if not is_gone(service, service.view_path(view), f"looking for view {'.'.join(view)}"):
                 raise outcome(what, lost) from lost
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if self._says_missing(refused, view):
                 raise self._missing(view) from refused
             raise error_of(refused, what) from refused
@@ -119,7 +119,7 @@ class Views:
             service.connection.ask("POST", service.path("views", "rename"), what, body=body)
         except Uncertain as lost:
             raise outcome(what, lost) from lost
-        except Refused as refused:
+        except ServiceRefusal as refused:
             if refused.status == 409:
                 raise self._taken(target, refused) from refused
             if refused.status == 404 and refused.kind == "NoSuchNamespace":
@@ -128,7 +128,7 @@ class Views:
                 raise self._missing(source) from refused
             raise error_of(refused, what) from refused
 
-    def _current(self, answer: Answer, what: str) -> CurrentView:
+    def _current(self, answer: ServiceResponse, what: str) -> CurrentView:
         found: _LoadViewResult = answer.decoded(_loaded, what)
         metadata = decode_view_metadata(bytes(found.metadata), found.metadata_location)
         return CurrentView(found.metadata_location, metadata, may_say(found.config or {}))
@@ -163,11 +163,11 @@ class Views:
         except IcefieldError:
             return None
 
-    def _says_missing(self, refused: Refused, view: TableName) -> bool:
+    def _says_missing(self, refused: ServiceRefusal, view: TableName) -> bool:
         """Whether an answer to a change says that a view is not there: in another form, where it cannot be loaded."""
         return refused.status == 404 and (refused.modelled or self.load(view) is None)
 
-    def _taken(self, name: TableName, refused: Refused) -> IcefieldError:
+    def _taken(self, name: TableName, refused: ServiceRefusal) -> IcefieldError:
         try:
             table = self._tables.exists(name)
         except (IcefieldError, NotSupportedByCatalog):

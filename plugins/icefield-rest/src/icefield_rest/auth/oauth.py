@@ -27,7 +27,7 @@ _MOST_AHEAD: Final = 300.0
 
 
 @decodable
-class _Token(msgspec.Struct):
+class _TokenResponse(msgspec.Struct):
     access_token: str
     # The types of the other fields are lenient, so that a usable token is used: they only affect its renewal.
     token_type: Any = None
@@ -37,18 +37,18 @@ class _Token(msgspec.Struct):
 
 
 @decodable
-class _Claims(msgspec.Struct):
+class _TokenClaims(msgspec.Struct):
     exp: float | None = None
 
 
-_decoder = msgspec.json.Decoder(_Token)
+_decoder = msgspec.json.Decoder(_TokenResponse)
 
 Post = Callable[[str, Mapping[str, str], Mapping[str, str]], tuple[int, bytes]]
 """Send a form to an address: the form and the headers; gives the status and the body of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldToken:
     """A token, and its expiry by this machine's monotonic clock; None if it is unknown."""
 
     token: str = field(repr=False)
@@ -87,7 +87,7 @@ class OAuth(Authenticator):
         self._renews = is_true(properties, "token-refresh-enabled", True)
         self._basic = is_true(properties, "rest.auth.oauth2.basic-client", False)
         self._unlock()
-        self._held: Held | None = None
+        self._held: HeldToken | None = None
         if properties.get("token"):
             stated = whole_number(properties, "token-expires-in-ms", 3_600_000, 1) / 1_000
             self._held = held_of(properties["token"], None, default=stated)
@@ -129,7 +129,7 @@ class OAuth(Authenticator):
             return f"a token for the client '{self._client[0]}'" if self._client[0] else "a token for a secret"
         return "a token in exchange for another" if self._subject is not None else "a bearer token"
 
-    def _another(self, held: Held | None) -> Held:
+    def _another(self, held: HeldToken | None) -> HeldToken:
         """Return the next token; the current one if there is no other and it has not expired."""
         try:
             return self._fetched(held)
@@ -138,7 +138,7 @@ class OAuth(Authenticator):
                 raise
             return held
 
-    def _fetched(self, held: Held | None) -> Held:
+    def _fetched(self, held: HeldToken | None) -> HeldToken:
         if self._client is not None:
             own = self._ask({"grant_type": "client_credentials", **self._client_form()}, self._client_header())
             return own if self._subject is None else self._exchanged(*self._subject, own)
@@ -148,7 +148,7 @@ class OAuth(Authenticator):
             raise AccessDenied(f"the token of catalog '{self._name}' has expired, and there is nothing to renew it by")
         return self._exchanged(held.kind, held.token, held)
 
-    def _exchanged(self, kind: str, token: str, actor: Held | None) -> Held:
+    def _exchanged(self, kind: str, token: str, actor: HeldToken | None) -> HeldToken:
         form = {"grant_type": _EXCHANGE, "subject_token": token, "subject_token_type": kind}
         headers: dict[str, str] = {}
         if actor is not None:
@@ -168,7 +168,7 @@ class OAuth(Authenticator):
         assert self._client is not None
         return {"Authorization": basic(self._client[0] or "", self._client[1])} if self._basic else {}
 
-    def _ask(self, form: Mapping[str, str], headers: Mapping[str, str]) -> Held:
+    def _ask(self, form: Mapping[str, str], headers: Mapping[str, str]) -> HeldToken:
         status, body = self._post(self._address, {**form, **self._form}, headers)
         if status >= 500 or status == 429:
             raise StorageError(f"the token service of catalog '{self._name}' failed (status {status})", retryable=True)
@@ -208,7 +208,7 @@ def held_of(
     default: float | None = None,
     kind: str | None = None,
     refresh: str | None = None,
-) -> Held:
+) -> HeldToken:
     """A token with its end: as it was stated, as the token itself says, or after ``default`` seconds."""
     now = _now()
     left = seconds
@@ -216,7 +216,7 @@ def held_of(
         left = stated - time.time()
     if left is None:
         left = default
-    return Held(token, kind or ACCESS_TOKEN, now, None if left is None else now + left, refresh)
+    return HeldToken(token, kind or ACCESS_TOKEN, now, None if left is None else now + left, refresh)
 
 
 def _stated_end(token: str) -> float | None:
@@ -226,7 +226,7 @@ def _stated_end(token: str) -> float | None:
         return None
     try:
         claims = urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
-        return msgspec.json.decode(claims, type=_Claims).exp
+        return msgspec.json.decode(claims, type=_TokenClaims).exp
     except (ValueError, msgspec.MsgspecError, RecursionError):
         return None
 
