@@ -12,7 +12,7 @@ from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential
 from icefield.errors import FileMissing, InvalidArgument, LocationRefused
 from icefield_adls.accounts import StaticToken, account_of
 from icefield_adls.adls_file_system import AdlsFileSystem
-from icefield_adls.locations import Place, place_of
+from icefield_adls.locations import BlobLocation, place_of
 from icefield_adls.settings import settings_of
 from object_stores import ObjectStoreTests, failures, said_by
 from servers.process import free_port
@@ -42,16 +42,16 @@ class TestAdlsStore(ObjectStoreTests):
 @pytest.mark.parametrize(
     ("location", "place"),
     [
-        (f"abfss://c@{HOST}/a/b", Place(HOST, "c", "a/b")),
+        (f"abfss://c@{HOST}/a/b", BlobLocation(HOST, "c", "a/b")),
         (
             "wasbs://c@Account.blob.core.windows.net/a%20b//?#x",
-            Place("account.blob.core.windows.net", "c", "a%20b//?#x"),
+            BlobLocation("account.blob.core.windows.net", "c", "a%20b//?#x"),
         ),
-        ("az://c/a", Place(None, "c", "a")),
-        ("abfs://c", Place(None, "c", "")),
+        ("az://c/a", BlobLocation(None, "c", "a")),
+        ("abfs://c", BlobLocation(None, "c", "")),
     ],
 )
-def test_a_location_is_taken_apart_to_the_letter(location: str, place: Place) -> None:
+def test_a_location_is_taken_apart_to_the_letter(location: str, place: BlobLocation) -> None:
     assert place_of(location) == place
 
 

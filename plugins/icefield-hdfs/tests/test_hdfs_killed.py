@@ -14,7 +14,7 @@ from servers.hdfs import Hdfs
 ROWS = pa.table({"id": pa.array(range(6), pa.int64())})
 STEPS = [
     *((native.NativeClient, name) for name in ("create", "rename", "replace", "delete", "make_folder")),
-    (native._Writer, "close"),
+    (native._NativeWriter, "close"),
 ]
 
 

@@ -23,7 +23,7 @@ from icefield_hdfs.hadoop_file_system import authority_of, path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_hdfs.native import failure_of
 from icefield_hdfs.web_file_system import WebHdfsFileSystem
-from icefield_hdfs.web_requests import Address, Requests
+from icefield_hdfs.web_requests import Requests, ServerAddress
 from object_stores import failures, said_by
 from servers.hdfs import Hdfs, read_around, write_around
 
@@ -199,7 +199,7 @@ def test_a_new_name_on_another_host_is_refused_and_not_given_on_this_one(kind: t
 def test_a_redirection_to_what_is_no_address_leads_nowhere() -> None:
     for address in ("http://evil@host/x", "http://host:99999/x", "http://[::1/x", "http://a b/x", "ftp://host/x", None):
         with pytest.raises(HdfsFailure, match="nowhere"):
-            Requests().follow(Address(False, "host", 1), address)
+            Requests().follow(ServerAddress(False, "host", 1), address)
 
 
 def test_settings_are_found_in_the_folder_of_hadoop(hdfs: Hdfs, tmp_path: Path) -> None:

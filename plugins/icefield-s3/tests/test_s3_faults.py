@@ -15,7 +15,7 @@ from icefield import load_catalog
 from icefield.abc import FileSystem, PutMode
 from icefield.errors import AccessDenied, StorageError
 from icefield_maintenance.doctor import Result, examine
-from icefield_s3.client import PARALLEL, Client
+from icefield_s3.client import PARALLEL, S3Client
 from icefield_s3.s3_file_system import S3FileSystem
 from icefield_s3.settings import settings_of
 from servers.s3 import S3
@@ -28,8 +28,8 @@ NAMES = ["a b", "a%20b", "a?b=c", "a#b", "a//b", "/a", "a/..b", ".a", "ü-日本
 class InSmallParts(S3FileSystem):
     """The plugin with parts of a size that Amazon's store would refuse, so that the tests need no large files."""
 
-    def connect(self) -> Client:
-        return Client(replace(settings_of(self.properties), write_part=PART))
+    def connect(self) -> S3Client:
+        return S3Client(replace(settings_of(self.properties), write_part=PART))
 
 
 class OnServer:

@@ -78,7 +78,7 @@ def account_of(properties: Mapping[str, str], host: str | None, location: str = 
     Raises ``InvalidArgument`` when no account is named. Raises ``LocationRefused`` for a host that the configuration
     does not name, unless access is anonymous and the host Azure's, and for credentials of another account.
     """
-    given = _Given(properties)
+    given = _AccountProperties(properties)
     host = host or given.only_host()
     name = host.partition(".")[0] if host else given.name()
     if name is None:
@@ -101,7 +101,7 @@ def account_of(properties: Mapping[str, str], host: str | None, location: str = 
     return given.shared(name, url, location)
 
 
-class _Given:
+class _AccountProperties:
     """The properties ``adls.*``; where they hold no credential, the environment's."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:

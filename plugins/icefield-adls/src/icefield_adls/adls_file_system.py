@@ -19,13 +19,13 @@ from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError
 from icefield.toolkit import FsspecFileSystem, SharedClients, authorities_named, located, unquoted_etag
 
 from icefield_adls.accounts import account_of
-from icefield_adls.client import Client, is_transient, status_of
+from icefield_adls.client import AdlsClient, is_transient, status_of
 from icefield_adls.locations import SCHEMES, place_of
 from icefield_adls.reading import AdlsInput
 from icefield_adls.settings import PREFIX, settings_of
 from icefield_adls.writing import AdlsOutput
 
-_CLIENTS: SharedClients[Client] = SharedClients()
+_CLIENTS: SharedClients[AdlsClient] = SharedClients()
 
 
 class AdlsFileSystem(FsspecFileSystem):
@@ -35,19 +35,19 @@ class AdlsFileSystem(FsspecFileSystem):
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)
-        self._clients: dict[tuple[int, str | None], Client] = {}
+        self._clients: dict[tuple[int, str | None], AdlsClient] = {}
 
-    def connect(self, host: str | None = None, location: str = "") -> Client:
+    def connect(self, host: str | None = None, location: str = "") -> AdlsClient:
         own, access = self.properties, self.access
         anew = None if access is None else lambda: account_of({**own, **access.properties()}, host, location)
-        return Client(account_of(own, host, location), settings_of(own), access, anew)
+        return AdlsClient(account_of(own, host, location), settings_of(own), access, anew)
 
     @property
-    def fs(self) -> Client:
+    def fs(self) -> AdlsClient:
         """The client of the account that the properties name."""
         return self.client(None)
 
-    def client(self, host: str | None, location: str = "") -> Client:
+    def client(self, host: str | None, location: str = "") -> AdlsClient:
         """The client of this process for the account of a host. ``location`` is named where it is refused."""
         here = (os.getpid(), host)
         client = self._clients.get(here)
@@ -149,7 +149,7 @@ class AdlsFileSystem(FsspecFileSystem):
     def _translated_in_writing(self, location: str) -> Any:
         return self.translated(location, writing=True)
 
-    def _file(self, location: str) -> tuple[Client, str, str, str]:
+    def _file(self, location: str) -> tuple[AdlsClient, str, str, str]:
         place = place_of(location)
         if not place.path:
             raise FileMissing(f"{location} is no file: it names a container", location=location)

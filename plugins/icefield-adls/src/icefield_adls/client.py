@@ -35,7 +35,7 @@ from icefield.errors import IcefieldError, StorageError
 from icefield.toolkit import BoundedBody, answer_limit, persist, refusal_in, together
 
 from icefield_adls.accounts import Account
-from icefield_adls.settings import Settings
+from icefield_adls.settings import AdlsSettings
 
 _PARALLEL: Final = 4
 _BLOCK: Final = 256 * 1024
@@ -43,7 +43,7 @@ _MOST_IN_ONE: Final = 5_000 * 1024 * 1024  # the store's limit for one request
 T = TypeVar("T")
 
 
-class Answer(aiohttp.ClientResponse):
+class AdlsResponse(aiohttp.ClientResponse):
     """An answer that is read no further than it may be long."""
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
@@ -65,11 +65,11 @@ class Transport(AioHttpTransport):  # type: ignore[misc]
         await super().open()
         # Private names of aiohttp (3.14): `_retry_connection` has no public form, and `_response_class` is an argument
         # of the session that azure-core makes. This can go when azure-core takes arguments for its session.
-        self.session._retry_connection, self.session._response_class = False, Answer
+        self.session._retry_connection, self.session._response_class = False, AdlsResponse
         self.session.headers["Accept-Encoding"] = "identity"  # the SDK would inflate without a limit
 
 
-class Client(AzureBlobFileSystem):  # type: ignore[misc]
+class AdlsClient(AzureBlobFileSystem):  # type: ignore[misc]
     """adlfs on one account, without its cache of listings."""
 
     cachable = False
@@ -77,7 +77,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
     def __init__(
         self,
         account: Account,
-        settings: Settings,
+        settings: AdlsSettings,
         access: FileAccess | None = None,
         anew: Callable[[], Account] | None = None,
     ) -> None:

@@ -18,7 +18,7 @@ _CONTAINER: Final = re.compile(r"\$?[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # workspa
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlobLocation:
     """Where a location leads: the host in lower case, or None; the container; the path in it, to the letter."""
 
     host: str | None
@@ -26,7 +26,7 @@ class Place:
     path: str
 
 
-def place_of(location: str) -> Place:
+def place_of(location: str) -> BlobLocation:
     """Take a location apart.
 
     Raises ``FileMissing`` where it names no container, ``LocationRefused`` where container or host are none.
@@ -38,4 +38,4 @@ def place_of(location: str) -> Place:
         raise FileMissing(message, location=location)
     if _CONTAINER.fullmatch(container) is None:
         raise LocationRefused(f"{location} is refused: '{container}' is no name of a container", location=location)
-    return Place(str(split_host(host, location)) if at else None, container, path)
+    return BlobLocation(str(split_host(host, location)) if at else None, container, path)

@@ -9,7 +9,7 @@ from typing import Final
 from fsspec.asyn import sync
 from icefield.toolkit import FetchedRange, RangedInput
 
-from icefield_adls.client import Client
+from icefield_adls.client import AdlsClient
 
 _HEAD: Final = 256 * 1024  # the whole of most metadata files and manifests; the store knows no "last bytes"
 
@@ -19,7 +19,7 @@ class AdlsInput(RangedInput):
 
     def __init__(
         self,
-        client: Client,
+        client: AdlsClient,
         location: str,
         container: str,
         path: str,

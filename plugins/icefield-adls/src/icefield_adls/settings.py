@@ -13,7 +13,7 @@ _MIB: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AdlsSettings:
     """The settings of requests, from the properties."""
 
     read_part: int
@@ -24,9 +24,9 @@ class Settings:
     limits: RetryLimits
 
 
-def settings_of(properties: Mapping[str, str]) -> Settings:
+def settings_of(properties: Mapping[str, str]) -> AdlsSettings:
     """Read the properties. Raises ``InvalidArgument`` for a value that cannot be used."""
-    return Settings(
+    return AdlsSettings(
         read_part=whole_number(properties, "adls.read.block-size-bytes", 8 * _MIB, 64 * 1024),
         write_part=whole_number(properties, "adls.write.block-size-bytes", 8 * _MIB, 64 * 1024),
         batch=min(whole_number(properties, "adls.delete.batch-size", 256, 1), 256),  # it takes no more

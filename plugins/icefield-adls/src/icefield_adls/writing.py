@@ -9,7 +9,7 @@ from uuid import uuid4
 from fsspec.asyn import sync
 from icefield.toolkit import PartedOutput
 
-from icefield_adls.client import Client
+from icefield_adls.client import AdlsClient
 
 
 class AdlsOutput(PartedOutput):
@@ -17,7 +17,7 @@ class AdlsOutput(PartedOutput):
 
     def __init__(
         self,
-        client: Client,
+        client: AdlsClient,
         location: str,
         container: str,
         path: str,

@@ -17,7 +17,7 @@ from gcsfs.retry import NonRetryableError, is_retriable, validate_response
 from icefield.errors import IcefieldError
 from icefield.toolkit import BoundedBody, answer_limit, persist, together
 
-from icefield_gcs.settings import Settings
+from icefield_gcs.settings import GcsSettings
 
 _PARALLEL: Final = 4
 _GONE: Final = {404, 410}
@@ -25,7 +25,7 @@ _ANSWER: Final = re.compile(rb"^HTTP/[\d.]+ +(\d{3})", re.MULTILINE)
 Reply = tuple[int, Mapping[str, str], bytes]
 
 
-class Answer(aiohttp.ClientResponse):
+class GcsResponse(aiohttp.ClientResponse):
     """An answer that is read no further than it may be long."""
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
@@ -35,7 +35,7 @@ class Answer(aiohttp.ClientResponse):
         return self
 
 
-class Client(GCSFileSystem):  # type: ignore[misc]
+class GcsClient(GCSFileSystem):  # type: ignore[misc]
     """gcsfs with time-outs, with retries that end, and without its cache of listings.
 
     Its base is the class of ``gcsfs.core``. The default class of gcsfs asks over gRPC for the kind of the bucket before
@@ -44,7 +44,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
 
     cachable = False
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: GcsSettings) -> None:
         self.settings = settings
         super().__init__(
             project=settings.project or "",
@@ -53,7 +53,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             endpoint_url=settings.endpoint,
             requester_pays=settings.user_project,
             default_location=settings.location,
-            session_kwargs={**settings.session, "response_class": Answer},
+            session_kwargs={**settings.session, "response_class": GcsResponse},
             requests_timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=settings.connect_timeout, sock_read=settings.request_timeout
             ),

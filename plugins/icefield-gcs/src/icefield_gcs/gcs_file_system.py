@@ -20,13 +20,13 @@ from icefield.abc import FileInfo, FileSystemAbility, InputFile, OutputStream, P
 from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, LocationRefused, StorageError
 from icefield.toolkit import FsspecFileSystem, SharedClients, located, split_location, unquoted_etag
 
-from icefield_gcs.client import Client, is_transient, status_of
+from icefield_gcs.client import GcsClient, is_transient, status_of
 from icefield_gcs.reading import GcsInput
 from icefield_gcs.settings import PREFIX, given_credentials, settings_of
 from icefield_gcs.writing import GcsOutput
 
 _BUCKET: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,221}(?<!\.)")
-_CLIENTS: SharedClients[Client] = SharedClients()
+_CLIENTS: SharedClients[GcsClient] = SharedClients()
 
 
 class GcsFileSystem(FsspecFileSystem):
@@ -36,14 +36,14 @@ class GcsFileSystem(FsspecFileSystem):
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)
-        self._fs: Client | None = None
+        self._fs: GcsClient | None = None
         self._process = os.getpid()
 
-    def connect(self) -> Client:
-        return Client(settings_of(self.properties, self.access))
+    def connect(self) -> GcsClient:
+        return GcsClient(settings_of(self.properties, self.access))
 
     @property
-    def fs(self) -> Client:
+    def fs(self) -> GcsClient:
         """The client of this process."""
         if self._fs is None or self._process != os.getpid():
             mine = tuple(sorted((name, value) for name, value in self.properties.items() if name.startswith(PREFIX)))

@@ -9,7 +9,7 @@ from typing import Final
 from fsspec.asyn import sync
 from icefield.toolkit import FetchedRange, RangedInput
 
-from icefield_gcs.client import Client
+from icefield_gcs.client import GcsClient
 
 _TAIL: Final = 512 * 1024  # the whole of most metadata files and manifests, the footer of most data files
 
@@ -19,7 +19,7 @@ class GcsInput(RangedInput):
 
     def __init__(
         self,
-        client: Client,
+        client: GcsClient,
         location: str,
         bucket: str,
         key: str,

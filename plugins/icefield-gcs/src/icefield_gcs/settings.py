@@ -23,7 +23,7 @@ _ACCESS: Final = {"read_only", "read_write", "full_control"}
 
 
 @dataclass(frozen=True)
-class Settings:
+class GcsSettings:
     """The settings from the properties. Its ``repr`` shows nothing, since the token is secret."""
 
     project: str | None
@@ -44,7 +44,7 @@ class Settings:
         return "Settings()"
 
 
-def settings_of(properties: Mapping[str, str], access: FileAccess | None = None) -> Settings:
+def settings_of(properties: Mapping[str, str], access: FileAccess | None = None) -> GcsSettings:
     """Read the properties; ``access`` renews a token among them.
 
     Raises ``InvalidArgument`` for a value that cannot be used.
@@ -56,7 +56,7 @@ def settings_of(properties: Mapping[str, str], access: FileAccess | None = None)
     if rights not in _ACCESS:
         raise InvalidArgument(f"gcs.access is one of {', '.join(sorted(_ACCESS))}, not {rights!r}")
     write_part = whole_number(properties, "gcs.channel.write.chunk-size-bytes", 8 * _MIB, _QUARTER_MIB)
-    return Settings(
+    return GcsSettings(
         project=properties.get("gcs.project-id"),
         token=_token(properties, access),
         access=rights,

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from fsspec.asyn import sync
 from icefield.toolkit import PartedOutput, persist
 
-from icefield_gcs.client import Client, is_transient, status_of
+from icefield_gcs.client import GcsClient, is_transient, status_of
 
 _ARRIVED = re.compile(r"bytes=0-(\d+)")
 
@@ -20,7 +20,7 @@ class GcsOutput(PartedOutput):
 
     def __init__(
         self,
-        client: Client,
+        client: GcsClient,
         location: str,
         bucket: str,
         key: str,

@@ -13,7 +13,7 @@ from icefield.toolkit import credentials_refused, endpoint_of, whole_number
 from icefield_hdfs.client import Client
 from icefield_hdfs.hadoop_file_system import HadoopFileSystem, authority_of
 from icefield_hdfs.named import is_name_node, uses_kerberos
-from icefield_hdfs.native import Settings, client_of, config_of
+from icefield_hdfs.native import HdfsSettings, client_of, config_of
 
 _ATTEMPTS = "dfs.client.failover.max.attempts"
 
@@ -41,7 +41,7 @@ class HdfsFileSystem(HadoopFileSystem):
             return f"the user '{os.environ['HADOOP_USER_NAME']}' of HADOOP_USER_NAME, without a password"
         return "the default Kerberos ticket where Hadoop's settings ask for one, else this process's own user"
 
-    def settings(self, location: str) -> Settings:
+    def settings(self, location: str) -> HdfsSettings:
         """How the name node of a location is reached."""
         properties = self.properties
         scheme, authority = authority_of(location)
@@ -55,7 +55,7 @@ class HdfsFileSystem(HadoopFileSystem):
         if ":" in authority:
             # One name node and no other to turn to: do not wait for minutes when its address is wrong.
             config.setdefault(_ATTEMPTS, "5")
-        return Settings(
+        return HdfsSettings(
             f"{scheme}://{authority}",
             tuple(sorted(config.items())),
             properties.get("hdfs.config-dir"),

@@ -45,7 +45,7 @@ _CREDENTIALS: Final = {"SASLError", "GSSAPIError", "NoSASLMechanism", "SaslExcep
 
 
 @dataclass(frozen=True)
-class Settings:
+class HdfsSettings:
     """The address and credentials of a name node; hashable, since equal settings share one client."""
 
     url: str
@@ -61,7 +61,7 @@ class Settings:
 # A client has threads of its own, which a fork does not carry over: the child connects anew. The parent's clients stay
 # referenced here, since closing one in the child would wait for threads that do not exist. The clients of a process
 # are in the order of their last use.
-_CLIENTS: dict[tuple[int, Settings], NativeClient] = {}
+_CLIENTS: dict[tuple[int, HdfsSettings], NativeClient] = {}
 _MOST_CLIENTS: Final = 16  # a location may name any name node
 _LOCK = Lock()
 _ACTING: dict[int, str | None] = {}
@@ -75,7 +75,7 @@ def _unlock() -> None:
 reset_after_fork(_unlock)
 
 
-def client_of(settings: Settings) -> NativeClient:
+def client_of(settings: HdfsSettings) -> NativeClient:
     """The client of this process for these settings, which is kept unless many others are used after it."""
     with _LOCK:
         here = os.getpid()
@@ -87,7 +87,7 @@ def client_of(settings: Settings) -> NativeClient:
     return found
 
 
-def _forget(settings: Settings, client: NativeClient) -> None:
+def _forget(settings: HdfsSettings, client: NativeClient) -> None:
     """Drop a client, so that the next one connects anew: the connection of this client may be dead."""
     with _LOCK:
         if _CLIENTS.get((os.getpid(), settings)) is client:
@@ -97,7 +97,7 @@ def _forget(settings: Settings, client: NativeClient) -> None:
 class NativeClient:
     """Steps by remote procedure calls to the name node, blocks from and to the data nodes."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: HdfsSettings) -> None:
         _act_as(settings.user)
         self._settings = settings
         self._process = os.getpid()
@@ -116,7 +116,7 @@ class NativeClient:
             inner = self.call(path, lambda: self._connection.read(path))
             # The size lacks a last block that is written and not reported yet, and is whole blocks then.
             if len(inner) % _SECTOR or len(inner) >= self.status(path).size:
-                return _Reader(self, path, inner)
+                return _NativeReader(self, path, inner)
             if wait is not None:
                 time.sleep(wait)
         raise HdfsFailure("no data node has reported the last block of the file", passing=True)
@@ -125,7 +125,7 @@ class NativeClient:
         # No other writer has the name: an existing file comes from a request that was sent twice.
         options = WriteOptions(create_parent=True, overwrite=True)
         # The inner client, since a file of the outer one is closed, and so completed, with its last reference.
-        return _Writer(self, path, self.call(path, lambda: self._connection.inner.create(path, options)))
+        return _NativeWriter(self, path, self.call(path, lambda: self._connection.inner.create(path, options)))
 
     def status(self, path: str) -> Status:
         return _status(self.call(path, lambda: self._connection.get_file_info(path)))
@@ -160,7 +160,7 @@ class NativeClient:
             raise HdfsFailure(said, passing=True) from error
 
 
-class _Reader:
+class _NativeReader:
     def __init__(self, client: NativeClient, path: str, inner: Any) -> None:
         self._client, self._path, self._inner = client, path, inner
         self.size = len(inner)
@@ -177,7 +177,7 @@ class _Reader:
         return data
 
 
-class _Writer:
+class _NativeWriter:
     def __init__(self, client: NativeClient, path: str, inner: Any) -> None:
         self._client, self._path, self._inner = client, path, inner
 

@@ -18,7 +18,7 @@ class GaveUp(Exception):
     """A call did not come back in time; it may still be done."""
 
 
-class _Call(Generic[T]):
+class _TimedCall(Generic[T]):
     """A call, and its result or error."""
 
     def __init__(self, action: Callable[[], T]) -> None:
@@ -44,7 +44,7 @@ class _Call(Generic[T]):
         return found
 
 
-_Inbox = SimpleQueue[_Call[Any] | None]
+_Inbox = SimpleQueue[_TimedCall[Any] | None]
 _IDLE: Final[list[_Inbox]] = []
 """Of threads that wait for a call. They do not hold up the end of the process, and no fork has them."""
 
@@ -56,7 +56,7 @@ def within(seconds: float, action: Callable[[], T]) -> T:
 
     Raises ``GaveUp`` when it is not back in time. Its thread is left behind then, and gets no other call.
     """
-    call = _Call(action)
+    call = _TimedCall(action)
     try:
         inbox = _IDLE.pop()
     except IndexError:

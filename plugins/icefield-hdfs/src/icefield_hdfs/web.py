@@ -14,7 +14,7 @@ from icefield.toolkit import Backoff
 
 from icefield_hdfs.client import HdfsFailure, Reader, Status, Writer
 from icefield_hdfs.web_listing import pages, status_in, status_of, whole_listing
-from icefield_hdfs.web_requests import BROKEN, Address, Requests, checked, lost, read_answer
+from icefield_hdfs.web_requests import BROKEN, Requests, ServerAddress, checked, lost, read_answer
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ _SHORT: Final = 1024 * 1024  # the limit for the body of an error or of a redire
 class WebClient:
     """Steps by requests to the name node, which sends them on to data nodes where bytes travel."""
 
-    def __init__(self, address: Address, requests: Requests, identity: Mapping[str, str]) -> None:
+    def __init__(self, address: ServerAddress, requests: Requests, identity: Mapping[str, str]) -> None:
         self._address, self._requests = address, requests
         self._identity = dict(identity)
 
@@ -36,12 +36,12 @@ class WebClient:
         found = self.status(path)
         if found.is_folder:
             raise FileNotFoundError(path)
-        return _Reader(self, path, found.size)
+        return _WebReader(self, path, found.size)
 
     def create(self, path: str) -> Writer:
-        return _Writer(self, path)
+        return _WebWriter(self, path)
 
-    def begin(self, path: str) -> tuple[Address, HTTPConnection]:
+    def begin(self, path: str) -> tuple[ServerAddress, HTTPConnection]:
         """Ask the name node for a data node, and begin to send a new file there."""
         asked = self._target(path, "CREATE", overwrite="true")
         status, headers, _ = _persist(lambda: self._requests.ask("PUT", self._address, asked))
@@ -144,7 +144,7 @@ class WebClient:
         return f"/webhdfs/v1{quote(path, safe='/')}?{query}"
 
 
-class _Reader:
+class _WebReader:
     def __init__(self, client: WebClient, path: str, size: int) -> None:
         self._client, self._path = client, path
         self.size = size
@@ -156,12 +156,12 @@ class _Reader:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-class _Writer:
+class _WebWriter:
     """Sends bytes in chunks to a data node as they come; the file is created with the first."""
 
     def __init__(self, client: WebClient, path: str) -> None:
         self._client, self._path = client, path
-        self._begun: tuple[Address, HTTPConnection] | None = None
+        self._begun: tuple[ServerAddress, HTTPConnection] | None = None
 
     def write(self, data: bytes | bytearray) -> None:
         if data:  # a chunk of no bytes would be the end

@@ -29,7 +29,7 @@ class BoundedResponse(HTTPResponse):
         super().__init__(sock, *more, **named)
         self._most = most
         self.fp.close()
-        self.fp = io.BufferedReader(_Counted(sock.makefile("rb", buffering=0), most, timeout))
+        self.fp = io.BufferedReader(_CountedBody(sock.makefile("rb", buffering=0), most, timeout))
 
     def whole(self) -> bytes:
         """The body. Raises ``HdfsFailure`` where it is too long, or too slow."""
@@ -39,7 +39,7 @@ class BoundedResponse(HTTPResponse):
         return body
 
 
-class _Counted(io.RawIOBase):
+class _CountedBody(io.RawIOBase):
     def __init__(self, source: Any, most: int, timeout: float) -> None:
         self._source, self._most = source, most
         self._left = most + most // 8 + _BESIDES

@@ -13,7 +13,7 @@ from icefield_hdfs.client import Client
 from icefield_hdfs.hadoop_file_system import HadoopFileSystem, authority_of
 from icefield_hdfs.named import WEB_PORTS, default_gateway, is_gateway
 from icefield_hdfs.web import WebClient
-from icefield_hdfs.web_requests import Address, Requests
+from icefield_hdfs.web_requests import Requests, ServerAddress
 
 
 class WebHdfsFileSystem(HadoopFileSystem):
@@ -29,12 +29,12 @@ class WebHdfsFileSystem(HadoopFileSystem):
             )
         if authority:
             host, port = split_host(authority, location)
-            address = Address(scheme == "swebhdfs", host, port or WEB_PORTS[scheme])
+            address = ServerAddress(scheme == "swebhdfs", host, port or WEB_PORTS[scheme])
         else:
             own = default_gateway(properties, scheme)
             if own is None:
                 raise InvalidArgument(f"{location} names no host: write {scheme}://host:port/path, or set webhdfs.host")
-            address = Address(scheme == "swebhdfs", own.name, own.port or WEB_PORTS[scheme])
+            address = ServerAddress(scheme == "swebhdfs", own.name, own.port or WEB_PORTS[scheme])
         identity = self._identity()
         if "delegation" in identity and not is_gateway(properties, scheme, Host(address.host, address.port)):
             what = f"{address.host}:{address.port}, reached by {scheme}"

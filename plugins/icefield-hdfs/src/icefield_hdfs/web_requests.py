@@ -29,7 +29,7 @@ Answer = tuple[int, Message, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerAddress:
     """Where a server listens."""
 
     secure: bool
@@ -44,7 +44,7 @@ class Requests:
     timeout: int = 60
     ca_file: str | None = None
 
-    def ask(self, method: str, address: Address, target: str, most: int = MAX_ANSWER) -> Answer:
+    def ask(self, method: str, address: ServerAddress, target: str, most: int = MAX_ANSWER) -> Answer:
         """A request without a body: status, headers and body of the answer. Raises for 4xx and 5xx.
 
         ``most`` is how many bytes the body may have.
@@ -60,7 +60,7 @@ class Requests:
             raise lost(address, error) from error
         return checked(answer)
 
-    def connection(self, address: Address, most: int = MAX_ANSWER) -> HTTPConnection:
+    def connection(self, address: ServerAddress, most: int = MAX_ANSWER) -> HTTPConnection:
         """A new connection; it is made when something is sent."""
         made: HTTPConnection
         if address.secure:
@@ -71,7 +71,7 @@ class Requests:
         made.response_class = partial(BoundedResponse, most=most, timeout=self.timeout)  # type: ignore[assignment]
         return made
 
-    def follow(self, address: Address, location: str | None) -> tuple[Address, str]:
+    def follow(self, address: ServerAddress, location: str | None) -> tuple[ServerAddress, str]:
         """Where a redirection leads; never from HTTPS to HTTP, since the token goes along."""
         try:
             parts = urlsplit(location or "")
@@ -83,7 +83,7 @@ class Requests:
         if address.secure and parts.scheme != "https":
             raise HdfsFailure("the server redirects from HTTPS to HTTP, which is refused", passing=False)
         port = port or (443 if parts.scheme == "https" else 80)
-        return Address(parts.scheme == "https", host, port), f"{parts.path}?{parts.query}"
+        return ServerAddress(parts.scheme == "https", host, port), f"{parts.path}?{parts.query}"
 
 
 def read_answer(response: HTTPResponse) -> Answer:
@@ -99,7 +99,7 @@ def checked(answer: Answer) -> Answer:
     return answer
 
 
-def lost(address: Address, error: Exception) -> HdfsFailure:
+def lost(address: ServerAddress, error: Exception) -> HdfsFailure:
     """Return the error for a broken connection: the outcome of the request is unknown."""
     if isinstance(error, ssl.SSLCertVerificationError):
         said = f"the certificate of {address.host}:{address.port} is not trusted; set webhdfs.ca-file"

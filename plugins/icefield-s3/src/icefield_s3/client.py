@@ -24,7 +24,7 @@ from s3fs import S3FileSystem
 from icefield_s3 import log_redaction
 from icefield_s3.failures import code_of, is_missing, is_transient, status_of
 from icefield_s3.sessions import config_of, session_of
-from icefield_s3.settings import Settings
+from icefield_s3.settings import S3Settings
 from icefield_s3.signing import signer_of
 
 PARALLEL: Final = 4
@@ -33,12 +33,12 @@ _MARK: Final = "icefield-upload"
 T = TypeVar("T")
 
 
-class Client(S3FileSystem):  # type: ignore[misc]
+class S3Client(S3FileSystem):  # type: ignore[misc]
     """s3fs without retries, and without its cache of listings."""
 
     cachable = False
 
-    def __init__(self, settings: Settings, access: FileAccess | None = None) -> None:
+    def __init__(self, settings: S3Settings, access: FileAccess | None = None) -> None:
         self.settings = settings
         self._signer = signer_of(settings, access)
         log_redaction.install()

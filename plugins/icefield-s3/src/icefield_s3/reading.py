@@ -9,7 +9,7 @@ from typing import Final
 from fsspec.asyn import sync
 from icefield.toolkit import FetchedRange, RangedInput
 
-from icefield_s3.client import Client
+from icefield_s3.client import S3Client
 
 _TAIL: Final = 512 * 1024  # the whole of most metadata files and manifests, the footer of most data files
 
@@ -19,7 +19,7 @@ class S3Input(RangedInput):
 
     def __init__(
         self,
-        client: Client,
+        client: S3Client,
         location: str,
         bucket: str,
         key: str,

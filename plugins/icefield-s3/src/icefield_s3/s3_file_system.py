@@ -16,14 +16,14 @@ from icefield.abc import FileInfo, FileSystemAbility, InputFile, OutputStream, P
 from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, StorageError
 from icefield.toolkit import FsspecFileSystem, SharedClients, is_true, located, unquoted_etag
 
-from icefield_s3.client import Client
+from icefield_s3.client import S3Client
 from icefield_s3.failures import is_denied, is_transient, said_of
 from icefield_s3.locations import split_key
 from icefield_s3.reading import S3Input
 from icefield_s3.settings import CONDITIONAL_PUT, PREFIXES, given_credentials, settings_of
 from icefield_s3.writing import S3Output
 
-_CLIENTS: SharedClients[Client] = SharedClients()
+_CLIENTS: SharedClients[S3Client] = SharedClients()
 _LISTS = frozenset({FileSystemAbility.LIST, FileSystemAbility.REMOTE})
 _CREATES = _LISTS | {FileSystemAbility.ATOMIC_CREATE}
 
@@ -35,7 +35,7 @@ class S3FileSystem(FsspecFileSystem):
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)
-        self._fs: Client | None = None
+        self._fs: S3Client | None = None
         self._process = os.getpid()
         self._abilities = _CREATES if is_true(self.properties, CONDITIONAL_PUT, True) else _LISTS
 
@@ -44,11 +44,11 @@ class S3FileSystem(FsspecFileSystem):
         """Without ``ATOMIC_CREATE`` where the property ``s3.conditional-put`` says that the store lacks it."""
         return self._abilities
 
-    def connect(self) -> Client:
-        return Client(settings_of(self.properties), self.access)
+    def connect(self) -> S3Client:
+        return S3Client(settings_of(self.properties), self.access)
 
     @property
-    def fs(self) -> Client:
+    def fs(self) -> S3Client:
         """The client of this process."""
         if self._fs is None or self._process != os.getpid():
             mine = sorted(item for item in self.properties.items() if item[0].startswith(PREFIXES))

@@ -22,12 +22,12 @@ from botocore.loaders import Loader, create_loader
 from icefield.abc import FileAccess
 from icefield.toolkit import BoundedBody, answer_limit
 
-from icefield_s3.settings import Role, Settings, settings_of
+from icefield_s3.settings import Role, S3Settings, settings_of
 
 _SMALL: Final = 1024 * 1024  # aiohttp warns of more in one piece
 
 
-class Answer(ClientResponse):
+class S3Response(ClientResponse):
     """An answer that is read no further than it may be long."""
 
     async def start(self, connection: Any) -> ClientResponse:
@@ -50,7 +50,7 @@ class Connections(AIOHTTPSession):  # type: ignore[misc]
     # arguments for its sessions.
     async def _get_session(self, proxy_url: str | None) -> Any:
         session = await super()._get_session(proxy_url)
-        session._retry_connection, session._response_class = False, Answer
+        session._retry_connection, session._response_class = False, S3Response
         return session
 
     async def send(self, request: Any) -> Any:
@@ -62,7 +62,7 @@ class Connections(AIOHTTPSession):  # type: ignore[misc]
         return await super().send(request)
 
 
-def config_of(settings: Settings) -> dict[str, Any]:
+def config_of(settings: S3Settings) -> dict[str, Any]:
     """The SDK's configuration: time-outs, no retries of its own, how a bucket is addressed."""
     checksums = "when_supported" if settings.checksums else "when_required"
     options: dict[str, Any] = {
@@ -86,7 +86,7 @@ def config_of(settings: Settings) -> dict[str, Any]:
 class Renewed(AioCredentials):  # type: ignore[misc]
     """Credentials that a catalog's service vends, and renews before they expire."""
 
-    def __init__(self, access: FileAccess, settings: Settings) -> None:
+    def __init__(self, access: FileAccess, settings: S3Settings) -> None:
         super().__init__(settings.access_key, settings.secret_key, settings.token, method="vended")
         self._access = access
 
@@ -98,7 +98,7 @@ class Renewed(AioCredentials):  # type: ignore[misc]
         return ReadOnlyCredentials(found.access_key, found.secret_key, found.token)
 
 
-def session_of(settings: Settings, access: FileAccess | None = None) -> AioSession:
+def session_of(settings: S3Settings, access: FileAccess | None = None) -> AioSession:
     """A session with the credentials of a service or a role, if there is one, else of the SDK's chain."""
     session = _session(settings)
     own: AioCredentials | None = None
@@ -113,7 +113,7 @@ def session_of(settings: Settings, access: FileAccess | None = None) -> AioSessi
     return session
 
 
-def _session(settings: Settings) -> AioSession:
+def _session(settings: S3Settings) -> AioSession:
     session = AioSession(profile=settings.profile)
     session.register_component("data_loader", _descriptions(session.get_config_variable("data_path")))
     return session
@@ -128,7 +128,7 @@ def _descriptions(folders: str | None) -> Loader:
     return create_loader(folders)
 
 
-async def _assume(role: Role, settings: Settings) -> dict[str, Any]:
+async def _assume(role: Role, settings: S3Settings) -> dict[str, Any]:
     """Fetch credentials of the role, by the credentials of the properties or of the SDK's chain."""
     own = _session(settings)
     if settings.access_key is not None:

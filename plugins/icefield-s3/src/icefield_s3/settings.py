@@ -26,7 +26,7 @@ class Role:
 
 
 @dataclass(frozen=True)
-class Settings:
+class S3Settings:
     """The settings from the properties; None leaves a setting to the SDK. ``repr`` hides all, secrets among them."""
 
     endpoint: str | None
@@ -57,7 +57,7 @@ class Settings:
         return "Settings()"
 
 
-def settings_of(properties: Mapping[str, str]) -> Settings:
+def settings_of(properties: Mapping[str, str]) -> S3Settings:
     """Read the properties. Raises ``InvalidArgument`` for a value that cannot be used."""
 
     def first(*names: str) -> str | None:
@@ -69,7 +69,7 @@ def settings_of(properties: Mapping[str, str]) -> Settings:
     if (access_key is None) != (secret_key is None):
         raise InvalidArgument("s3.access-key-id and s3.secret-access-key belong together: one of them is not set")
     region = first("s3.region", "client.region")
-    return Settings(
+    return S3Settings(
         endpoint=_endpoint(first("s3.endpoint")),
         region=region,
         access_key=access_key,
@@ -94,7 +94,7 @@ def settings_of(properties: Mapping[str, str]) -> Settings:
     )
 
 
-def given_credentials(settings: Settings) -> str | None:
+def given_credentials(settings: S3Settings) -> str | None:
     """Which credentials the properties give, in words without a secret; None when they leave that to the SDK."""
     if settings.signed_elsewhere:
         return "none: the catalog's service signs each request"

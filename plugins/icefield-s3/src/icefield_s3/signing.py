@@ -10,7 +10,7 @@ from typing import Any, Final
 from icefield.abc import FileAccess, UnsignedRequest
 from icefield.errors import InvalidArgument
 
-from icefield_s3.settings import Settings
+from icefield_s3.settings import S3Settings
 
 _HASH: Final = "x-amz-content-sha256"
 # Headers to sign, besides x-amz-*: they reach the store unchanged, whereas the transport adds and changes others.
@@ -18,7 +18,7 @@ _SIGNED: Final = frozenset({"content-md5", "content-type", "if-match", "if-none-
 Signer = Callable[..., Awaitable[None]]
 
 
-def signer_of(settings: Settings, access: FileAccess | None) -> Signer | None:
+def signer_of(settings: S3Settings, access: FileAccess | None) -> Signer | None:
     """Return the function that signs a request before it is sent; None where the SDK signs requests itself.
 
     Raises ``InvalidArgument`` if the settings ask for a service's signatures and there is no service.

@@ -12,7 +12,7 @@ from uuid import uuid4
 from fsspec.asyn import sync
 from icefield.toolkit import PartedOutput
 
-from icefield_s3.client import PARALLEL, Client
+from icefield_s3.client import PARALLEL, S3Client
 
 
 class S3Output(PartedOutput):
@@ -20,7 +20,7 @@ class S3Output(PartedOutput):
 
     def __init__(
         self,
-        client: Client,
+        client: S3Client,
         location: str,
         bucket: str,
         key: str,
