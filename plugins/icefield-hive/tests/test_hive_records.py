@@ -136,11 +136,13 @@ def test_columns_that_change_are_shown(catalog: Catalog, seen: Any) -> None:
 
 
 def test_a_metastore_that_forbids_to_change_columns_is_named(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    from icefield_hive.connection import Refused
+    from icefield_hive.connection import MetastoreRefusal
     from icefield_hive.strategy import HiveStrategy
 
     def refuse(*_: Any) -> None:
-        raise Refused("InvalidOperation", "The following columns have types incompatible with the existing columns")
+        raise MetastoreRefusal(
+            "InvalidOperation", "The following columns have types incompatible with the existing columns"
+        )
 
     table = catalog.create_table("db.t", ROWS.schema)
     monkeypatch.setattr(HiveStrategy, "_alter", refuse)
@@ -361,14 +363,14 @@ def test_a_namespace_that_goes_meanwhile_is_said_to_be_gone(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, call: str, kind: str
 ) -> None:
     from icefield_hive.client import Metastore
-    from icefield_hive.connection import Refused
+    from icefield_hive.connection import MetastoreRefusal
 
     catalog.create_table("db.t", ROWS.schema)
     ask = Metastore.call
 
     def gone(self: Metastore, method: Any, *values: Any) -> Any:
         if method.name == call:
-            raise Refused(kind, "db")
+            raise MetastoreRefusal(kind, "db")
         return ask(self, method, *values)
 
     monkeypatch.setattr(Metastore, "call", gone)

@@ -19,10 +19,10 @@ from icefield.errors import InvalidArgument, InvalidMetadata, StorageError, Unsu
 from icefield_hive import connection as connection_module
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
-from icefield_hive.connection import Connection, ConnectionLost, Refused
+from icefield_hive.connection import ConnectionLost, MetastoreConnection, MetastoreRefusal
 from icefield_hive.messages import CREATE_DATABASE, GET_ALL_DATABASES, GET_DATABASE, GET_TABLE, TABLE
 from icefield_hive.settings import settings_of
-from icefield_hive.structs import Malformed, Record, Struct, Undescribed, read_struct, write_struct
+from icefield_hive.structs import MalformedStruct, Record, Struct, Undescribed, read_struct, write_struct
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
@@ -78,13 +78,13 @@ def test_what_is_not_set_is_not_sent() -> None:
 
 def test_a_field_of_another_type_is_malformed() -> None:
     other = Struct("other", {"tableName": (1, TABLE.fields["createTime"][1])})
-    with pytest.raises(Malformed, match="tableName"):
+    with pytest.raises(MalformedStruct, match="tableName"):
         read(TABLE, written(other, {"tableName": 1}))
 
 
 def test_depth_is_bounded() -> None:
     deep = b"\x0c\x00\x63" * 5_000  # a struct in field 99, and so on
-    with pytest.raises(Malformed, match="levels"):
+    with pytest.raises(MalformedStruct, match="levels"):
         read(TABLE, deep)
 
 
@@ -131,7 +131,7 @@ def names(*found: str) -> bytes:
 
 def ask(data: bytes) -> object:
     with answering(sending(data)) as port:
-        connection = Connection("127.0.0.1", port, 5, 5)
+        connection = MetastoreConnection("127.0.0.1", port, 5, 5)
         try:
             return connection.call(GET_ALL_DATABASES, ())
         finally:
@@ -186,10 +186,10 @@ def test_damaged_answers_end_in_an_answer_or_a_lost_connection(
     for _ in range(data.draw(st.integers(0, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     given_next[0] = bytes(whole[: data.draw(st.integers(0, len(whole)))])
-    connection = Connection("127.0.0.1", port, 5, 5)
+    connection = MetastoreConnection("127.0.0.1", port, 5, 5)
     try:
         assert isinstance(connection.call(GET_TABLE, ({"dbName": "a", "tblName": "t"},)), dict)
-    except (ConnectionLost, Refused):
+    except (ConnectionLost, MetastoreRefusal):
         pass
     finally:
         connection.close()
@@ -215,7 +215,7 @@ def test_a_server_that_drips_does_not_hold_a_call_beyond_its_time() -> None:
             time.sleep(0.2)
 
     with answering(drip) as port:
-        connection = Connection("127.0.0.1", port, 5, 1)
+        connection = MetastoreConnection("127.0.0.1", port, 5, 1)
         began = time.monotonic()
         with pytest.raises(ConnectionLost, match="too long"):
             connection.call(GET_ALL_DATABASES, ())
@@ -228,10 +228,10 @@ def test_a_server_that_drips_does_not_hold_a_call_beyond_its_time() -> None:
 
 def test_an_exception_of_the_metastore_is_no_lost_connection() -> None:
     said = b"\x0c\0\x01\x0b\0\x01" + struct.pack("!i", 6) + b"broken" + b"\0\0"
-    with pytest.raises(Refused, match="Meta: broken"):
+    with pytest.raises(MetastoreRefusal, match="Meta: broken"):
         ask(reply("get_all_databases", said))
     failure = b"\x0b\0\x01" + struct.pack("!i", 5) + b"inner" + b"\x08\0\x02\0\0\0\x06\0"
-    with pytest.raises(Refused, match="Failure: inner"):
+    with pytest.raises(MetastoreRefusal, match="Failure: inner"):
         ask(reply("get_all_databases", failure, TMessageType.EXCEPTION))
 
 

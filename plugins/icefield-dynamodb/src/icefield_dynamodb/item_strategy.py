@@ -45,7 +45,7 @@ _TRIES = 4
 
 
 @decodable
-class _Identity(msgspec.Struct, rename="kebab"):
+class _ItemIdentity(msgspec.Struct, rename="kebab"):
     """The fields of a metadata file that its item repeats: the table's uuid, and the mark of a tombstone."""
 
     table_uuid: str | None = None
@@ -85,7 +85,7 @@ class ItemStrategy(VersionedStrategy):
 
     def publish(self, target: str, data: bytes) -> Pointer | None:
         durable = f"{target.rpartition('/')[0]}/{temporary_metadata_name()}"
-        identity = msgspec.json.decode(data, type=_Identity)
+        identity = msgspec.json.decode(data, type=_ItemIdentity)
         record = {KEY: _key(target), FILE: durable}
         if uuid := identity.table_uuid:
             record[TABLE_UUID] = uuid

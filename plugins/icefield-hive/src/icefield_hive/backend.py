@@ -30,7 +30,7 @@ from icefield.metadata import decode_metadata
 from icefield.toolkit import OutcomeUnknown, checked_names, checked_pointer, checked_properties
 
 from icefield_hive.client import Metastore
-from icefield_hive.connection import Refused
+from icefield_hive.connection import MetastoreRefusal
 from icefield_hive.databases import COMMENT, LOCATION, database_of, location_of, properties_of
 from icefield_hive.locks import Locked, held
 from icefield_hive.messages import (
@@ -80,7 +80,7 @@ class HiveBackend(CatalogBackend):
                 raise taken
             try:
                 self._metastore.ask(CREATE_DATABASE, record)
-            except Refused as refused:
+            except MetastoreRefusal as refused:
                 if refused.kind == "AlreadyExists":
                     raise taken from refused
                 raise InvalidArgument(
@@ -93,7 +93,7 @@ class HiveBackend(CatalogBackend):
             self._require(namespace)
             try:
                 self._metastore.ask(DROP_DATABASE, name, False, False)
-            except Refused as refused:
+            except MetastoreRefusal as refused:
                 if refused.kind == "NoSuchObject":
                     raise self._no_namespace(namespace) from refused
                 raise NamespaceNotEmpty(
@@ -123,7 +123,7 @@ class HiveBackend(CatalogBackend):
             changed = {**record, "ownerName": None, "description": "", **database_of(name, after, None)}
             try:
                 self._metastore.ask(ALTER_DATABASE, name, changed)
-            except Refused as refused:
+            except MetastoreRefusal as refused:
                 raise self._no_namespace(namespace) from refused
             stayed = self._stayed(namespace, before, after)
             if stayed:
@@ -155,7 +155,7 @@ class HiveBackend(CatalogBackend):
             some = names[start : start + TABLES_AT_ONCE]
             try:
                 answer: Record = self._metastore.ask(GET_TABLES, {"dbName": name, "tblNames": some})
-            except Refused as refused:
+            except MetastoreRefusal as refused:
                 raise self._no_namespace(namespace) from refused
             ours = sorted(record["tableName"] for record in answer["tables"] if is_iceberg(record))
             tables += ((name, found) for found in ours)
@@ -202,7 +202,7 @@ class HiveBackend(CatalogBackend):
             lock.ensure_held()
             try:
                 self._metastore.ask(ALTER_TABLE, *old, renamed, {"properties": KEEP_STATISTICS})
-            except Refused as refused:
+            except MetastoreRefusal as refused:
                 raise self._not_renamed(source, target, refused) from refused
 
     def credentials(self) -> str | None:
@@ -212,7 +212,7 @@ class HiveBackend(CatalogBackend):
     def close(self) -> None:
         self._metastore.close()
 
-    def _not_renamed(self, source: TableName, target: TableName, refused: Refused) -> IcefieldError:
+    def _not_renamed(self, source: TableName, target: TableName, refused: MetastoreRefusal) -> IcefieldError:
         if record_of(self._metastore, target) is not None:
             return TableExists(f"table {'.'.join(target)} exists already in catalog '{self.name}'", table=target)
         if record_of(self._metastore, source) is None:
@@ -228,7 +228,7 @@ class HiveBackend(CatalogBackend):
     def _database(self, name: str) -> Record | None:
         try:
             record: Record = self._metastore.ask(GET_DATABASE, name)
-        except Refused:
+        except MetastoreRefusal:
             return None
         return record
 

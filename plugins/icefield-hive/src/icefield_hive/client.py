@@ -11,9 +11,9 @@ from typing import Any
 from icefield.errors import StorageError
 from icefield.toolkit import reset_after_fork
 
-from icefield_hive.connection import AnswerTooLong, Connection, ConnectionLost, Refused
+from icefield_hive.connection import AnswerTooLong, ConnectionLost, MetastoreConnection, MetastoreRefusal
 from icefield_hive.messages import SET_UGI, Method
-from icefield_hive.settings import Settings, settings_of
+from icefield_hive.settings import HiveSettings, settings_of
 
 _log = logging.getLogger(__name__)
 
@@ -27,14 +27,14 @@ class Metastore:
     def __init__(self, catalog: str, properties: Mapping[str, str]) -> None:
         self.catalog = catalog
         self._properties = dict(properties)
-        self.settings: Settings = settings_of(catalog, properties)
+        self.settings: HiveSettings = settings_of(catalog, properties)
         self._first = 0
         self._begin()
         reset_after_fork(self._begin)
 
     def _begin(self) -> None:
         """Start without connections: a forked process must not use the connections of its parent."""
-        self._idle: list[Connection] = []
+        self._idle: list[MetastoreConnection] = []
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -47,7 +47,7 @@ class Metastore:
     def call(self, method: Method, *values: Any) -> Any:
         """Call and wait for the answer. If its reply is lost, a repeatable call is repeated.
 
-        Raises ``Refused`` for an exception of the metastore, and ``ConnectionLost``.
+        Raises ``MetastoreRefusal`` for an exception of the metastore, and ``ConnectionLost``.
         """
         for tries_left in reversed(range(_TRIES)):
             connection = self._take()
@@ -58,7 +58,7 @@ class Metastore:
                     raise
                 _log.info("%s: asked again", lost)
                 continue
-            except Refused:
+            except MetastoreRefusal:
                 self._give_back(connection)
                 raise
             self._give_back(connection)
@@ -91,7 +91,7 @@ class Metastore:
             raise StorageError(
                 f"catalog '{self.catalog}' lost its Hive Metastore: {lost}{hint}", retryable=repeatable or not lost.sent
             ) from lost
-        except Refused as refused:
+        except MetastoreRefusal as refused:
             if refused.kind in ("Meta", "Failure"):
                 raise StorageError(
                     f"the Hive Metastore of catalog '{self.catalog}' failed: {refused.said}"
@@ -105,7 +105,7 @@ class Metastore:
         for connection in idle:
             connection.close()
 
-    def _take(self) -> Connection:
+    def _take(self) -> MetastoreConnection:
         with self._lock:
             while self._idle:
                 connection = self._idle.pop()
@@ -114,14 +114,14 @@ class Metastore:
                 connection.close()
         return self._connect()
 
-    def _give_back(self, connection: Connection) -> None:
+    def _give_back(self, connection: MetastoreConnection) -> None:
         with self._lock:
             if len(self._idle) < _MOST_IDLE:
                 self._idle.append(connection)
                 return
         connection.close()
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> MetastoreConnection:
         """Connect to the server that answered last, or to the next server that answers."""
         servers = self.settings.servers
         reasons = []
@@ -129,7 +129,7 @@ class Metastore:
             number = (self._first + offset) % len(servers)
             host, port = servers[number]
             try:
-                connection = Connection(host, port, self.settings.connect_seconds, self.settings.seconds)
+                connection = MetastoreConnection(host, port, self.settings.connect_seconds, self.settings.seconds)
                 if self.settings.groups is not None:
                     connection.call(SET_UGI, (self.settings.user, list(self.settings.groups)))
             except ConnectionLost as lost:

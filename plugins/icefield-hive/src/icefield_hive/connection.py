@@ -14,7 +14,7 @@ from thrift.Thrift import TException, TMessageType
 from thrift.transport.TTransport import TMemoryBuffer, TTransportBase
 
 from icefield_hive.messages import Method
-from icefield_hive.structs import I32, STRING, Malformed, Struct, TooManyItems, read_struct, write_struct
+from icefield_hive.structs import I32, STRING, MalformedStruct, Struct, TooManyItems, read_struct, write_struct
 
 MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
 _MAX_STRING_BYTES: Final = 64 * 1024 * 1024
@@ -24,7 +24,7 @@ _READ_BYTES: Final = 1 << 16
 _FAILURE: Final = Struct("TApplicationException", {"message": (1, STRING), "type": (2, I32)})
 
 
-class Refused(Exception):
+class MetastoreRefusal(Exception):
     """The metastore answered with an exception: the call has ended."""
 
     def __init__(self, kind: str, said: str) -> None:
@@ -49,7 +49,7 @@ class AnswerTooLong(ConnectionLost):
     """The answer is a list with more items than the limit; a retry would not make it shorter."""
 
 
-class Connection:
+class MetastoreConnection:
     """A socket and the protocol on it. Used by one thread at a time."""
 
     def __init__(self, host: str, port: int, connect_seconds: float, seconds: float) -> None:
@@ -73,7 +73,7 @@ class Connection:
             self._socket.close()
 
     def call(self, method: Method, values: tuple[Any, ...]) -> Any:
-        """Call and wait. Raises ``Refused`` and ``ConnectionLost``; after the latter the connection is unusable."""
+        """Call and wait. Raises ``MetastoreRefusal`` and ``ConnectionLost``; after the latter the connection is unusable."""
         self._number = (self._number + 1) % 2**31
         message = _encoded(method, values, self._number)
         deadline = time.monotonic() + self._seconds
@@ -86,7 +86,7 @@ class Connection:
             raise AnswerTooLong(
                 f"{method.name} at {self._where} was answered with {error}", sent=True, in_time=False
             ) from error
-        except (OSError, EOFError, Malformed, TException, UnicodeDecodeError, struct.error) as error:
+        except (OSError, EOFError, MalformedStruct, TException, UnicodeDecodeError, struct.error) as error:
             self.close()
             reason = f"{method.name} at {self._where} was not answered: {_reason(error)}"
             raise ConnectionLost(reason, sent=True, in_time=not isinstance(error, TimeoutError)) from error
@@ -103,7 +103,7 @@ class _Incoming(TTransportBase):  # type: ignore[misc]
 
     def readAll(self, size: int) -> bytes:  # noqa: N802 -- the protocol's name for it
         if size < 0 or size > self._left:
-            raise Malformed(f"the answer is longer than {MAX_MESSAGE_BYTES} bytes, or claims to be")
+            raise MalformedStruct(f"the answer is longer than {MAX_MESSAGE_BYTES} bytes, or claims to be")
         self._left -= size
         if size <= len(self._buffer):
             found, self._buffer = self._buffer[:size], self._buffer[size:]
@@ -142,14 +142,14 @@ def _answer(incoming: _Incoming, method: Method, number: int) -> Any:
     name, kind, answered = wire.readMessageBegin()
     if kind == TMessageType.EXCEPTION:
         failure = read_struct(wire, _FAILURE)
-        raise Refused("Failure", failure.get("message") or "an internal error")
+        raise MetastoreRefusal("Failure", failure.get("message") or "an internal error")
     if (name, kind, answered) != (method.name, TMessageType.REPLY, number):
-        raise Malformed("the answer is not to this call")
+        raise MalformedStruct("the answer is not to this call")
     found = read_struct(wire, method.answer)
     for exception in method.answer.fields.keys() & found.keys() - {"success"}:
-        raise Refused(exception, found[exception].get("message") or "no reason was given")
+        raise MetastoreRefusal(exception, found[exception].get("message") or "no reason was given")
     if "success" in method.answer.fields and "success" not in found:
-        raise Malformed("the answer holds no result")
+        raise MalformedStruct("the answer holds no result")
     return found.get("success")
 
 

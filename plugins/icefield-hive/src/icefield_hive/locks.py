@@ -22,7 +22,7 @@ from icefield.errors import StorageError
 from icefield.toolkit import Backoff, reset_after_fork
 
 from icefield_hive.client import Metastore
-from icefield_hive.connection import ConnectionLost, Refused
+from icefield_hive.connection import ConnectionLost, MetastoreRefusal
 from icefield_hive.messages import (
     CHECK_LOCK,
     EXCLUSIVE,
@@ -114,8 +114,8 @@ class HiveLock:
             return
         try:
             self._metastore.call(UNLOCK, {"lockid": self._id})
-        except (Refused, ConnectionLost) as error:
-            if not (isinstance(error, Refused) and error.kind == "NoSuchLock"):
+        except (MetastoreRefusal, ConnectionLost) as error:
+            if not (isinstance(error, MetastoreRefusal) and error.kind == "NoSuchLock"):
                 _log.warning("the lock %d on %s could not be given back: %s", self._id, self._string, error)
         except Exception:  # an answer that makes no sense: the change under the lock may be made, and stays made
             _log.warning("the lock %d on %s could not be given back", self._id, self._string, exc_info=True)
@@ -139,10 +139,10 @@ class HiveLock:
                 answer: Record = self._metastore.call(LOCK, request)
                 self._id = answer["lockid"]
                 return LockState(answer["state"])
-            except (ConnectionLost, Refused) as error:
+            except (ConnectionLost, MetastoreRefusal) as error:
                 if self._find():  # the request was heard, and only the reply was lost
                     return LockState.WAITING
-                hopeless = isinstance(error, Refused) and "HIVE_LOCKS" in error.said
+                hopeless = isinstance(error, MetastoreRefusal) and "HIVE_LOCKS" in error.said
                 if hopeless or time.monotonic() >= deadline:
                     raise self._failure(str(error)) from error
             time.sleep(backoff.wait(next(retries)))
@@ -151,7 +151,7 @@ class HiveLock:
         database, table = self._names[0]
         try:
             shown: Record = self._metastore.call(FIND_LOCKS, {"dbname": database, "tablename": table})
-        except (ConnectionLost, Refused):
+        except (ConnectionLost, MetastoreRefusal):
             return False
         found = [lock["lockid"] for lock in shown["locks"] if lock.get("agentInfo") == self._agent]
         self._id = found[0] if found else None
@@ -160,7 +160,7 @@ class HiveLock:
     def _check(self) -> LockState:
         try:
             answer: Record = self._metastore.call(CHECK_LOCK, {"lockid": self._id})
-        except (ConnectionLost, Refused) as error:
+        except (ConnectionLost, MetastoreRefusal) as error:
             raise self._failure(str(error)) from error
         return LockState(answer["state"])
 
@@ -172,7 +172,7 @@ class HiveLock:
         try:
             self._metastore.call(HEARTBEAT, {"lockid": self._id})
             self._seen_alive = time.monotonic()
-        except Refused as refused:
+        except MetastoreRefusal as refused:
             _log.warning("the lock %s on %s is lost: %s", self._id, self._string, refused)
             self._lost = True
         except ConnectionLost as lost:

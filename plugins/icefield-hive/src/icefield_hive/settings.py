@@ -31,7 +31,7 @@ class LockSettings:
 
 
 @dataclass(frozen=True, repr=False)
-class Settings:
+class HiveSettings:
     """The settings of a catalog. ``repr`` shows no values: some metastores take a secret for a group."""
 
     servers: tuple[tuple[str, int], ...]
@@ -46,7 +46,7 @@ class Settings:
     property_size: int
 
 
-def settings_of(catalog: str, properties: Mapping[str, str]) -> Settings:
+def settings_of(catalog: str, properties: Mapping[str, str]) -> HiveSettings:
     """Read the properties. Raises ``InvalidArgument``, and ``UnsupportedFeature`` for Kerberos."""
     if "commit" in properties:
         raise InvalidArgument(f"catalog '{catalog}' of type 'hive' commits by itself: remove the property 'commit'")
@@ -56,7 +56,7 @@ def settings_of(catalog: str, properties: Mapping[str, str]) -> Settings:
             "SASL; use a metastore or a gateway that takes plain Thrift"
         )
     user, groups = _caller(properties.get("ugi"))
-    return Settings(
+    return HiveSettings(
         servers=_servers(catalog, properties.get("uri")),
         user=user,
         groups=groups,

@@ -20,7 +20,7 @@ from icefield.errors import (
 from icefield.toolkit import Backoff, MetastoreStrategy, OutcomeUnknown, checked_names, folder_end
 
 from icefield_hive.client import Metastore
-from icefield_hive.connection import ConnectionLost, Refused
+from icefield_hive.connection import ConnectionLost, MetastoreRefusal
 from icefield_hive.locks import HiveLock, Overtaken, held
 from icefield_hive.messages import (
     ALTER_TABLE,
@@ -93,7 +93,7 @@ class HiveStrategy(MetastoreStrategy):
                 some = names[start : start + TABLES_AT_ONCE]
                 try:
                     answer: Record = self._metastore.ask(GET_TABLES, {"dbName": database, "tblNames": some})
-                except Refused:  # the database was dropped meanwhile
+                except MetastoreRefusal:  # the database was dropped meanwhile
                     break
                 for record in filter(is_iceberg, answer["tables"]):
                     yield f"{database}.{record['tableName']}", record["parameters"][METADATA_LOCATION]
@@ -104,7 +104,7 @@ class HiveStrategy(MetastoreStrategy):
         try:
             return self._metastore.names(GET_TABLES_BY_FILTER, database, _FILTER.format(pattern), _ALL)
         except StorageError as error:
-            if not isinstance(error.__cause__, Refused):
+            if not isinstance(error.__cause__, MetastoreRefusal):
                 raise
             return self._metastore.names(GET_ALL_TABLES, database)  # the service does not support the filter
 
@@ -114,7 +114,7 @@ class HiveStrategy(MetastoreStrategy):
                 raise self._missing()
             try:
                 self._metastore.call(DROP_TABLE, self._database, self._name, False)
-            except Refused as refused:
+            except MetastoreRefusal as refused:
                 raise self._missing() from refused
             except ConnectionLost as lost:
                 if not lost.sent:
@@ -137,7 +137,7 @@ class HiveStrategy(MetastoreStrategy):
         lock.ensure_held()
         try:
             self._metastore.call(CREATE_TABLE, record, {"properties": KEEP_STATISTICS})
-        except (Refused, ConnectionLost) as error:
+        except (MetastoreRefusal, ConnectionLost) as error:
             return self._look(None, new, error)
         return True
 
@@ -152,14 +152,14 @@ class HiveStrategy(MetastoreStrategy):
         lock.ensure_held()
         try:
             self._alter(changed, {**KEEP_STATISTICS, **expected})
-        except (Refused, ConnectionLost) as error:
+        except (MetastoreRefusal, ConnectionLost) as error:
             return self._look(old, new, error)
         return True
 
     def _alter(self, record: Record, context: Mapping[str, str]) -> None:
         self._metastore.call(ALTER_TABLE, self._database, self._name, record, {"properties": dict(context)})
 
-    def _look(self, old: str | None, new: str, error: Refused | ConnectionLost) -> bool:
+    def _look(self, old: str | None, new: str, error: MetastoreRefusal | ConnectionLost) -> bool:
         """Find out the outcome of a change that failed. The lock is still held, so nobody else changes the table.
 
         A refusal ends the change, though the metastore itself may have tried twice, the first time with success. After
@@ -178,21 +178,21 @@ class HiveStrategy(MetastoreStrategy):
                 continue
             if current == new:
                 return True
-            if current is None and old is not None and isinstance(error, Refused):
+            if current is None and old is not None and isinstance(error, MetastoreRefusal):
                 return False  # dropped
             if current != old:
                 break  # another writer's version, perhaps based on this one: its metadata log tells
-            if isinstance(error, Refused):
+            if isinstance(error, MetastoreRefusal):
                 raise self._refusal(error) from error
         raise OutcomeUnknown(str(error)) from error
 
-    def _refusal(self, refused: Refused) -> IcefieldError:
+    def _refusal(self, refused: MetastoreRefusal) -> IcefieldError:
         """The error for a refused change. The table is as it was before."""
         name, catalog = ".".join(self.table), self._metastore.catalog
         if refused.kind in ("InvalidObject", "NoSuchObject"):
             try:
                 self._metastore.ask(GET_DATABASE, self._database)
-            except Refused:
+            except MetastoreRefusal:
                 return NoSuchNamespace(
                     f"no namespace {self.table[0]} in catalog '{catalog}'; create_namespace makes it",
                     namespace=self.table[:-1],
@@ -216,7 +216,7 @@ def record_of(metastore: Metastore, table: TableName) -> Record | None:
     database, name = kept_name(table)
     try:
         answer: Record = metastore.ask(GET_TABLE, {"dbName": database, "tblName": name})
-    except Refused:
+    except MetastoreRefusal:
         return None
     record: Record = answer["table"]
     return record

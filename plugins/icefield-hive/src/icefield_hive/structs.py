@@ -23,7 +23,7 @@ Record = dict[str | int, Any]
 """The fields of a struct that are set: described ones by name, others by number, as ``Undescribed``."""
 
 
-class Malformed(Exception):
+class MalformedStruct(Exception):
     """Bytes that contradict the protocol or the description."""
 
 
@@ -38,7 +38,7 @@ class _Found(Record):
         raise StorageError(f"an answer of the Hive Metastore has a {self._name} without the field '{key}'")
 
 
-class TooManyItems(Malformed):
+class TooManyItems(MalformedStruct):
     """A list with more items than the limit."""
 
 
@@ -160,7 +160,7 @@ def _write_undescribed(wire: TBinaryProtocol, item: Undescribed) -> None:
 
 
 def read_struct(wire: TBinaryProtocol, struct: Struct, depth: int = 0) -> Record:
-    """Read a record. Raises ``Malformed`` for a field of another type than the description says, and for depth."""
+    """Read a record. Raises ``MalformedStruct`` for a field of another type than the description says, and for depth."""
     found = _Found(struct.name)
     while True:
         _, code, number = wire.readFieldBegin()
@@ -172,7 +172,7 @@ def read_struct(wire: TBinaryProtocol, struct: Struct, depth: int = 0) -> Record
             continue
         name, kind = described
         if kind.code != code:
-            raise Malformed(f"field '{name}' of {struct.name} is of another type than it should be")
+            raise MalformedStruct(f"field '{name}' of {struct.name} is of another type than it should be")
         found[name] = _read(wire, kind, depth + 1)
 
 
@@ -189,12 +189,12 @@ def _read(wire: TBinaryProtocol, kind: Kind, depth: int) -> Any:
                     raise TooManyItems("a list of more items than are read") from error
                 raise
             if size and code != kind.element.code:
-                raise Malformed("the elements of a list are of another type than they should be")
+                raise MalformedStruct("the elements of a list are of another type than they should be")
             return [_read(wire, kind.element, depth + 1) for _ in range(size)]
         case MapOf():
             key_code, value_code, size = wire.readMapBegin()
             if size and (key_code, value_code) != (TType.STRING, TType.STRING):
-                raise Malformed("a map is of other types than it should be")
+                raise MalformedStruct("a map is of other types than it should be")
             return {wire.readString(): wire.readString() for _ in range(size)}
         case Plain(TType.STRING):
             return wire.readString()
@@ -223,9 +223,9 @@ def _read_undescribed(wire: TBinaryProtocol, code: int, depth: int) -> Undescrib
         return Undescribed(
             code, (element_code, [_read_undescribed(wire, element_code, depth + 1) for _ in range(size)])
         )
-    raise Malformed(f"{code} is no type")
+    raise MalformedStruct(f"{code} is no type")
 
 
 def _check(depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise Malformed(f"parts are more than {MAX_DEPTH} levels inside one another")
+        raise MalformedStruct(f"parts are more than {MAX_DEPTH} levels inside one another")

@@ -16,7 +16,7 @@ from icefield.partitioning import sort_order_to_json, spec_to_json
 from icefield.schema import schema_to_json
 
 from icefield_hive.columns import columns_of
-from icefield_hive.settings import Settings
+from icefield_hive.settings import HiveSettings
 from icefield_hive.structs import Record
 
 _log = logging.getLogger(__name__)
@@ -83,11 +83,11 @@ class Description:
     """The metastore's description of one version of a table, except for its metadata location."""
 
     metadata: TableMetadata
-    settings: Settings
+    settings: HiveSettings
     columns: list[Record]
 
     @classmethod
-    def of(cls, metadata: TableMetadata, settings: Settings) -> Description:
+    def of(cls, metadata: TableMetadata, settings: HiveSettings) -> Description:
         """Describe a version. Raises ``UnsupportedFeature`` if the metastore cannot hold its columns."""
         return cls(metadata, settings, columns_of(metadata.schema(), hive2_compatible=settings.hive2_compatible))
 

@@ -46,7 +46,7 @@ from sqlalchemy import (
     update,
 )
 
-from icefield_sql.database import ConnectionLost, Database, NameTaken
+from icefield_sql.database import Database, DatabaseConnectionLost, NameTaken
 from icefield_sql.several import commit_together
 from icefield_sql.strategy import SqlStrategy, is_view, named, new_row, no_table, row_of, taken_by_view
 from icefield_sql.tables import NAMESPACES, TABLES, beginning
@@ -250,7 +250,7 @@ class SqlBackend(CatalogBackend):
         try:
             with self._database.transaction() as connection:
                 yield connection
-        except ConnectionLost as error:
+        except DatabaseConnectionLost as error:
             raise StorageError(f"catalog '{self.name}' lost its database: {error}", retryable=True) from error
 
     def _require(self, connection: Connection, namespace: NamespaceName) -> None:

@@ -25,7 +25,7 @@ class NameTaken(Exception):
     """A row with that key exists already."""
 
 
-class ConnectionLost(Exception):
+class DatabaseConnectionLost(Exception):
     """The connection broke during a statement, so that the outcome is unknown."""
 
 
@@ -113,7 +113,7 @@ class Database:
         except DBAPIError as error:
             scrub(error, self._properties)
             if error.connection_invalidated:
-                raise ConnectionLost(_reason(error)) from error
+                raise DatabaseConnectionLost(_reason(error)) from error
             raise self._failed(error) from error
         except SQLAlchemyError as error:
             raise self._failed(error) from scrub(error, self._properties)

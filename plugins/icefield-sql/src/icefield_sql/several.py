@@ -9,7 +9,7 @@ from icefield.abc import Committed, Conflict, Pointer, TableChange, TableName
 from icefield.errors import CommitStateUnknown, IcefieldError, TableExists
 from icefield.toolkit import delete_quietly
 
-from icefield_sql.database import ConnectionLost, Database, NameTaken
+from icefield_sql.database import Database, DatabaseConnectionLost, NameTaken
 from icefield_sql.strategy import SqlStrategy, is_view, taken_by_view
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ def commit_together(
     except NameTaken as error:
         _discard(staged)
         raise _taken(database, changes) from error
-    except ConnectionLost as lost:
+    except DatabaseConnectionLost as lost:
         _settle(staged, lost)
     except IcefieldError:
         _discard(staged)

@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from icefield_sql.database import ConnectionLost, Database, NameTaken
+from icefield_sql.database import Database, DatabaseConnectionLost, NameTaken
 from icefield_sql.tables import TABLE, TABLES, beginning, is_table
 
 _NAMED: Final = and_(
@@ -59,7 +59,7 @@ class SqlStrategy(MetastoreStrategy):
             if is_view(self._database, self.table):
                 raise taken_by_view(self._database, self.table) from error
             return False
-        except ConnectionLost as error:
+        except DatabaseConnectionLost as error:
             raise OutcomeUnknown(str(error)) from error
 
     def tables_in(self, folder: str) -> list[tuple[str, str]]:
@@ -77,7 +77,7 @@ class SqlStrategy(MetastoreStrategy):
         try:
             with self._database.transaction() as connection:
                 dropped = connection.execute(delete(TABLES).where(row_of(self._database, self.table))).rowcount
-        except ConnectionLost as error:
+        except DatabaseConnectionLost as error:
             raise CommitStateUnknown(
                 f"the reply to dropping {'.'.join(self.table)} was lost: {error}; look whether the table is there",
                 table=self.table,
@@ -186,5 +186,5 @@ def looking(database: Database) -> Iterator[Connection]:
     try:
         with database.transaction() as connection:
             yield connection
-    except ConnectionLost as error:
+    except DatabaseConnectionLost as error:
         raise StorageError(f"catalog '{database.catalog}' lost its database: {error}", retryable=True) from error

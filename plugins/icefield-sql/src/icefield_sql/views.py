@@ -9,7 +9,7 @@ from icefield.errors import NoSuchView, NotSupportedByCatalog, StorageError, Tab
 from icefield.toolkit import MAX_LOCATION_LENGTH, MetastoreViews, OutcomeUnknown
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
-from icefield_sql.database import ConnectionLost, Database, NameTaken
+from icefield_sql.database import Database, DatabaseConnectionLost, NameTaken
 from icefield_sql.strategy import is_view, looking, named, new_row
 from icefield_sql.tables import TABLES, VIEW, beginning
 
@@ -42,7 +42,7 @@ class SqlViews(MetastoreViews):
                 return self._update(connection, view, old, new)
         except NameTaken as error:
             raise self.taken(view) from error
-        except ConnectionLost as error:
+        except DatabaseConnectionLost as error:
             raise OutcomeUnknown(str(error)) from error
 
     def drop(self, view: TableName) -> None:
@@ -53,7 +53,7 @@ class SqlViews(MetastoreViews):
                     self._database.has_type_column
                     and connection.execute(delete(TABLES).where(self._row_of(view))).rowcount
                 )
-        except ConnectionLost as error:
+        except DatabaseConnectionLost as error:
             raise StorageError(
                 f"the reply to dropping view {'.'.join(view)} was lost: {error}", retryable=True
             ) from error
