@@ -11,7 +11,7 @@ from icefield.errors import IcefieldError, UnsupportedFeature
 from icefield.toolkit import BytesInput
 from icefield_orc.compression import NONE, ZLIB, ZSTD, pack
 from icefield_orc.protobuf import write_bytes, write_integer
-from icefield_orc.schema import Kind, read_tree
+from icefield_orc.schema import TypeKind, read_tree
 from icefield_orc.tail import TypeEntry, read_stripe_statistics, read_tail
 from orc_files import read, reader_of
 
@@ -37,11 +37,11 @@ def type_of(kind, children=(), names=()):
 
 def wide(columns):
     names = [b"c%d" % number for number in range(columns)]
-    return type_of(Kind.STRUCT, range(1, columns + 1), names) + type_of(Kind.LONG) * columns
+    return type_of(TypeKind.STRUCT, range(1, columns + 1), names) + type_of(TypeKind.LONG) * columns
 
 
 def deep(levels):
-    return b"".join(type_of(Kind.LIST, [level + 1]) for level in range(levels)) + type_of(Kind.LONG)
+    return b"".join(type_of(TypeKind.LIST, [level + 1]) for level in range(levels)) + type_of(TypeKind.LONG)
 
 
 def stripe(start=3, index=0, data=10, footer=10, rows=5):
@@ -59,22 +59,22 @@ HOSTILE = {
     "blocks of 2 GiB": lambda: file(ONE, codec=ZLIB, block=2**31),
     "a footer that inflates to 2 GiB": lambda: b"ORC" + BOMB + postscript(len(BOMB), codec=ZLIB, block=1 << 23),
     "very many columns": lambda: file(wide(100_100)),
-    "nearly a hundred thousand levels": lambda: file(type_of(Kind.STRUCT, [1], [b"a"]) + deep(99_000)),
-    "a million types that no column has": lambda: file(ONE + type_of(Kind.LONG) * 1_000_000),
+    "nearly a hundred thousand levels": lambda: file(type_of(TypeKind.STRUCT, [1], [b"a"]) + deep(99_000)),
+    "a million types that no column has": lambda: file(ONE + type_of(TypeKind.LONG) * 1_000_000),
     "a type with very many children": lambda: file(
-        write_bytes(4, write_integer(1, Kind.STRUCT) + write_integer(2, 1) * 200_000)
+        write_bytes(4, write_integer(1, TypeKind.STRUCT) + write_integer(2, 1) * 200_000)
     ),
     "a type with sixteen million names": lambda: file(write_bytes(4, write_bytes(3, b"") * (16 << 20)), codec=ZLIB),
     "a type with sixteen million packed children": lambda: file(
-        write_bytes(4, write_integer(1, Kind.STRUCT) + write_bytes(2, bytes(16 << 20))), codec=ZLIB
+        write_bytes(4, write_integer(1, TypeKind.STRUCT) + write_bytes(2, bytes(16 << 20))), codec=ZLIB
     ),
     "a pair of sixteen million fields": lambda: file(write_bytes(5, write_bytes(3, b"") * (16 << 20)), codec=ZLIB),
     "a stripe of sixteen million fields": lambda: file(write_bytes(3, write_bytes(9, b"") * (16 << 20)), codec=ZLIB),
     "a thousand kinds of fields": lambda: file(
         b"".join(write_integer(number, 0) for number in range(20, 1_020)) * 10_000, codec=ZLIB
     ),
-    "a hundred thousand levels": lambda: file(type_of(Kind.STRUCT, [1], [b"a"]) + deep(100_000)),
-    "a type that is its own child": lambda: file(type_of(Kind.STRUCT, [0], [b"a"])),
+    "a hundred thousand levels": lambda: file(type_of(TypeKind.STRUCT, [1], [b"a"]) + deep(100_000)),
+    "a type that is its own child": lambda: file(type_of(TypeKind.STRUCT, [0], [b"a"])),
     "a million stripes": lambda: file(ONE + write_bytes(3, b"") * 1_000_000),
     "a million pairs": lambda: file(ONE + PAIR * 1_000_000),
     "a million statistics": lambda: file(ONE + write_bytes(7, b"") * 1_000_000),
@@ -163,8 +163,8 @@ def test_a_file_with_encrypted_columns_is_refused(codec):
 
 def test_a_name_that_would_stand_in_very_many_paths_is_refused():
     count, name = 2_000, "x" * (1 << 20)
-    leaf = TypeEntry(Kind.INT, (), (), 0, 0, {})
-    inner = TypeEntry(Kind.STRUCT, tuple(range(2, 2 + count)), tuple(map(str, range(count))), 0, 0, {})
-    types = [TypeEntry(Kind.STRUCT, (1,), (name,), 0, 0, {}), inner, *[leaf] * count]
+    leaf = TypeEntry(TypeKind.INT, (), (), 0, 0, {})
+    inner = TypeEntry(TypeKind.STRUCT, tuple(range(2, 2 + count)), tuple(map(str, range(count))), 0, 0, {})
+    types = [TypeEntry(TypeKind.STRUCT, (1,), (name,), 0, 0, {}), inner, *[leaf] * count]
     with bounded(seconds=5), pytest.raises(UnsupportedFeature, match="too long"):
         read_tree(types, {})

@@ -13,14 +13,14 @@ from icefield.abc import InputFile
 
 from icefield_orc.compression import NONE, unpack
 from icefield_orc.run_lengths import sum_of_lengths
-from icefield_orc.schema import Kind, Node
+from icefield_orc.schema import Node, TypeKind
 from icefield_orc.stripes import DATA, DICTIONARY, INDEXES, LENGTH, PRESENT, Stream, StripeFooter
 from icefield_orc.tail import PostScript, Stripe
 
 _GAP = 1 << 18
 _DICTIONARIES = frozenset({1, 3})
 _SECOND_VERSIONS = frozenset({2, 3})
-_STRINGS = frozenset({Kind.STRING, Kind.VARCHAR, Kind.CHAR, Kind.BINARY})
+_STRINGS = frozenset({TypeKind.STRING, TypeKind.VARCHAR, TypeKind.CHAR, TypeKind.BINARY})
 _HARMLESS_BYTES = 32 << 20
 _HARMLESS_COUNT = 1 << 20
 _VALUES_IN_A_BYTE = 520
@@ -33,7 +33,7 @@ _LARGEST = 4 << 30
 _LONGEST_LENGTHS = 1 << 30
 
 
-class Ahead(InputFile):
+class PrefetchedFile(InputFile):
     """A file with some pieces held in memory."""
 
     def __init__(self, source: InputFile) -> None:
@@ -73,7 +73,9 @@ class Ahead(InputFile):
         """Do nothing: the opener of the file closes it."""
 
 
-def check_stripe(ahead: Ahead, footer: StripeFooter, stripe: Stripe, postscript: PostScript, nodes: list[Node]) -> None:
+def check_stripe(
+    ahead: PrefetchedFile, footer: StripeFooter, stripe: Stripe, postscript: PostScript, nodes: list[Node]
+) -> None:
     """Read the streams of columns ahead and check their claims. Raises ``ValueError`` for a false claim.
 
     ``nodes`` are the types that Arrow will decode.
@@ -92,17 +94,17 @@ def check_stripe(ahead: Ahead, footer: StripeFooter, stripe: Stripe, postscript:
             _check_dictionary(streams, node.column, encoding, entries)
         elif node.kind in _STRINGS:
             _check_lengths(streams, node.column, encoding, streams.bytes_of(node.column, DATA), _HARMLESS_BYTES)
-        elif node.kind in (Kind.LIST, Kind.MAP):
+        elif node.kind in (TypeKind.LIST, TypeKind.MAP):
             held = sum(streams.bytes_of(below.column) for child in node.children for below in child.below())
             _check_lengths(streams, node.column, encoding, held * _VALUES_IN_A_BYTE, _HARMLESS_COUNT)
-        if node.kind == Kind.MAP and streams.has(node.children[0].column, PRESENT):
+        if node.kind == TypeKind.MAP and streams.has(node.children[0].column, PRESENT):
             _check_keys(streams, node, encoding)
 
 
 class _Streams:
     """The streams of a stripe that are needed, by column and kind."""
 
-    def __init__(self, ahead: Ahead, postscript: PostScript) -> None:
+    def __init__(self, ahead: PrefetchedFile, postscript: PostScript) -> None:
         self._ahead = ahead
         self._postscript = postscript
         self._places: dict[tuple[int, int], tuple[int, int]] = {}

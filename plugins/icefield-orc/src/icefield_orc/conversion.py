@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from icefield.toolkit import retype, struct_array
 
 from icefield_orc.picking import Pick
-from icefield_orc.schema import TIMESTAMPS, Kind
+from icefield_orc.schema import TIMESTAMPS, TypeKind
 
 _DAY = 86_400_000_000
 Convert = Callable[[pa.Array], pa.Array]
@@ -22,11 +22,11 @@ def converter(pick: Pick, wanted: pa.DataType) -> Convert:
     node = pick.node
     if node.opaque:
         return _with_offset if pa.types.is_timestamp(wanted) else _retyped(wanted)
-    if node.kind == Kind.STRUCT:
+    if node.kind == TypeKind.STRUCT:
         return _structs(pick, wanted)
-    if node.kind == Kind.LIST:
+    if node.kind == TypeKind.LIST:
         return _lists(pick, wanted)
-    if node.kind == Kind.MAP:
+    if node.kind == TypeKind.MAP:
         return _maps(pick, wanted)
     if node.kind in TIMESTAMPS:
         return _timestamps(wanted)

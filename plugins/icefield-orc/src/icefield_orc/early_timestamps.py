@@ -30,7 +30,7 @@ from icefield.toolkit import BytesInput
 from icefield_orc.compression import pack
 from icefield_orc.protobuf import blob, items, write_bytes, write_integer, write_item
 from icefield_orc.reader import OrcReader
-from icefield_orc.schema import TIMESTAMPS, Kind, Node
+from icefield_orc.schema import TIMESTAMPS, Node, TypeKind
 from icefield_orc.stripes import DATA, INDEXES, SECONDARY, STREAMS, Stream, StripeFooter, parse_stripe_footer
 from icefield_orc.tail import MAGIC, Stripe, Tail
 
@@ -179,12 +179,12 @@ def _file_of(data: bytes, stripe: Stripe, tail: Tail, file_footer: bytes) -> byt
 def _leaves(node: Node, array: pa.Array) -> Iterator[tuple[int, pa.Array]]:
     if node.kind in TIMESTAMPS:
         yield node.column, array.drop_null()
-    elif node.kind == Kind.STRUCT and not node.opaque:
+    elif node.kind == TypeKind.STRUCT and not node.opaque:
         for child, column in zip(node.children, array.flatten(), strict=True):
             yield from _leaves(child, column)
-    elif node.kind == Kind.LIST:
+    elif node.kind == TypeKind.LIST:
         yield from _leaves(node.children[0], array.flatten())
-    elif node.kind == Kind.MAP:
+    elif node.kind == TypeKind.MAP:
         for child, column in zip(node.children, (array.keys, array.items), strict=True):
             yield from _leaves(child, column)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from icefield.errors import InvalidArgument
 from icefield.toolkit import child_fields, field_id
 
-from icefield_orc.schema import Kind, Node
+from icefield_orc.schema import Node, TypeKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class Pick:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class PickedColumns:
     """The picks of a request's columns. ``paths`` are the paths for pyarrow to read, None for everything."""
 
     root: Pick
     paths: tuple[str, ...] | None
 
 
-def select(root: Node, columns: pa.Schema) -> Selection:
+def select(root: Node, columns: pa.Schema) -> PickedColumns:
     """Find the columns of a request, a part of the file's schema; raises ``InvalidArgument`` for any other.
 
     pyarrow takes dotted paths. Where such a path could mean two columns, all columns are read instead.
@@ -49,13 +49,13 @@ def select(root: Node, columns: pa.Schema) -> Selection:
     paths: list[str] = []
     wanted = list(columns)
     pick = _pick_fields(root, wanted, paths)
-    known = Counter(child.path for node in root.below() if node.kind == Kind.STRUCT for child in node.children)
+    known = Counter(child.path for node in root.below() if node.kind == TypeKind.STRUCT for child in node.children)
     if all(known[path] == 1 for path in paths):
-        return Selection(pick, tuple(paths))
-    return Selection(_pick_fields(root, wanted, None), None)
+        return PickedColumns(pick, tuple(paths))
+    return PickedColumns(_pick_fields(root, wanted, None), None)
 
 
-def decoded(root: Node, selection: Selection) -> list[Node]:
+def decoded(root: Node, selection: PickedColumns) -> list[Node]:
     """Return the types that pyarrow decodes for a selection: at its paths, below them, and above them."""
     nodes = list(root.below())
     if selection.paths is None:
@@ -80,7 +80,7 @@ def whole(root: Node, field: pa.Field) -> Pick:
 
 def _pick(node: Node, wanted: pa.DataType, paths: list[str] | None) -> Pick:
     """Pick a type. ``paths`` collects the paths to read, and is None below a type that is read as a whole."""
-    if node.kind == Kind.STRUCT and not node.opaque:
+    if node.kind == TypeKind.STRUCT and not node.opaque:
         asked = child_fields(wanted)
         partial = paths is not None and len(asked) < len(node.children) and len(asked) > 0
         if paths is not None and not partial:
@@ -89,14 +89,14 @@ def _pick(node: Node, wanted: pa.DataType, paths: list[str] | None) -> Pick:
             return _pick_fields(node, asked, paths)
         _include(node, paths)
         return _pick_fields(node, asked, None)
-    if node.kind == Kind.LIST:
+    if node.kind == TypeKind.LIST:
         element, want = node.children[0], wanted.value_type
-        if paths is not None and element.kind == Kind.STRUCT and not element.opaque:
+        if paths is not None and element.kind == TypeKind.STRUCT and not element.opaque:
             return Pick(node, ((0, _pick(element, want, paths)),))
         _include(node, paths)
         return Pick(node, ((0, _pick(element, want, None)),))
     _include(node, paths)
-    if node.kind == Kind.MAP:
+    if node.kind == TypeKind.MAP:
         sides = zip(node.children, (wanted.key_type, wanted.item_type), strict=True)
         return Pick(node, tuple((at, _pick(child, want, None)) for at, (child, want) in enumerate(sides)))
     return Pick(node)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyorc
 from icefield.abc import InputFile
 
-from icefield_orc.schema import TIMESTAMPS, Kind, Node
+from icefield_orc.schema import TIMESTAMPS, Node, TypeKind
 
 _NANOS = 1_000_000_000
 Values = Callable[[Any], Any]
@@ -72,11 +72,11 @@ def _values(node: Node) -> Values:
     if node.kind in TIMESTAMPS:
         return (lambda nanos: nanos) if _unit(node) == "ns" else (lambda nanos: nanos // 1000)
     inner = [_values(child) for child in node.children]
-    if node.kind == Kind.STRUCT:
+    if node.kind == TypeKind.STRUCT:
         return lambda row: tuple(None if value is None else make(value) for make, value in zip(inner, row, strict=True))
-    if node.kind == Kind.LIST:
+    if node.kind == TypeKind.LIST:
         return lambda items: [None if value is None else inner[0](value) for value in items]
-    if node.kind == Kind.MAP:
+    if node.kind == TypeKind.MAP:
         of_key, of_value = inner
         return lambda entries: [
             (of_key(key), None if value is None else of_value(value)) for key, value in entries.items()
@@ -87,15 +87,15 @@ def _values(node: Node) -> Values:
 def _held_type(node: Node) -> pa.DataType:
     """The type as it is stored, with no meaning given to it by attributes other than a timestamp's unit."""
     inner = [_held_type(child) for child in node.children]
-    if node.kind == Kind.STRUCT:
+    if node.kind == TypeKind.STRUCT:
         return pa.struct([pa.field(child.name, held) for child, held in zip(node.children, inner, strict=True)])
-    if node.kind == Kind.LIST:
+    if node.kind == TypeKind.LIST:
         return pa.list_(inner[0])
-    if node.kind == Kind.MAP:
+    if node.kind == TypeKind.MAP:
         return pa.map_(*inner)
     if node.kind in TIMESTAMPS:
         return pa.timestamp(_unit(node), node.data_type.tz)
-    if node.kind == Kind.BINARY:
+    if node.kind == TypeKind.BINARY:
         return pa.binary()
     if pa.types.is_time64(node.data_type):
         return pa.int64()

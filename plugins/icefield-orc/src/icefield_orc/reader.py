@@ -13,11 +13,11 @@ from icefield.abc import FormatReader, InputFile, ReadRequest
 from icefield.errors import UnsupportedFeature
 from icefield.toolkit import Metrics, all_skipped, validate_full
 
-from icefield_orc.checking import Ahead, check_stripe
+from icefield_orc.checking import PrefetchedFile, check_stripe
 from icefield_orc.conversion import check_nulls, converter
 from icefield_orc.errors import damaged, reading
 from icefield_orc.out_of_range_timestamps import has_timestamps, out_of_range, read_columns
-from icefield_orc.picking import Pick, Selection, decoded, select, whole
+from icefield_orc.picking import Pick, PickedColumns, decoded, select, whole
 from icefield_orc.schema import Node, read_tree
 from icefield_orc.skipping import may_match
 from icefield_orc.statistics import file_metrics
@@ -42,7 +42,7 @@ class OrcReader(FormatReader):
             with reading(location, "the tail"):
                 self._tail = read_tail(source, source.size if size is None else size)
                 self._root = read_tree(self._tail.types, self._tail.metadata)
-                self._ahead = Ahead(source)
+                self._ahead = PrefetchedFile(source)
                 self._file = po.ORCFile(self._ahead.arrow_file())
                 if self._file.nstripes != len(self._tail.stripes) or self._file.nrows != self._tail.rows:
                     raise ValueError("its tail is ambiguous")
@@ -86,7 +86,7 @@ class OrcReader(FormatReader):
             elif self._tail.stripes[stripe].rows:
                 yield from self._read_stripe(stripe, selection, request)
 
-    def _stripes(self, request: ReadRequest, selection: Selection) -> list[int]:
+    def _stripes(self, request: ReadRequest, selection: PickedColumns) -> list[int]:
         split = request.split
         inside = [
             number
@@ -107,7 +107,7 @@ class OrcReader(FormatReader):
             kept = may_match(request.row_filter, selection, request.columns, rows, columns)
         return [number for number, wanted in zip(inside, kept, strict=True) if wanted]
 
-    def _read_stripe(self, stripe: int, selection: Selection, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    def _read_stripe(self, stripe: int, selection: PickedColumns, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         rows, first = self._tail.stripes[stripe].rows, self._first_rows[stripe]
         self._check_size(rows, selection)
         with reading(self._location, f"stripe {stripe}"):
@@ -129,7 +129,7 @@ class OrcReader(FormatReader):
         footer = read_stripe_footer(self._source, place, self._tail)
         check_stripe(self._ahead, footer, place, self._tail.postscript, nodes)
 
-    def _columns(self, stripe: int, selection: Selection, wanted: pa.Schema) -> list[pa.Array]:
+    def _columns(self, stripe: int, selection: PickedColumns, wanted: pa.Schema) -> list[pa.Array]:
         """The columns of a stripe in exactly the types that are wanted."""
         paths = None if selection.paths is None else list(selection.paths)
         try:
@@ -164,7 +164,7 @@ class OrcReader(FormatReader):
             for pick, field in zip(picks, wanted, strict=True)
         ]
 
-    def _check_size(self, rows: int, selection: Selection) -> None:
+    def _check_size(self, rows: int, selection: PickedColumns) -> None:
         width = sum(_width(node.data_type) for node in selection.root.leaves())
         if rows * max(1, width) > _LARGEST_STRIPE:
             raise UnsupportedFeature(

@@ -31,16 +31,16 @@ _LONGEST_PATHS = 1 << 28
 _HIGHEST_ID = 2**31 - 1
 
 
-class Kind(IntEnum):
+class TypeKind(IntEnum):
     """The kinds of types, numbered as in the footer."""
 
     BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, STRING, BINARY, TIMESTAMP = range(10)
     LIST, MAP, STRUCT, UNION, DECIMAL, DATE, VARCHAR, CHAR, TIMESTAMP_INSTANT = range(10, 19)
 
 
-_ARITY = {Kind.LIST: 1, Kind.MAP: 2}
-TIMESTAMPS = frozenset({Kind.TIMESTAMP, Kind.TIMESTAMP_INSTANT})
-_INTEGERS = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
+_ARITY = {TypeKind.LIST: 1, TypeKind.MAP: 2}
+TIMESTAMPS = frozenset({TypeKind.TIMESTAMP, TypeKind.TIMESTAMP_INSTANT})
+_INTEGERS = frozenset({TypeKind.BYTE, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Node:
 
     column: int
     name: str
-    kind: Kind
+    kind: TypeKind
     children: tuple[Node, ...]
     field_id: int | None
     required: bool
@@ -82,9 +82,9 @@ def read_tree(types: Sequence[TypeEntry], metadata: Mapping[str, bytes]) -> Node
     """
     if not types or len(types) > _MOST_TYPES:
         raise ValueError(f"a list of {len(types)} types")
-    if types[0].kind != Kind.STRUCT:
+    if types[0].kind != TypeKind.STRUCT:
         raise UnsupportedFeature("the rows of this ORC file are no structs")
-    builder = _Builder(types, _ids(types, metadata))
+    builder = _TypeTreeBuilder(types, _ids(types, metadata))
     root = builder.node(0, "", "", 0)
     if builder.next_column != len(types):
         raise ValueError("types that no column has")
@@ -121,7 +121,7 @@ def _id(string: str) -> int:
 
 def _with_offset(types: Sequence[TypeEntry], entry: TypeEntry) -> bool:
     """Whether a struct has the form that a timestamp with an offset once had."""
-    if entry.kind != Kind.STRUCT or entry.names != ("ts", "offset") or len(entry.children) != 2:
+    if entry.kind != TypeKind.STRUCT or entry.names != ("ts", "offset") or len(entry.children) != 2:
         return False
     if not all(child < len(types) for child in entry.children):
         return False
@@ -129,7 +129,7 @@ def _with_offset(types: Sequence[TypeEntry], entry: TypeEntry) -> bool:
     return timestamp in TIMESTAMPS and offset in _INTEGERS
 
 
-class _Builder:
+class _TypeTreeBuilder:
     """Builds the tree, making sure that it is one: each type has one parent, in pre-order, and none is too deep."""
 
     def __init__(self, types: Sequence[TypeEntry], ids: list[int | None]) -> None:
@@ -147,28 +147,30 @@ class _Builder:
         if self._path_length > _LONGEST_PATHS:
             raise UnsupportedFeature("the names of this ORC file's columns are too long")
         entry = self._types[column]
-        if entry.kind not in Kind._value2member_map_:
+        if entry.kind not in TypeKind._value2member_map_:
             raise UnsupportedFeature(f"column '{name}' is of an unknown ORC type, number {entry.kind}")
-        kind = Kind(entry.kind)
+        kind = TypeKind(entry.kind)
         children = self._children(kind, entry, path, depth)
         field_id, required = self._ids[column], entry.attributes.get(REQUIRED, "").lower() == "true"
         node = Node(column, name, kind, children, field_id, required, pa.null(), path, self.next_column - 1)
         return self._typed(node, entry)
 
-    def _children(self, kind: Kind, entry: TypeEntry, path: str, depth: int) -> tuple[Node, ...]:
-        names = {Kind.LIST: ("element",), Kind.MAP: ("key", "value"), Kind.STRUCT: entry.names}.get(kind, ())
-        if kind != Kind.UNION and len(entry.children) != len(names):
+    def _children(self, kind: TypeKind, entry: TypeEntry, path: str, depth: int) -> tuple[Node, ...]:
+        names = {TypeKind.LIST: ("element",), TypeKind.MAP: ("key", "value"), TypeKind.STRUCT: entry.names}.get(
+            kind, ()
+        )
+        if kind != TypeKind.UNION and len(entry.children) != len(names):
             raise ValueError("a type with more or fewer children than it can have")
-        if kind == Kind.UNION:
+        if kind == TypeKind.UNION:
             names = tuple(str(number) for number in range(len(entry.children)))
         within = f"{path}." if depth else ""
         return tuple(
-            self.node(child, name, within + name if kind == Kind.STRUCT else path, depth + 1)
+            self.node(child, name, within + name if kind == TypeKind.STRUCT else path, depth + 1)
             for child, name in zip(entry.children, names, strict=True)
         )
 
     def _typed(self, node: Node, entry: TypeEntry) -> Node:
-        if node.kind == Kind.STRUCT and node.column:
+        if node.kind == TypeKind.STRUCT and node.column:
             if entry.attributes.get(STRUCT_TYPE, "").upper() == "VARIANT" and entry.names == ("metadata", "value"):
                 return replace(node, data_type=VARIANT_ARROW, opaque=True)
             inner = [child.field_id for child in node.children]
@@ -179,26 +181,26 @@ class _Builder:
 
 def _arrow_type(node: Node, entry: TypeEntry) -> pa.DataType:
     kind, attributes = node.kind, entry.attributes
-    if kind == Kind.STRUCT:
+    if kind == TypeKind.STRUCT:
         return pa.struct([child.arrow_field() for child in node.children])
-    if kind == Kind.LIST:
+    if kind == TypeKind.LIST:
         return pa.list_(node.children[0].arrow_field())
-    if kind == Kind.MAP:
+    if kind == TypeKind.MAP:
         key, value = node.children
         return pa.map_(key.arrow_field().with_nullable(False), value.arrow_field())
     if kind in _INTEGERS:
         if attributes.get(LONG_TYPE, "").upper() == "TIME":
             return pa.time64("us")
-        return pa.int64() if kind == Kind.LONG else pa.int32()
+        return pa.int64() if kind == TypeKind.LONG else pa.int32()
     if kind in TIMESTAMPS:
         unit = "ns" if attributes.get(TIMESTAMP_UNIT, "").upper() == "NANOS" else "us"
-        return pa.timestamp(unit, "UTC" if kind == Kind.TIMESTAMP_INSTANT else None)
-    if kind == Kind.BINARY:
+        return pa.timestamp(unit, "UTC" if kind == TypeKind.TIMESTAMP_INSTANT else None)
+    if kind == TypeKind.BINARY:
         return _binary_type(attributes)
-    if kind == Kind.DECIMAL:
+    if kind == TypeKind.DECIMAL:
         # Files older than precisions hold any, with at most six digits after the point.
         return pa.decimal128(entry.precision, entry.scale) if entry.precision else pa.decimal128(38, 6)
-    if kind == Kind.UNION:
+    if kind == TypeKind.UNION:
         raise UnsupportedFeature(f"column '{node.name}' is a union, which no table can have")
     return _PLAIN[kind]
 
@@ -216,11 +218,11 @@ def _binary_type(attributes: Mapping[str, str]) -> pa.DataType:
 
 
 _PLAIN = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.FLOAT: pa.float32(),
-    Kind.DOUBLE: pa.float64(),
-    Kind.STRING: pa.string(),
-    Kind.VARCHAR: pa.string(),
-    Kind.CHAR: pa.string(),
-    Kind.DATE: pa.date32(),
+    TypeKind.BOOLEAN: pa.bool_(),
+    TypeKind.FLOAT: pa.float32(),
+    TypeKind.DOUBLE: pa.float64(),
+    TypeKind.STRING: pa.string(),
+    TypeKind.VARCHAR: pa.string(),
+    TypeKind.CHAR: pa.string(),
+    TypeKind.DATE: pa.date32(),
 }

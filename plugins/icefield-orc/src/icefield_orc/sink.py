@@ -30,7 +30,7 @@ _MOST_KEPT = 32 << 20
 _PIECE = 4 << 20
 
 
-class Sink:
+class OrcSink:
     """A file that pyarrow writes to. After ``abort`` it discards all writes."""
 
     closed = False

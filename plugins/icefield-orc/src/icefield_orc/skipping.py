@@ -8,14 +8,14 @@ import pyarrow as pa
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.toolkit import child_fields, field_id, to_arrow_type
 
-from icefield_orc.picking import Pick, Selection
-from icefield_orc.schema import Kind, Node
+from icefield_orc.picking import Pick, PickedColumns
+from icefield_orc.schema import Node, TypeKind
 from icefield_orc.statistics import ColumnStatistics, decode
 
 
 def may_match(
     row_filter: BooleanExpression,
-    selection: Selection,
+    selection: PickedColumns,
     columns: pa.Schema,
     rows: Sequence[int],
     statistics: Sequence[Sequence[bytes]],
@@ -31,7 +31,7 @@ def _gather(pick: Pick, wanted: Sequence[pa.Field], nodes: dict[int, Node]) -> N
     """The columns that have one value a row, by the ids of the request, which a name mapping may give."""
     for (_, part), field in zip(pick.parts, wanted, strict=True):
         number = field_id(field)
-        if part.node.kind == Kind.STRUCT and not part.node.opaque:
+        if part.node.kind == TypeKind.STRUCT and not part.node.opaque:
             _gather(part, child_fields(field.type), nodes)
         elif number is not None and not part.node.children:
             nodes[number] = part.node

@@ -11,11 +11,11 @@ import pyarrow as pa
 from icefield.toolkit import Metrics, decimal_from_unscaled
 
 from icefield_orc.protobuf import blob, integer, items, zigzag
-from icefield_orc.schema import TIMESTAMPS, Kind, Node
+from icefield_orc.schema import TIMESTAMPS, Node, TypeKind
 from icefield_orc.tail import Tail
 
-_INTEGERS = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
-_STRINGS = frozenset({Kind.STRING, Kind.VARCHAR})
+_INTEGERS = frozenset({TypeKind.BYTE, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG})
+_STRINGS = frozenset({TypeKind.STRING, TypeKind.VARCHAR})
 _MILLI_NANOS = 1_000_000
 _MOST_PLACES = 100
 
@@ -52,11 +52,11 @@ def file_metrics(tail: Tail, root: Node) -> Metrics:
 
 def _gather(node: Node, tail: Tail, metrics: Metrics) -> None:
     """Add the metrics of a column or a struct's field; elements of lists and maps are not counted by rows."""
-    if node.kind == Kind.STRUCT and not node.opaque:
+    if node.kind == TypeKind.STRUCT and not node.opaque:
         for child in node.children:
             _gather(child, tail, metrics)
         return
-    if node.field_id is None or node.opaque or node.kind in (Kind.LIST, Kind.MAP):
+    if node.field_id is None or node.opaque or node.kind in (TypeKind.LIST, TypeKind.MAP):
         return
     if node.column >= len(tail.statistics) or not tail.postscript.sound_statistics:
         return
@@ -75,13 +75,13 @@ def _bounds(fields: dict[int, int | bytes], node: Node) -> tuple[Any, Any]:
     if kind in _INTEGERS and 2 in fields:
         inner = _pair(fields[2])
         return tuple(None if value is None else zigzag(integer(value)) for value in inner)  # type: ignore[return-value]
-    if kind in (Kind.FLOAT, Kind.DOUBLE) and 3 in fields:
+    if kind in (TypeKind.FLOAT, TypeKind.DOUBLE) and 3 in fields:
         return _float_bounds(fields[3])
     if kind in _STRINGS and 4 in fields:
         return _string_bounds(fields[4])
-    if kind == Kind.DECIMAL and 6 in fields:
+    if kind == TypeKind.DECIMAL and 6 in fields:
         return _decimal_bounds(fields[6], node.data_type)
-    if kind == Kind.DATE and 7 in fields:
+    if kind == TypeKind.DATE and 7 in fields:
         inner = _pair(fields[7])
         return tuple(None if value is None else zigzag(integer(value)) for value in inner)  # type: ignore[return-value]
     if kind in TIMESTAMPS and 9 in fields:
@@ -105,7 +105,7 @@ def _float_bounds(value: int | bytes) -> tuple[float | None, float | None]:
 
 def _without_nan(fields: dict[int, int | bytes], node: Node) -> bool:
     """Whether there is surely no NaN: the sum of the values, where it is stated, would be NaN as well."""
-    if node.kind not in (Kind.FLOAT, Kind.DOUBLE) or 3 not in fields:
+    if node.kind not in (TypeKind.FLOAT, TypeKind.DOUBLE) or 3 not in fields:
         return False
     raw = dict(items(blob(fields[3]))).get(3)
     if raw is None:

@@ -11,7 +11,7 @@ from icefield.abc import InputFile
 
 from icefield_orc.compression import unpack
 from icefield_orc.protobuf import Item, blob, integer, items
-from icefield_orc.schema import Kind, Node
+from icefield_orc.schema import Node, TypeKind
 from icefield_orc.tail import Stripe, Tail
 
 PRESENT, DATA, LENGTH, DICTIONARY, DICTIONARY_COUNT, SECONDARY, ROW_INDEX, BLOOM, BLOOM_UTF8 = range(9)
@@ -96,6 +96,8 @@ def column_sizes(footers: Iterable[StripeFooter], root: Node) -> dict[int, int]:
         for stream in footer.streams:
             if stream.kind not in INDEXES:
                 sizes[stream.column] += stream.length
-    held = [node for node in root.below() if node.kind not in (Kind.STRUCT, Kind.LIST, Kind.MAP) or node.opaque]
+    held = [
+        node for node in root.below() if node.kind not in (TypeKind.STRUCT, TypeKind.LIST, TypeKind.MAP) or node.opaque
+    ]
     found = {node.field_id: sum(sizes[below.column] for below in node.below()) for node in held}
     return {number: size for number, size in found.items() if number is not None and size}

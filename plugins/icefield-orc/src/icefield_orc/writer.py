@@ -16,7 +16,7 @@ from icefield.types import IcebergType, TimestampNanoType, TimestampType, Timest
 from icefield_orc.early_timestamps import holds_old_fraction
 from icefield_orc.options import write_options
 from icefield_orc.schema import COLUMN_IDS
-from icefield_orc.sink import Sink
+from icefield_orc.sink import OrcSink
 from icefield_orc.storage import column_ids, column_numbers, storage_batch, storage_schema, types_of
 
 _MOMENTS = (TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
@@ -44,7 +44,7 @@ class OrcWriter(FormatWriter):
             self._metadata[COLUMN_IDS] = ids.encode()
         options = write_options(properties, column_numbers(schema, self._storage))
         self._collector = MetricsCollector(self._arrow_schema)
-        self._sink = Sink(sink, 1 + sum(1 for _ in types_of(self._storage)))
+        self._sink = OrcSink(sink, 1 + sum(1 for _ in types_of(self._storage)))
         self._piece_bytes = max(1, options["stripe_size"] // 4)
         self._piece_rows = options["batch_size"]
         self._early_timestamps = False

@@ -29,7 +29,7 @@ from icefield_parquet.thrift import (
     I32,
     STRUCT,
     Fields,
-    Schema,
+    FooterSchema,
     TooManyElements,
     parse_schema,
     read_int,
@@ -148,7 +148,7 @@ def completed_tail(
     return tail[:start] + _with_end(completed)
 
 
-def _complete(schema: Schema, logical_types: Mapping[int, bytes]) -> None:
+def _complete(schema: FooterSchema, logical_types: Mapping[int, bytes]) -> None:
     missing = dict(logical_types)
     for position, (_, fields) in enumerate(schema.elements):
         added: Fields = {}

@@ -41,7 +41,7 @@ class TooManyElements(ValueError):
 
 
 @dataclass(slots=True)
-class Schema:
+class FooterSchema:
     """The elements of a footer's schema, root first, and the bytes before and after them."""
 
     before: bytes
@@ -53,7 +53,7 @@ class Schema:
         return self.before + b"".join(data for data, _ in self.elements) + self.after
 
 
-def parse_schema(footer: bytes) -> Schema:
+def parse_schema(footer: bytes) -> FooterSchema:
     """The schema of a footer (``FileMetaData``). Raises ``ValueError`` where it is not built as a footer is."""
     try:
         return _parse_schema(footer)
@@ -61,7 +61,7 @@ def parse_schema(footer: bytes) -> Schema:
         raise ValueError("the footer ends too early") from None
 
 
-def _parse_schema(footer: bytes) -> Schema:
+def _parse_schema(footer: bytes) -> FooterSchema:
     # The version, which every writer writes, and then the list of elements.
     if footer[0] != 0x10 | I32:
         raise ValueError("the footer does not begin with a version")
@@ -79,7 +79,7 @@ def _parse_schema(footer: bytes) -> Schema:
         fields, end = read_struct(footer, at)
         elements.append((footer[at:end], fields))
         at = end
-    return Schema(footer[:start], elements, footer[at:])
+    return FooterSchema(footer[:start], elements, footer[at:])
 
 
 def read_struct(data: bytes, at: int) -> tuple[Fields, int]:

@@ -57,7 +57,7 @@ _Bits: TypeAlias = "tuple[int, int]"
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class _HeaderShape:
     """The shape of headers. ``mask`` and ``bytes`` are little-endian integers of all bytes of the header."""
 
     mask: int
@@ -70,7 +70,7 @@ class _Shape:
     values: _Bits
 
 
-class Page(NamedTuple):
+class ColumnPage(NamedTuple):
     """A page, as its header describes it: where that begins, and how many bytes the page holds and takes.
 
     ``bytes`` is the little-endian integer of the header's bytes, and of some behind it.
@@ -79,7 +79,7 @@ class Page(NamedTuple):
     place: int
     unpacked: int
     packed: int
-    shape: _Shape
+    shape: _HeaderShape
     bytes: int
 
     @property
@@ -110,11 +110,11 @@ class Page(NamedTuple):
         return number >> 1 ^ -(number & 1)
 
 
-_SHAPES: Final[dict[int, tuple[_Shape, ...]]] = {}
+_SHAPES: Final[dict[int, tuple[_HeaderShape, ...]]] = {}
 """The last shapes that were seen, by the bits of ``_KEY``."""
 
 
-def pages(source: InputFile, start: int, end: int) -> Iterator[Page]:
+def pages(source: InputFile, start: int, end: int) -> Iterator[ColumnPage]:
     """The pages that begin between two places of a file, as far as they are understood: the rest is left to pyarrow."""
     read, known = source.read_at, _SHAPES.get
     place = start
@@ -133,7 +133,7 @@ def pages(source: InputFile, start: int, end: int) -> Iterator[Page]:
         unpacked = _number(number >> shift & mask) >> 1
         shift, mask = shape.packed
         packed = _number(number >> shift & mask) >> 1
-        yield Page(place, unpacked, packed, shape, number)
+        yield ColumnPage(place, unpacked, packed, shape, number)
         place += shape.length + packed
 
 
@@ -145,7 +145,7 @@ def _number(bits: int) -> int:
     return bits & 0x7F | bits >> 1 & 0x3F80 | bits >> 2 & 0x1FC000 | bits >> 3 & 0xFE00000 | bits >> 4 & 0xF0000000
 
 
-def _read_shape(source: InputFile, place: int, data: bytes) -> tuple[_Shape, int]:
+def _read_shape(source: InputFile, place: int, data: bytes) -> tuple[_HeaderShape, int]:
     """Return the shape of the header at ``place`` and its bytes as an integer; ``data`` is its first bytes."""
     for window in _WINDOWS[1:]:
         try:
@@ -155,7 +155,7 @@ def _read_shape(source: InputFile, place: int, data: bytes) -> tuple[_Shape, int
     return _shape_of(data)
 
 
-def _shape_of(data: bytes) -> tuple[_Shape, int]:
+def _shape_of(data: bytes) -> tuple[_HeaderShape, int]:
     """The shape of the header that the data begin with, which is known from now on, and the integer of its bytes."""
     places: dict[_Path, _Bits] = {}
     mask = bytearray(b"\xff" * len(data))
@@ -172,7 +172,7 @@ def _shape_of(data: bytes) -> tuple[_Shape, int]:
     kind = value(_TYPE)
     encoding = value(_ENCODING.get(kind, ()))
     values = places.get(_VALUES.get(kind, ()), _NOWHERE)
-    shape = _Shape(bits, number & bits, length, kind, encoding, places[_UNPACKED], places[_PACKED], values)
+    shape = _HeaderShape(bits, number & bits, length, kind, encoding, places[_UNPACKED], places[_PACKED], values)
     if length <= _WINDOWS[0]:
         if len(_SHAPES) >= _KEPT:
             _SHAPES.clear()

@@ -18,7 +18,7 @@ import pyarrow as pa
 from icefield.abc import InputFile
 
 from icefield_parquet.guard.one_page import decoded_page
-from icefield_parquet.guard.pages import DATA_V2, Page
+from icefield_parquet.guard.pages import DATA_V2, ColumnPage
 from icefield_parquet.thrift import FALSE, I32, Fields, read_i32, read_struct, read_varint
 
 ENCODING: Final = 7
@@ -41,7 +41,7 @@ class Shared:
     together: int
 
 
-def shared(source: InputFile, page: Page, codec: str | None, levels: int) -> Shared:
+def shared(source: InputFile, page: ColumnPage, codec: str | None, levels: int) -> Shared:
     """Return the sizes of a page's strings. ``levels`` is the number of level kinds before the values of a v1 page.
 
     Raises ``LookupError``, ``ValueError`` or an error of pyarrow where the page is not understood.
@@ -58,7 +58,7 @@ def shared(source: InputFile, page: Page, codec: str | None, levels: int) -> Sha
     return Shared(int(prefixes.max()) + len(values), int(prefixes.sum()) + len(values))
 
 
-def _values(source: InputFile, page: Page, codec: str | None, levels: int) -> bytes:
+def _values(source: InputFile, page: ColumnPage, codec: str | None, levels: int) -> bytes:
     data = source.read_at(page.body, page.packed)
     if page.kind == DATA_V2:
         header, _ = read_struct(source.read_at(page.place, page.header), 0)

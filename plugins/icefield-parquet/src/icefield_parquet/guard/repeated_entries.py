@@ -23,7 +23,7 @@ from icefield.abc import InputFile
 
 from icefield_parquet.guard.expansion import TooMany
 from icefield_parquet.guard.one_page import decoded_page
-from icefield_parquet.guard.pages import DICTIONARY, Page, pages
+from icefield_parquet.guard.pages import DICTIONARY, ColumnPage, pages
 from icefield_parquet.guard.prefixes import ENCODING, Shared, shared
 from icefield_parquet.row_groups import chunk_range
 
@@ -150,7 +150,7 @@ def _walk(source: InputFile, strings: StringChunk) -> tuple[int, Shared]:
     return entry, Shared(longest, together)
 
 
-def _longest(source: InputFile, page: Page, codec: str, free: int) -> int:
+def _longest(source: InputFile, page: ColumnPage, codec: str, free: int) -> int:
     most = max(0, page.unpacked - _LENGTH * page.values)
     if page.values < 0:
         raise ValueError("a dictionary of a negative size")

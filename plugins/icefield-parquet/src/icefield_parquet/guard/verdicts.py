@@ -14,18 +14,18 @@ _KEPT = 256
 
 
 @dataclass(slots=True)
-class Verdict:
+class FooterVerdict:
     """The passed checks of a footer: the columns with sound chunks, and whether all statistics are sound."""
 
     columns: set[int] = field(default_factory=set)
     statistics: bool = False
 
 
-def verdict_of(footer: bytes, size: int) -> Verdict:
+def verdict_of(footer: bytes, size: int) -> FooterVerdict:
     """The verdict on a file of a size with that footer, to be added to; shared by all threads of the process."""
     return _verdict(sha256(footer).digest(), size)
 
 
 @lru_cache(maxsize=_KEPT)
-def _verdict(digest: bytes, size: int) -> Verdict:
-    return Verdict()
+def _verdict(digest: bytes, size: int) -> FooterVerdict:
+    return FooterVerdict()

@@ -101,7 +101,7 @@ class Watched(InputFile):
         column = self._columns[strings.start]
         moved = replace(strings, start=strings.start - start, end=strings.end - start)
         try:
-            found = row_bytes(data, moved, lambda _, __: self._read_strings(_Part(data, start, self.size), strings))
+            found = row_bytes(data, moved, lambda _, __: self._read_strings(_FilePart(data, start, self.size), strings))
         except TooMany as error:
             self.failure = TooMany(str(error))
             return
@@ -116,7 +116,7 @@ class Watched(InputFile):
         """Do nothing: the opener of the file closes it."""
 
 
-class _Part(InputFile):
+class _FilePart(InputFile):
     """A file with only one part in memory."""
 
     def __init__(self, data: InputFile, start: int, size: int) -> None:

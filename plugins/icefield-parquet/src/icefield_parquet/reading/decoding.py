@@ -28,7 +28,7 @@ _SHARED_BYTES: Final = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DecodedColumns:
     """The columns to decode under a schema, and for each column the column chunks that hold it.
 
     ``files`` are pyarrow's readers of the file, at first a single one. Where several may read at once, ``open_file``
@@ -42,7 +42,7 @@ class Wanted:
     files: list[pq.ParquetFile]
     open_file: Callable[[], pq.ParquetFile] | None
     entries: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
-    plain: Wanted | None = None
+    plain: DecodedColumns | None = None
     fit: Callable[[list[int], int, int], tuple[int, int]] = lambda _, rows, size: (rows, size)
 
     @property
@@ -74,7 +74,7 @@ def rows_at_once(rows: int, size: int, promised: int) -> int:
     return rows if size > _WHOLE_BYTES else promised
 
 
-def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterator[list[pa.Array]]:
+def decode(wanted: DecodedColumns, groups: list[int], *, rows: int, size: int) -> Iterator[list[pa.Array]]:
     """Decode the columns of row groups in batches of at most ``rows`` rows.
 
     ``size`` is their approximate size in memory. Raises pyarrow's errors for damage.
@@ -102,7 +102,7 @@ def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterat
         yield from decode(other, some, rows=rows, size=size)
 
 
-def _decoded(wanted: Wanted, groups: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
+def _decoded(wanted: DecodedColumns, groups: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
     indices, schema, reader = wanted.indices, wanted.schema, wanted.files[0].reader
     rows, size = wanted.fit(groups, rows, size)
     in_threads = len(indices) > 1 and thread_count() > 1
@@ -134,7 +134,7 @@ def _takes_time(kind: pa.DataType) -> bool:
     return bool(kinds.is_nested(kind) or kinds.is_string(kind) or kinds.is_binary(kind) or kinds.is_dictionary(kind))
 
 
-def _apart(wanted: Wanted, groups: list[int], open_file: Callable[[], pq.ParquetFile]) -> list[Column]:
+def _apart(wanted: DecodedColumns, groups: list[int], open_file: Callable[[], pq.ParquetFile]) -> list[Column]:
     """Columns that threads decode and finish one by one, each thread with a reader of its own."""
     files: SimpleQueue[pq.ParquetFile] = SimpleQueue()
     wanted.files.extend(open_file() for _ in range(thread_count() - len(wanted.files)))

@@ -27,9 +27,9 @@ from icefield_parquet.guard.inflation import Claim, check_inflation, claim_of
 from icefield_parquet.guard.raw_statistics import check_statistics
 from icefield_parquet.guard.repeated_entries import MOST_BYTES, StringChunk, fewer_rows, row_bytes, string_chunk
 from icefield_parquet.guard.soundness import check_values
-from icefield_parquet.guard.verdicts import Verdict, verdict_of
+from icefield_parquet.guard.verdicts import FooterVerdict, verdict_of
 from icefield_parquet.guard.watched import Watched
-from icefield_parquet.reading.decoding import Wanted, decode, rows_at_once
+from icefield_parquet.reading.decoding import DecodedColumns, decode, rows_at_once
 from icefield_parquet.reading.repeated_strings import repeated_strings
 from icefield_parquet.reading.statistics import RowGroupStatistics, file_metrics
 from icefield_parquet.row_groups import in_split, row_group_start
@@ -78,7 +78,7 @@ class ParquetReader(FormatReader):
                 self._tail = b"" if tail is None else tail
                 self._ordered = is_ordered(self._tail, self._footer.num_columns)
                 self._size = size
-                self._verdict = Verdict() if tail is None else verdict_of(tail, size)
+                self._verdict = FooterVerdict() if tail is None else verdict_of(tail, size)
                 self._schema = without_extensions(self._file.schema_arrow)
                 self._rows = [self._footer.row_group(at).num_rows for at in range(self._footer.num_row_groups)]
         except IcefieldError as error:
@@ -172,7 +172,9 @@ class ParquetReader(FormatReader):
             **_LIMITS,
         )
 
-    def _wanted(self, request: ReadRequest, columns: list[list[Leaf]], runs: list[tuple[list[int], int]]) -> Wanted:
+    def _wanted(
+        self, request: ReadRequest, columns: list[list[Leaf]], runs: list[tuple[list[int], int]]
+    ) -> DecodedColumns:
         """Return the columns for pyarrow to decode, and which of them it returns as dictionaries."""
         entries: dict[int, dict[int, int]] = {}
         if self._is_near:  # anywhere else each page would be a request
@@ -193,13 +195,13 @@ class ParquetReader(FormatReader):
         chunks = [[leaf.index for leaf in inside] for inside in columns]
         strings = [leaf.index for inside in columns for leaf in inside if _is_string_like(leaf)]
         fit = partial(self._fit, strings)
-        plain = Wanted(schema, chunks, [self._file], open_file if self._is_near else None, fit=fit)
+        plain = DecodedColumns(schema, chunks, [self._file], open_file if self._is_near else None, fit=fit)
         if not paths:
             return plain
         open_more = partial(open_file, [*paths.values()])
         known = {index: entries[index] for index in paths}
         fit = partial(self._fit, [index for index in strings if index not in known])
-        return Wanted(schema, chunks, [open_more()], open_more, known, plain, fit)
+        return DecodedColumns(schema, chunks, [open_more()], open_more, known, plain, fit)
 
     def _fit(self, strings: Sequence[int], groups: list[int], rows: int, size: int) -> tuple[int, int]:
         """Return the rows of a batch and the size of row groups, for dictionary strings of the maximum length.
@@ -298,7 +300,7 @@ class ParquetReader(FormatReader):
         return max(1, min(request.batch_rows, _BATCH_BYTES // width))
 
     def _read_groups(
-        self, wanted: Wanted, run: list[int], rows: int, size: int, request: ReadRequest
+        self, wanted: DecodedColumns, run: list[int], rows: int, size: int, request: ReadRequest
     ) -> Iterator[pa.RecordBatch]:
         position = first = self._first_rows[run[0]]
         promised = self._promised(run)
@@ -316,7 +318,7 @@ class ParquetReader(FormatReader):
         if position != first + promised:
             raise self._damaged(f"{position - first} rows where the footer promises {promised}")
 
-    def _decoded(self, wanted: Wanted, run: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
+    def _decoded(self, wanted: DecodedColumns, run: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
         """Decode the columns of row groups in batches, with fewer rows at once after strings turn out to be long."""
         watched, given = self._watched, 0
         while True:

@@ -36,7 +36,7 @@ _VARIANT_VERSION: Final = b"\x01"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FileLayout:
     """The layout of a file, derived from its schema and shredded types.
 
     ``ids`` and ``places`` are the field ids and paths of the leaves in the file, in order: a variant's leaves have its
@@ -60,7 +60,7 @@ class Layout:
 
 
 @lru_cache(maxsize=64)
-def layout_of(schema: Schema, shredded: ShreddedTypes = ()) -> Layout:
+def layout_of(schema: Schema, shredded: ShreddedTypes = ()) -> FileLayout:
     """Return the layout of files with a schema and shredded variants."""
     types = dict(shredded)
     storage = storage_schema(schema, types)
@@ -72,7 +72,7 @@ def layout_of(schema: Schema, shredded: ShreddedTypes = ()) -> Layout:
     places = tuple(leaf_paths(stored))
     logical_types: dict[int, bytes] = {}
     has_times = _collect_annotations(schema.fields, logical_types)
-    return Layout(
+    return FileLayout(
         schema,
         schema_to_arrow(schema),
         storage,

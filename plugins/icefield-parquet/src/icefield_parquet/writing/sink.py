@@ -8,7 +8,7 @@ from typing import Any
 from icefield.abc import OutputStream
 
 
-class Sink:
+class ParquetSink:
     """The stream that pyarrow writes to; after ``abort`` it discards all writes."""
 
     def __init__(self, stream: OutputStream) -> None:

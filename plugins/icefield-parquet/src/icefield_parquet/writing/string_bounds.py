@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from icefield.toolkit import Metrics
 from icefield.types import BinaryType, StringType
 
-from icefield_parquet.writing.layout import Layout
+from icefield_parquet.writing.layout import FileLayout
 
 _LONGEST: Final = 1024
 """The footer provides the bounds of row groups with values up to this length; pyarrow omits bounds above 4 KiB."""
@@ -22,7 +22,7 @@ _FEW_ROWS: Final = 16_384
 
 
 @dataclass(slots=True)
-class _Column:
+class _StringColumn:
     """A top-level column of strings or bytes: where its chunk is, and the row groups with bounds in the footer."""
 
     field_id: int
@@ -34,9 +34,9 @@ class _Column:
 class StringBounds:
     """Follows the row groups of one file as they are written; ``write_statistics`` is pyarrow's argument."""
 
-    def __init__(self, layout: Layout, write_statistics: bool | Sequence[str]) -> None:
+    def __init__(self, layout: FileLayout, write_statistics: bool | Sequence[str]) -> None:
         self._layout, self._write_statistics = layout, write_statistics
-        self._columns: dict[int, _Column] | None = None
+        self._columns: dict[int, _StringColumn] | None = None
         self._groups = 0
 
     def stated_by_footer(self, table: pa.Table, groups: int) -> frozenset[int]:
@@ -82,14 +82,14 @@ def _join(bounds: dict[int, Any], field_id: int, values: list[Any], choose: Call
         bounds[field_id] = choose(values)
 
 
-def _columns_of(layout: Layout, write_statistics: bool | Sequence[str]) -> dict[int, _Column]:
+def _columns_of(layout: FileLayout, write_statistics: bool | Sequence[str]) -> dict[int, _StringColumn]:
     """The columns of strings and bytes at the top that have statistics, by position."""
     chunks = {id_: chunk for chunk, id_ in enumerate(layout.ids)}
-    found: dict[int, _Column] = {}
+    found: dict[int, _StringColumn] = {}
     named = frozenset(() if isinstance(write_statistics, bool) else write_statistics)
     for position, each in enumerate(layout.schema.fields):
         has_statistics = write_statistics if isinstance(write_statistics, bool) else each.name in named
         if has_statistics and isinstance(each.field_type, StringType | BinaryType):
             is_string = isinstance(each.field_type, StringType)
-            found[position] = _Column(each.field_id, chunks[each.field_id], is_string)
+            found[position] = _StringColumn(each.field_id, chunks[each.field_id], is_string)
     return found

@@ -18,9 +18,9 @@ from icefield_parquet.row_groups import row_group_start
 from icefield_parquet.variants.shredded_types import has_variants, shredded_types
 from icefield_parquet.writing.background import Background
 from icefield_parquet.writing.encoding import EncodingChoice
-from icefield_parquet.writing.layout import Layout, layout_of
+from icefield_parquet.writing.layout import FileLayout, layout_of
 from icefield_parquet.writing.options import write_options
-from icefield_parquet.writing.sink import Sink
+from icefield_parquet.writing.sink import ParquetSink
 from icefield_parquet.writing.storage import to_storage
 from icefield_parquet.writing.string_bounds import StringBounds
 
@@ -45,7 +45,7 @@ class ParquetWriter(FormatWriter):
         choice: EncodingChoice | None = None,
     ) -> None:
         """Files with similar rows share ``choice``."""
-        self._sink = Sink(sink)
+        self._sink = ParquetSink(sink)
         # Fewer and larger writes: each takes Python's lock from the other threads that encode.
         self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
         self._properties = properties
@@ -123,7 +123,7 @@ class ParquetWriter(FormatWriter):
         if self._writer is not None:
             self._writer.is_open = False
 
-    def _lay_out(self, layout: Layout) -> None:
+    def _lay_out(self, layout: FileLayout) -> None:
         """Set the options that depend on a layout."""
         self._layout = layout
         self._options = write_options(
