@@ -22,7 +22,7 @@ _CODEC: Final = next((name for name in ("zstd", "lz4") if pa.Codec.is_available(
 _SCHEMA: Final = pa.schema([("location", pa.string()), ("kind", pa.uint8())])
 
 
-class Candidates:
+class DeletionCandidates:
     """A set of candidates: ``add`` files first, then ``protect`` the files in use. The rest is ``left``."""
 
     def __init__(self, places: Places) -> None:

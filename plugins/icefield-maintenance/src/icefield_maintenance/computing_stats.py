@@ -94,7 +94,7 @@ def _of_partitions(
 def _of_columns(
     target: TableAccess, columns: Sequence[str] | str | None, snapshot_id: int | None
 ) -> StatisticsFile | None:
-    def sketched(metadata: TableMetadata) -> tuple[TableMetadata, Snapshot | None, list[table_stats.Column]]:
+    def sketched(metadata: TableMetadata) -> tuple[TableMetadata, Snapshot | None, list[table_stats.CountedColumn]]:
         snapshot = _snapshot(metadata, snapshot_id)
         refuse_plain_files(metadata)
         schema = metadata.schema() if snapshot is None else metadata.schema_of(snapshot)

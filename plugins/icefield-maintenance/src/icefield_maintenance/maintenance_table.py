@@ -34,7 +34,7 @@ from icefield_maintenance.manifests import ManifestChoice, RewriteManifests, Rew
 from icefield_maintenance.one_commit import done
 from icefield_maintenance.orphans import RemoveOrphanFilesResult, clock
 from icefield_maintenance.orphans.belonging import PrefixMismatch
-from icefield_maintenance.orphans.prefixes import Prefixes
+from icefield_maintenance.orphans.prefixes import EqualPrefixes
 from icefield_maintenance.orphans.remove import remove_orphans
 from icefield_maintenance.paths import RewriteTablePathResult, rewrite_table_path
 
@@ -138,7 +138,7 @@ class MaintenanceTable:
             location=location,
             dry_run=dry_run,
             allow_recent=allow_recent,
-            prefixes=Prefixes(equal_schemes, equal_authorities),
+            prefixes=EqualPrefixes(equal_schemes, equal_authorities),
             mismatch=prefix_mismatch,
             exclusive=exclusive,
         )

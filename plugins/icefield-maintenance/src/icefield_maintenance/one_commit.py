@@ -24,7 +24,7 @@ R = TypeVar(
 )
 
 
-class Upkeep(Protocol[R]):
+class MaintenanceAction(Protocol[R]):
     """A maintenance action with a result, or with a plan in a dry run."""
 
     result: R
@@ -36,7 +36,7 @@ class Upkeep(Protocol[R]):
         """Stage the action."""
 
 
-def done(target: TableAccess, begin: Callable[[Stage], Upkeep[R]], branch: str, *, dry_run: bool) -> R:
+def done(target: TableAccess, begin: Callable[[Stage], MaintenanceAction[R]], branch: str, *, dry_run: bool) -> R:
     """Commit the action on the branch, or only plan it with ``dry_run``, and return its result; ``begin`` makes it."""
     if dry_run:
 

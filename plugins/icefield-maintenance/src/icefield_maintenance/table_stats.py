@@ -40,7 +40,7 @@ _WITHOUT_VALUES = (UnknownType, VariantType, GeometryType, GeographyType)
 
 
 @dataclass(slots=True)
-class Column:
+class CountedColumn:
     """A column to count: its full name, its path, and the sketch of its values."""
 
     name: str
@@ -58,7 +58,7 @@ class Column:
         self.sketch.update(to_bytes_array(self.kind, values))
 
 
-def sketched_columns(schema: Schema, names: Sequence[str] | str | None) -> list[Column]:
+def sketched_columns(schema: Schema, names: Sequence[str] | str | None) -> list[CountedColumn]:
     """The columns of some names, or of one name; by default every top-level column of a primitive type.
 
     Raises ``InvalidArgument`` for a missing column, and for a column with values that cannot be counted: a nested
@@ -66,8 +66,8 @@ def sketched_columns(schema: Schema, names: Sequence[str] | str | None) -> list[
     """
     if names is None:
         found = [each for each in schema.fields if _has_values(each)]
-        return [Column(each.name, each.field_id, each.field_type, (each.name,)) for each in found]
-    columns: dict[int, Column] = {}
+        return [CountedColumn(each.name, each.field_id, each.field_type, (each.name,)) for each in found]
+    columns: dict[int, CountedColumn] = {}
     for name in [names] if isinstance(names, str) else names:
         wanted = schema.find_field(name)
         repeated = schema.is_repeated(wanted.field_id)
@@ -77,14 +77,16 @@ def sketched_columns(schema: Schema, names: Sequence[str] | str | None) -> list[
                 f"'{name}' is {'inside one' if repeated else wanted.field_type}",
                 column=name,
             )
-        columns[wanted.field_id] = Column(name, wanted.field_id, wanted.field_type, schema.name_path(wanted.field_id))
+        columns[wanted.field_id] = CountedColumn(
+            name, wanted.field_id, wanted.field_type, schema.name_path(wanted.field_id)
+        )
     return list(columns.values())
 
 
 class SketchRows(Work[Sequence[FileScanTask], list[ThetaSketch]]):
     """Adds the values of columns to sketches, one list of files after another."""
 
-    def __init__(self, context: ScanContext, columns: Sequence[Column]) -> None:
+    def __init__(self, context: ScanContext, columns: Sequence[CountedColumn]) -> None:
         self._context, self._columns = context, columns
 
     def do(self, item: Sequence[FileScanTask], attempt: Attempt) -> list[ThetaSketch]:
@@ -102,7 +104,7 @@ def sketch(
     metadata: TableMetadata,
     io: FileIO,
     snapshot: Snapshot,
-    columns: Sequence[Column],
+    columns: Sequence[CountedColumn],
     runner: WorkRunner | None = None,
     done: Done | None = None,
 ) -> None:
@@ -126,7 +128,7 @@ def write_sketches(
     io: FileIO,
     location: str,
     snapshot: Snapshot,
-    columns: Sequence[Column],
+    columns: Sequence[CountedColumn],
     known: StatisticsFile | None,
 ) -> StatisticsFile:
     """Write the file. Blobs of other columns or types in ``known``, the snapshot's earlier file, are kept."""

@@ -21,7 +21,7 @@ from icefield.storage import Places
 from icefield.types import LongType, NestedField
 from icefield_maintenance.orphans import clock
 from icefield_maintenance.orphans.belonging import Belonging
-from icefield_maintenance.orphans.prefixes import Prefixes
+from icefield_maintenance.orphans.prefixes import EqualPrefixes
 from icefield_maintenance.orphans.result import SCHEMA as LISTED
 from overlaps import move_past_guards
 from pickling_runner import PicklingRunner
@@ -382,7 +382,7 @@ def test_a_file_that_is_named_under_another_scheme_is_in_doubt(table):
     """A listing of a location under another name than the metadata has: refused, until it is said what is equal."""
 
     def orphans(mismatch: Any, **equal: Any) -> int:
-        held = Belonging(table.io, Places(table.io, "viewfs://c/t"), Prefixes(**{**NOTHING, **equal}))
+        held = Belonging(table.io, Places(table.io, "viewfs://c/t"), EqualPrefixes(**{**NOTHING, **equal}))
         held._note(pa.array(["viewfs://c/t/data/a.parquet"]))
         batch = pa.record_batch([["hdfs://n1/t/data/a.parquet"], [1], [1]], schema=LISTED)
         return held.orphans(batch, mismatch).num_rows

@@ -28,7 +28,7 @@ from icefield.types import POS
 
 from icefield_maintenance.deletes.action import DeleteUpkeep
 from icefield_maintenance.deletes.affected import Affected, pieces
-from icefield_maintenance.deletes.marks import Marks, MarkWriter, Read
+from icefield_maintenance.deletes.marks import MarkWriter, Read, WrittenDeletes
 from icefield_maintenance.deletes.results import ConvertEqualityDeletesResult
 from icefield_maintenance.deletes.rewrite import size_of
 from icefield_maintenance.deletes.survey import DeleteSurvey
@@ -80,7 +80,7 @@ class ConvertEqualityDeletes(DeleteUpkeep):
         return survey, chosen, parts
 
     def _count(
-        self, survey: DeleteSurvey, chosen: Mask, parts: list[ManifestEntries], marks: Marks | None = None
+        self, survey: DeleteSurvey, chosen: Mask, parts: list[ManifestEntries], marks: WrittenDeletes | None = None
     ) -> None:
         self._changes = bool(chosen.any())
         added = [] if marks is None else marks.files
@@ -99,7 +99,7 @@ class ConvertEqualityDeletes(DeleteUpkeep):
         )
 
 
-def _replaced(survey: DeleteSurvey, marks: Marks) -> Mask:
+def _replaced(survey: DeleteSurvey, marks: WrittenDeletes) -> Mask:
     """The vectors, and the position delete files of single data files, for which new vectors count."""
     if survey.head.metadata.format_version < 3 or not marks.marked:
         return np.zeros(len(survey), bool)
@@ -130,10 +130,10 @@ class MissingRows(Read):
 
     def reader(self) -> Callable[[Affected], Positions | None]:
         """A function that finds the rows. It reads each delete file once, and each data file."""
-        return _Reading(self).positions
+        return _DeletedRowReader(self).positions
 
 
-class _Reading:
+class _DeletedRowReader:
     """Finds the rows of data files that are deleted."""
 
     def __init__(self, asked: MissingRows) -> None:

@@ -52,7 +52,7 @@ def most_lots(positions: Ints, data_files: Ints) -> Ints:
 
 
 @dataclass(slots=True)
-class Marks:
+class WrittenDeletes:
     """The new delete files, the data sequence number of each, and the data files that got one."""
 
     files: list[DataFile] = field(default_factory=list)
@@ -176,7 +176,7 @@ class MarkWriter:
         vectors: Sequence[tuple[DataFile, int]] = (),
         *,
         affected: int,
-    ) -> Marks:
+    ) -> WrittenDeletes:
         """Write delete files for pieces of ``affected`` data files in all, and copy ``vectors`` into new Puffin files.
 
         Each vector comes with its data sequence number. Files of earlier attempts that are not reused are retired.
@@ -184,7 +184,7 @@ class MarkWriter:
         writing = DeleteContext.from_metadata(head.metadata, context.io, operation_id=str(uuid4()))
         if self._target_bytes is not None:
             writing = replace(writing, target_file_bytes=self._target_bytes)
-        marks, used = Marks(), set[str]()
+        marks, used = WrittenDeletes(), set[str]()
         self._parcels(writing, context, pieces, read, marks, affected)
         if vectors:
             self._copied(writing, context, vectors, marks)
@@ -200,7 +200,7 @@ class MarkWriter:
         context: ActionContext,
         pieces: Iterator[list[Affected]],
         read: Read,
-        marks: Marks,
+        marks: WrittenDeletes,
         affected: int,
     ) -> None:
         order: list[tuple[Any, int]] = []
@@ -237,7 +237,7 @@ class MarkWriter:
         writing: DeleteContext,
         context: ActionContext,
         vectors: Sequence[tuple[DataFile, int]],
-        marks: Marks,
+        marks: WrittenDeletes,
     ) -> None:
         missing = [vector for vector, _ in vectors if _vector_key(vector) not in self._copies]
         if missing:

@@ -23,7 +23,7 @@ from icefield.transaction.snapshot_producer import FileChanges
 
 from icefield_maintenance.deletes.action import DeleteUpkeep
 from icefield_maintenance.deletes.affected import Affected, pieces
-from icefield_maintenance.deletes.marks import Marks, MarkWriter, Read
+from icefield_maintenance.deletes.marks import MarkWriter, Read, WrittenDeletes
 from icefield_maintenance.deletes.policy import RewritePolicy
 from icefield_maintenance.deletes.results import RewriteDeletesResult
 from icefield_maintenance.deletes.survey import DeleteSurvey
@@ -92,7 +92,7 @@ class RewritePositionDeletes(DeleteUpkeep):
         self._count(survey, chosen)
         return survey, chosen
 
-    def _count(self, survey: DeleteSurvey, chosen: Mask, marks: Marks | None = None) -> None:
+    def _count(self, survey: DeleteSurvey, chosen: Mask, marks: WrittenDeletes | None = None) -> None:
         self._changes = bool(chosen.any())
         if not self._changes:
             self.result = RewriteDeletesResult()

@@ -24,7 +24,7 @@ from icefield.metadata import METADATA_DELETE_AFTER_COMMIT, Snapshot, TableMetad
 from icefield.scan.reachable import FileKind, Kinds, files, live_paths, manifests_of
 from icefield.storage import FileIO, Places, PlaceSet, TableFiles, folders_in
 
-from icefield_maintenance.candidates import Candidates
+from icefield_maintenance.candidates import DeletionCandidates
 
 _MOST_FOLDERS: Final = 100
 
@@ -81,8 +81,8 @@ class KeptFiles:
 class Unreachable:
     """Unreachable files: ``content``, which manifests listed, and ``naming``, metadata that is deleted after it."""
 
-    content: Candidates
-    naming: Candidates
+    content: DeletionCandidates
+    naming: DeletionCandidates
     kept: KeptFiles = field(default_factory=KeptFiles)
 
     def keep_others(self, owned: TableFiles) -> None:
@@ -117,7 +117,7 @@ def unreachable(
     ``InvalidMetadata`` for unreadable metadata of a kept snapshot, since its references are then unknown.
     """
     places = Places(io, kept.location)
-    found = Unreachable(Candidates(places), Candidates(places))
+    found = Unreachable(DeletionCandidates(places), DeletionCandidates(places))
     if not gone:
         return found
     seen = PlaceSet()
@@ -154,7 +154,7 @@ def _metadata_files(
 
 
 def _protect_live_files(
-    io: FileIO, content: Candidates, manifests: Sequence[ManifestFile], runner: WorkRunner | None
+    io: FileIO, content: DeletionCandidates, manifests: Sequence[ManifestFile], runner: WorkRunner | None
 ) -> None:
     # The latest manifests, from merges and rewrites, list most of the candidates.
     order = sorted(manifests, key=lambda manifest: manifest.sequence_number, reverse=True)

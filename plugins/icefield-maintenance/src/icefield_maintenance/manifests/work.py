@@ -23,7 +23,7 @@ class WriteExisting(Work[Clustering, tuple[ManifestFile, ...]]):
 
     def do(self, item: Clustering, attempt: Attempt) -> tuple[ManifestFile, ...]:
         """Write the new manifests. After an error, only noted files may be left."""
-        reader = _Reader(self, attempt.threads)
+        reader = _ManifestEntryReader(self, attempt.threads)
         made = []
         for number, entries in enumerate(item.entries(reader)):
             location = self.form.location(f"{attempt.item}-{attempt.number}-{number}")
@@ -44,7 +44,7 @@ class WriteExisting(Work[Clustering, tuple[ManifestFile, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _ManifestEntryReader:
     work: WriteExisting
     workers: int | None
 

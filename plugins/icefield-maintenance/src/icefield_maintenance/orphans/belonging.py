@@ -14,7 +14,7 @@ from icefield.scan.reachable import files, manifests_of
 from icefield.storage import FileIO, Mask, Places, PlaceSet, path_hashes
 from icefield.toolkit import without_userinfo
 
-from icefield_maintenance.orphans.prefixes import Prefixes, path_of
+from icefield_maintenance.orphans.prefixes import EqualPrefixes, path_of
 from icefield_maintenance.stored_version import with_what_is_stored
 
 PrefixMismatch = Literal["error", "ignore", "delete"]
@@ -26,7 +26,7 @@ class Belonging:
 
     io: FileIO
     places: Places
-    prefixes: Prefixes
+    prefixes: EqualPrefixes
     runner: WorkRunner | None = None
     _held: PlaceSet = field(default_factory=PlaceSet)
     _paths: PlaceSet = field(default_factory=PlaceSet)

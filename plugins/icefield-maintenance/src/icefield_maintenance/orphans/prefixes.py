@@ -12,7 +12,7 @@ from icefield.errors import InvalidArgument
 _PREFIX: Final = r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*)://(?P<authority>[^/]*)"
 
 
-class Prefixes:
+class EqualPrefixes:
     """Equal names by the caller: each entry maps one name, or several separated by commas, to an equal name.
 
     ``Places`` handles the equal names of the installed file systems and location maps.

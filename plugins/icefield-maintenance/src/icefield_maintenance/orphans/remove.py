@@ -17,7 +17,7 @@ from icefield.transaction import TableAccess
 from icefield_maintenance.orphans import clock
 from icefield_maintenance.orphans.belonging import Belonging, PrefixMismatch
 from icefield_maintenance.orphans.listing import Listing
-from icefield_maintenance.orphans.prefixes import Prefixes
+from icefield_maintenance.orphans.prefixes import EqualPrefixes
 from icefield_maintenance.orphans.result import SCHEMA, RemoveOrphanFilesResult
 from icefield_maintenance.orphans.versions import Versions
 
@@ -29,7 +29,7 @@ def remove_orphans(
     location: str | None,
     dry_run: bool,
     allow_recent: bool,
-    prefixes: Prefixes,
+    prefixes: EqualPrefixes,
     mismatch: PrefixMismatch,
     exclusive: bool,
 ) -> RemoveOrphanFilesResult:

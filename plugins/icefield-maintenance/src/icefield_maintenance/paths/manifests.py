@@ -40,7 +40,7 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifests:
+class CopiedManifests:
     """Reads the manifests of a table, and writes them for its copy."""
 
     io: FileIO

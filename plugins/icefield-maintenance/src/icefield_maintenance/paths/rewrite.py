@@ -18,7 +18,7 @@ from icefield.toolkit import map_ahead
 from pyarrow import csv
 
 from icefield_maintenance.paths.deletes import write_moved
-from icefield_maintenance.paths.manifests import Growth, Manifests, copied, live_deletes
+from icefield_maintenance.paths.manifests import CopiedManifests, Growth, copied, live_deletes
 from icefield_maintenance.paths.prefixes import Prefixes
 from icefield_maintenance.paths.result import SCHEMA, RewriteTablePathResult
 from icefield_maintenance.paths.versions import (
@@ -103,7 +103,7 @@ class _Copy:
         lists = {each.snapshot_id: self._listed(each) for each in reversed(snapshots)}
         # If several lists name a manifest, the newest list has the most fields: format versions add fields.
         manifests = {one.manifest_path: one for listed in reversed(lists.values()) for one in listed}
-        reader = Manifests(self.io, self.metadata, self.prefixes)
+        reader = CopiedManifests(self.io, self.metadata, self.prefixes)
         sizes = self._deletes(reader, manifests.values())
 
         def move(manifest: ManifestFile) -> tuple[ManifestFile, pa.Array, Growth]:
@@ -145,7 +145,7 @@ class _Copy:
         found = read_manifest_list(self.io, snapshot, self.metadata).manifests
         return [counted(self.io, each) for each in found]
 
-    def _deletes(self, reader: Manifests, manifests: Iterable[ManifestFile]) -> dict[str, int]:
+    def _deletes(self, reader: CopiedManifests, manifests: Iterable[ManifestFile]) -> dict[str, int]:
         """Write the delete files that name data files. Return their sizes, by their locations in the table."""
         files: dict[str, DataFile] = {}
         for manifest in manifests:

@@ -141,7 +141,7 @@ class MetricsChecks(FormatChecks):
 
 
 @dataclass
-class _Leaf:
+class _LeafMetrics:
     """What there is of one leaf."""
 
     kind: IcebergType
@@ -152,14 +152,14 @@ class _Leaf:
     present: list[Any] = field(default_factory=list)
 
 
-def _truth(schema: Schema, table: pa.Table) -> dict[int, _Leaf]:
-    found: dict[int, _Leaf] = {}
+def _truth(schema: Schema, table: pa.Table) -> dict[int, _LeafMetrics]:
+    found: dict[int, _LeafMetrics] = {}
     for column in schema.fields:
         for scalar in table.column(column.name):
             for leaf, bounded, value in _leaves(column, scalar, bounded=True):
-                _count(found.setdefault(leaf.field_id, _Leaf(leaf.field_type, bounded)), value)
+                _count(found.setdefault(leaf.field_id, _LeafMetrics(leaf.field_type, bounded)), value)
         for leaf, bounded, _ in _leaves(column, pa.scalar(None), bounded=True):
-            found.setdefault(leaf.field_id, _Leaf(leaf.field_type, bounded))
+            found.setdefault(leaf.field_id, _LeafMetrics(leaf.field_type, bounded))
     return found
 
 
@@ -180,7 +180,7 @@ def _leaves(column: NestedField, scalar: pa.Scalar, *, bounded: bool) -> Iterato
         yield column, bounded, scalar
 
 
-def _count(leaf: _Leaf, scalar: pa.Scalar) -> None:
+def _count(leaf: _LeafMetrics, scalar: pa.Scalar) -> None:
     leaf.values += 1
     if not scalar.is_valid:
         leaf.nulls += 1
@@ -192,7 +192,7 @@ def _count(leaf: _Leaf, scalar: pa.Scalar) -> None:
         leaf.present.append(value)
 
 
-def _compare(metrics: Metrics, truth: dict[int, _Leaf]) -> None:
+def _compare(metrics: Metrics, truth: dict[int, _LeafMetrics]) -> None:
     counted = (metrics.value_counts, metrics.null_value_counts, metrics.nan_value_counts)
     for stated, of in zip(counted, ("values", "nulls", "nans"), strict=True):
         for number, count in stated.items():
