@@ -7,6 +7,7 @@ from icefield.plugins import Provider, hookimpl
 
 @hookimpl
 def icefield_file_systems() -> list[Provider]:
+    """Provide local files and memory."""
     return [
         Provider(("file",), "icefield.builtin.local:LocalFileSystem", contract=(1, 1)),
         Provider(("memory",), "icefield.builtin.memory:MemoryFileSystem", contract=(1, 1)),
@@ -15,6 +16,7 @@ def icefield_file_systems() -> list[Provider]:
 
 @hookimpl
 def icefield_commit_strategies() -> list[Provider]:
+    """Provide the strategies ``rename`` and ``create``."""
     return [
         Provider(("rename",), "icefield.builtin.rename:RenameStrategy", contract=(2, 2)),
         Provider(("create",), "icefield.builtin.create:CreateStrategy", contract=(2, 2)),
@@ -23,4 +25,5 @@ def icefield_commit_strategies() -> list[Provider]:
 
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
+    """Provide the catalog ``directory``."""
     return [Provider(("directory",), "icefield.builtin.directory:DirectoryBackend", contract=(2, 2))]

@@ -1,10 +1,10 @@
-"""The string form of a filter: SQL's comparisons of columns with literals.
+r"""The string form of a filter: SQL's comparisons of columns with literals.
 
     comparison   x = 5   x == 5   x != 5   x <> 5   x < 5   x <= 5   x > 5   x >= 5   5 < x   x [not] between 1 and 5
     sets         kind in ('a', 'b')   kind not in ('a', 'b')
     tests        x is null   x is not null   x is nan   x is not nan
     booleans     flag   not flag   (a boolean column by itself: flag = true)
-    prefixes     name like 'a%'   name not like 'a%'   (a last % is the only wildcard; \\%, \\_ and \\\\ escape)
+    prefixes     name like 'a%'   name not like 'a%'   (a last % is the only wildcard; \%, \_ and \\ escape)
     logic        and   or   not   ( )   true   false
     columns      id   address.city   "a b"   `a b`   "a b".c   (a quote inside is doubled,
                  a dot inside belongs to the name)
@@ -153,7 +153,7 @@ class _FilterParser:
     # --- predicates
 
     def _literal_comparison(self) -> BooleanExpression:
-        """``5 < x``"""
+        """Parse a comparison that begins with the literal: ``5 < x``."""
         value = self._literal("an expression")
         op = self._comparison()
         name = self._name()

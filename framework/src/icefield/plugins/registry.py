@@ -163,8 +163,9 @@ class Plugins:
         return found
 
     def check_preferences(self) -> None:
-        """Raise ``InvalidArgument`` for a preference without effect: of a kind or name that nothing provides, or for a
-        plugin that does not provide it.
+        """Raise ``InvalidArgument`` for a preference without effect.
+
+        Nothing provides its kind or name, or the preferred plugin does not.
         """
         for key, wanted in self._prefer.items():
             kind, _, name = key.partition(".")

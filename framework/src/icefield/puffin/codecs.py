@@ -93,7 +93,7 @@ _PRIMES: Final = (2_654_435_761, 2_246_822_519, 3_266_489_917, 668_265_263, 374_
 
 
 def _xxh32(data: bytes) -> int:
-    """xxHash (32 bits, seed 0) of fewer than 16 bytes: the checksum of a frame's header."""
+    """The xxHash (32 bits, seed 0) of fewer than 16 bytes: the checksum of a frame's header."""
     first, second, third, fourth, fifth = _PRIMES
     value = fifth + len(data)
     whole = len(data) // 4 * 4

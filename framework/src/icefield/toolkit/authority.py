@@ -1,4 +1,4 @@
-"""The target of a location: one strict grammar for every store, and the authorities that the configuration names.
+r"""The target of a location: one strict grammar for every store, and the authorities that the configuration names.
 
 A location comes from a table, and a table is not trusted. If two parsers split one string differently, a location can
 bypass every check between them. So there is one parser, and it refuses every ambiguous string::
@@ -8,7 +8,7 @@ bypass every check between them. So there is one parser, and it refuses every am
     host      = name [ ":" port ]  |  "[" IPv6 address "]" [ ":" port ]
     name      = labels of A-Z a-z 0-9 - _, separated by single dots
 
-An authority has no ``#``, ``?``, ``%``, ``\\``, white space, control character or letter beyond ASCII; each store
+An authority has no ``#``, ``?``, ``%``, ``\``, white space, control character or letter beyond ASCII; each store
 decides whether ``@`` and ``:`` are allowed. A path is taken literally. The path segments ``.`` and ``..`` are refused
 everywhere but on local disks. Object stores take them as ordinary names, but clients and proxies on the way do not, so
 that the request could differ from the checked location. Zero bytes and lone surrogates are refused: no store has them

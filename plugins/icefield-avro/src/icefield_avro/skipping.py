@@ -67,6 +67,7 @@ def _skip_long(data: Data, position: int) -> int:
 
 
 def skip_sized(data: Data, position: int) -> int:
+    """Skip a string or bytes, which begin with their length."""
     size, start = read_long(data, position)
     end = start + size
     if size < 0:
@@ -77,6 +78,8 @@ def skip_sized(data: Data, position: int) -> int:
 
 
 def skip_fixed(width: int) -> Skip:
+    """The function that skips ``width`` bytes."""
+
     def skip(data: Data, position: int) -> int:
         end = position + width
         if end > len(data):

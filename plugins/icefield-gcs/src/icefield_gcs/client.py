@@ -81,7 +81,7 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
         cache_source: Any = None,
         **params: Any,
     ) -> tuple[int, Any, Any, bytes]:
-        """gcsfs's one way to the network, here with an end to its retries."""
+        """Make a request of gcsfs, with an end to its retries."""
 
         async def attempt() -> tuple[int, Any, Any, bytes]:
             url = self._format_path(path, args)

@@ -17,8 +17,10 @@ Convert = Callable[[pa.Array], pa.Array]
 
 
 def converter(pick: Pick, wanted: pa.DataType) -> Convert:
-    """How a column that Arrow read becomes an array of ``wanted``. The function raises ``ValueError`` for
-    values that the type cannot have: bytes of a wrong length, a null where none may be."""
+    """The function that converts a column read by Arrow to an array of ``wanted``.
+
+    It raises ``ValueError`` for values that the type cannot have: bytes of a wrong length, a null where none may be.
+    """
     node = pick.node
     if node.opaque:
         return _with_offset if pa.types.is_timestamp(wanted) else _retyped(wanted)

@@ -143,9 +143,11 @@ def _unscaled(number: Decimal, scale: int) -> int | None:
 
 
 def _timestamp_bounds(value: int | bytes, unit: str) -> tuple[int | None, int | None]:
-    """Bounds of timestamps: milliseconds in UTC, with nanoseconds next to them in newer files. Without those the
-    bounds are as wide as the millisecond. Milliseconds that are not in UTC state nothing. Before 1970 writers disagree
-    about the second that a fraction belongs to, and round either way: there the bounds are a second wider.
+    """Bounds of timestamps: milliseconds in UTC, with nanoseconds next to them in newer files.
+
+    Without nanoseconds the bounds are as wide as the millisecond. Milliseconds that are not in UTC state nothing.
+    Before 1970 writers disagree about the second that a fraction belongs to, and round either way: there the bounds
+    are a second wider.
     """
     inner = {number: integer(raw) for number, raw in items(blob(value))}
     if 3 not in inner or 4 not in inner:

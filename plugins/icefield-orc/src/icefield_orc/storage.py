@@ -155,8 +155,10 @@ def _stored_array(array: pa.Array, kind: IcebergType, wanted: pa.DataType) -> pa
 
 
 def _is_sliced(array: pa.Array) -> bool:
-    """Whether a nested array, or anything in it, does not begin at its buffers' start: pyarrow's writer would then
-    take the values of structs from the wrong places."""
+    """Whether a nested array, or anything in it, does not begin at its buffers' start.
+
+    The writer of pyarrow would then take the values of structs from the wrong positions.
+    """
     kind = array.type
     if pa.types.is_struct(kind):
         children = [array.field(at) for at in range(kind.num_fields)]

@@ -34,8 +34,10 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class StripeFooter:
-    """The streams of a stripe in the order they are in, the kind of encoding and the entries of the dictionary of each
-    column, and all fields."""
+    """The streams of a stripe in their order, and all fields.
+
+    For each column it holds the kind of encoding and the number of entries of the dictionary.
+    """
 
     streams: tuple[Stream, ...]
     encodings: tuple[int, ...]

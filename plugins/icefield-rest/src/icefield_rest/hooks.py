@@ -10,9 +10,11 @@ from icefield_rest.hearing import HEARERS
 
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
+    """Provide the catalog ``rest``."""
     return [Provider(("rest",), "icefield_rest.backend:RestBackend", contract=(2, 2))]
 
 
 @hookimpl
 def icefield_events(event: Event) -> None:
+    """Pass the event on to the listeners of its table."""
     HEARERS.heard(event)

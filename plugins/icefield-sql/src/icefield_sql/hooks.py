@@ -7,4 +7,5 @@ from icefield import Provider, hookimpl
 
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
+    """Provide the catalog ``sql``."""
     return [Provider(("sql",), "icefield_sql.backend:SqlBackend", contract=(2, 2))]

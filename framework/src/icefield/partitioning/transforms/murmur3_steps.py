@@ -47,8 +47,9 @@ def hash_pairs(low: Words, high: Words) -> Words:
 
 
 def hash_rows(data: Bytes, width: int, rows: int, *, stride: int | None = None, offset: int = 0) -> Words:
-    """The hash of each of ``rows`` byte strings of ``width`` bytes; the first begins at ``offset`` in ``data``, each
-    other one ``stride`` bytes (``width`` if not given) behind the one before.
+    """The hash of each of ``rows`` byte strings of ``width`` bytes.
+
+    The first begins at ``offset`` in ``data``, and the next ``stride`` bytes (default: ``width``) behind it.
     """
     step = width if stride is None else stride
     if width > 4 * _MOST_BLOCKS:

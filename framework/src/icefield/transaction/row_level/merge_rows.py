@@ -192,8 +192,10 @@ class Merge:
         return self._add(self._clauses.by_source, Clause(condition, DELETE))
 
     def commit(self) -> MergeResult:
-        """Merge. Raises ``InvalidArgument`` for a row of the table that several rows of the source would change, for
-        values that a column cannot hold, and for a merge without clauses.
+        """Commit the merge.
+
+        Raises ``InvalidArgument`` for a row of the table that several rows of the source would change, for values that
+        a column cannot hold, and for a merge without clauses.
         """
         clauses = self._clauses
         if not (clauses.matched or clauses.not_matched or clauses.by_source):

@@ -327,9 +327,11 @@ class _SizedEntry:
 
 
 def _ends_in_window(buffer: ByteBuffer, start: int, width: int) -> Vector:
-    """How far behind the first place of a window entries end that begin at each; negative where it is not stated: where
-    a key has more than three bytes, or a length more than two or a sign. ``skip`` looks each place up, and this takes
-    slices of the buffer whole."""
+    """The distances from the first position of a window to the ends of the entries that begin at each position.
+
+    A distance is negative if a key has more than three bytes, or a length has more than two bytes or a sign. ``skip``
+    looks up each position; this function takes whole slices of the buffer.
+    """
     data = buffer.bytes[start : start + width + 4]  # zeros follow the end of the data
     more = data >= _MORE
     # Behind a length that begins at each place, and as many bytes.

@@ -158,7 +158,7 @@ class ParquetReader(FormatReader):
                 yield from _bare(self._first_rows[group], self._rows[group], request)
 
     def _open(self, footer: Any, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
-        """pyarrow's reader of the file with that footer, which it reads itself if there is none."""
+        """The reader of pyarrow for the file with that footer, which it reads itself if there is none."""
         # Checksums are verified for remote files: the cost is small compared with the transfer.
         remote = self._watched is not None
         return pq.ParquetFile(
