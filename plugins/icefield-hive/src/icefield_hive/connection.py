@@ -73,7 +73,7 @@ class MetastoreConnection:
             self._socket.close()
 
     def call(self, method: Method, values: tuple[Any, ...]) -> Any:
-        """Call and wait. Raises ``MetastoreRefusal`` and ``ConnectionLost``; after the latter the connection is unusable."""
+        """Call and wait. Raises ``MetastoreRefusal``, and ``ConnectionLost`` which makes the connection unusable."""
         self._number = (self._number + 1) % 2**31
         message = _encoded(method, values, self._number)
         deadline = time.monotonic() + self._seconds

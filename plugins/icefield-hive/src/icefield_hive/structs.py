@@ -160,7 +160,7 @@ def _write_undescribed(wire: TBinaryProtocol, item: Undescribed) -> None:
 
 
 def read_struct(wire: TBinaryProtocol, struct: Struct, depth: int = 0) -> Record:
-    """Read a record. Raises ``MalformedStruct`` for a field of another type than the description says, and for depth."""
+    """Read a record. Raises ``MalformedStruct`` for a field of another type than described, and for depth."""
     found = _Found(struct.name)
     while True:
         _, code, number = wire.readFieldBegin()

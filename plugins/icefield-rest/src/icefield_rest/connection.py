@@ -126,8 +126,9 @@ class Connection:
     ) -> ServiceResponse:
         """Make a request and return its answer; ``what`` describes the request in errors.
 
-        ``token`` takes the place of the catalog's own credentials. Raises ``ServiceRefusal`` for an error, ``Uncertain``
-        where a change may have been made, and ``StorageError`` where a request that changes nothing gets no answer.
+        ``token`` takes the place of the catalog's own credentials. Raises ``ServiceRefusal`` for an error,
+        ``Uncertain`` where a change may have been made, and ``StorageError`` where a request that changes nothing gets
+        no answer.
         """
         changes = method not in _SAFE if repeatable is None else not repeatable
         sent = {**self.settings.headers, **(headers or {}), "Accept": "application/json"}
@@ -151,7 +152,7 @@ class Connection:
             raise Uncertain(f"{asked.doubt}; then: {then.said if then else problem}", then) from problem
 
     def _answered(self, asked: _PendingRequest) -> ServiceResponse:
-        """Make a request as often as may be. Raises ``ServiceRefusal`` and ``IcefieldError``; ``asked`` knows of doubts."""
+        """Make a request with retries. Raises ``ServiceRefusal`` and ``IcefieldError``; ``asked`` knows of doubts."""
         limits, began = self.settings.limits, time.monotonic()
         waits, renewed, attempt = Backoff(limits.min_wait, limits.max_wait), False, 0
         again = not asked.changes or self.repeats_changes

@@ -46,7 +46,7 @@ class NamesPage(msgspec.Struct):
 def listed(
     service: Service, path: str, what: str, decoder: msgspec.json.Decoder[Any], query: Mapping[str, str] | None = None
 ) -> Iterator[Any]:
-    """The pages of a listing, to the last. Raises ``Refused``."""
+    """The pages of a listing, to the last. Raises ``ServiceRefusal``."""
     token, seen, empty, names = "", set[str](), 0, set[Any]()
     while True:
         asked = {**(query or {}), "pageToken": token, "pageSize": str(service.settings.page_size)}

@@ -35,7 +35,7 @@ from icefield_spark.places import (
 from icefield_spark.planned import Only
 from icefield_spark.quoting import quoted
 from icefield_spark.roads.choosing import Chooser, needs_statistics, wanted_of
-from icefield_spark.roads.columns import UnsupportedColumn
+from icefield_spark.roads.columns import UnfitForSpark
 from icefield_spark.roads.lane import lane_frame
 from icefield_spark.sizing import chunk_numbers, tasks_of
 from icefield_spark.types import to_spark_schema
@@ -139,7 +139,7 @@ def _by_spark(
         tasks = [task for task in found if plan.is_computed(task.file.file_path)]
         roads = Chooser(session, scan, wanted).choose(tasks)
         frames = [lane_frame(session, wanted, group, order) for group in roads.groups]
-    except UnsupportedColumn:
+    except UnfitForSpark:
         return [], frozenset()
     numbered = place_in_spark(_FILE, POSITION).alias(ROW)
     named = [f.col(quoted(name)) for name in columns]

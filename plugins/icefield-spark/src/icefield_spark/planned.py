@@ -18,7 +18,7 @@ from icefield_spark.executors import shared
 from icefield_spark.failures import as_raised
 from icefield_spark.jvm import is_connected
 from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, needs_statistics, requires_any, wanted_of
-from icefield_spark.roads.columns import UnsupportedColumn
+from icefield_spark.roads.columns import UnfitForSpark
 from icefield_spark.roads.lane import lane_frame
 from icefield_spark.sizing import chunk_numbers, tasks_of
 from icefield_spark.types import to_spark_schema
@@ -104,13 +104,13 @@ def _on_roads(
     is_exact = road is not Road.SPARK
     try:
         if is_exact and is_connected(spark) and requires_any(scan):
-            raise UnsupportedColumn(
+            raise UnfitForSpark(
                 "it has a required column, and through Spark Connect Spark's reader calls every column nullable"
             )
         wanted = wanted_of(scan, is_exact=is_exact)
         roads = Chooser(spark, scan, wanted, is_asked_for=road is Road.SPARK).choose(tasks)
         frames = [lane_frame(spark, wanted, group, schema.names) for group in roads.groups]
-    except UnsupportedColumn as unfit:
+    except UnfitForSpark as unfit:
         roads, frames = all_in_arrow(tasks, str(unfit)), []
     refused = next((each for each in roads.chosen if each.road is Road.ARROW), None)
     if road is Road.SPARK and refused is not None:

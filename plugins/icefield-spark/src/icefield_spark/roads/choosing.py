@@ -22,7 +22,7 @@ from icefield_spark.chunks import VersionScan
 from icefield_spark.roads.columns import (
     FileColumn,
     ShapeColumns,
-    UnsupportedColumn,
+    UnfitForSpark,
     calendar_times_of,
     children_of,
     floats_of,
@@ -129,7 +129,7 @@ class Roads:
 
 
 def wanted_of(scan: VersionScan, *, is_exact: bool) -> ScanColumns:
-    """The request of a scan to Spark's own reader. Raises ``UnsupportedColumn`` if no file can be read that way.
+    """The request of a scan to Spark's own reader. Raises ``UnfitForSpark`` if no file can be read that way.
 
     ``is_exact``: required columns of the table are not nullable in Spark.
     """
@@ -142,14 +142,14 @@ def wanted_of(scan: VersionScan, *, is_exact: bool) -> ScanColumns:
         if top.field_id not in known:
             extra.setdefault(top.field_id, set()).add(leaf.field.field_id)
         elif leaf.field.field_id not in projection.field_ids:
-            raise UnsupportedColumn(f"the filter needs a field of '{leaf.path[0]}' that is not among the columns")
+            raise UnfitForSpark(f"the filter needs a field of '{leaf.path[0]}' that is not among the columns")
     ids = {id_ for ids in extra.values() for id_ in ids}
     filtered = scan.schema.select_ids(ids).fields if ids else ()
     wanted = ScanColumns(projection.fields, tuple(filtered), row_filter, is_exact)
     for column in wanted.fields:
         reason = None if column.field_id in OF_FILES else unfit_type(column)
         if reason is not None:
-            raise UnsupportedColumn(reason)
+            raise UnfitForSpark(reason)
     return wanted
 
 
@@ -194,7 +194,7 @@ class Chooser:
         held = Schema(*(column for column in wanted.fields if column.field_id not in OF_FILES)).id_to_field.values()
         leaves = sum(not each.field_type.is_nested for each in held)
         self._is_narrow = leaves <= _FEW_COLUMNS and not is_asked_for
-        self._shapes: dict[FileShape, dict[int, FileColumn] | UnsupportedColumn] = {}
+        self._shapes: dict[FileShape, dict[int, FileColumn] | UnfitForSpark] = {}
         self._identities: dict[int, list[tuple[int, int]]] = {}
         self._specs = scan.context.specs
 
@@ -210,7 +210,7 @@ class Chooser:
         for task, footer in zip(fit, FOOTERS.read(io, sizes), strict=True):
             try:
                 members[id(task)] = self._member(task, footer, groups)
-            except UnsupportedColumn as unfit:
+            except UnfitForSpark as unfit:
                 reasons[id(task)] = str(unfit)
         kept = sorted(groups.values(), key=lambda group: group.size[0], reverse=True)[:_MOST_GROUPS]
         marked = [task for task in fit if task.delete_files and members.get(id(task)) in kept]
@@ -254,16 +254,16 @@ class Chooser:
         file = task.file
         if footer is None:
             # Nor is Spark asked: it would go to hosts that the configuration does not name.
-            raise UnsupportedColumn("its footer cannot be read")
+            raise UnfitForSpark("its footer cannot be read")
         if 0 <= file.record_count != footer.rows:
-            raise UnsupportedColumn(f"it holds {footer.rows} rows, and its manifest says {file.record_count}")
+            raise UnfitForSpark(f"it holds {footer.rows} rows, and its manifest says {file.record_count}")
         shape = footer.shape
         try:
             path = self._reach.path(self._spark, self._scan.io.resolve(file.file_path))
         except IcefieldError as error:
-            raise UnsupportedColumn("its location is refused") from error
+            raise UnfitForSpark("its location is refused") from error
         held = self._held(shape)
-        if isinstance(held, UnsupportedColumn):
+        if isinstance(held, UnfitForSpark):
             raise held
         constants = {
             column.field_id: self._constant(column, task)
@@ -295,13 +295,13 @@ class Chooser:
                 return group
         raise AssertionError("a new group admits any file")
 
-    def _held(self, shape: FileShape) -> dict[int, FileColumn] | UnsupportedColumn:
+    def _held(self, shape: FileShape) -> dict[int, FileColumn] | UnfitForSpark:
         found = self._shapes.get(shape)
         if found is None:
             found = self._shapes[shape] = self._settled(shape)
         return found
 
-    def _settled(self, shape: FileShape) -> dict[int, FileColumn] | UnsupportedColumn:
+    def _settled(self, shape: FileShape) -> dict[int, FileColumn] | UnfitForSpark:
         stated = {source for spec_id in self._specs for source, _ in self._sources(spec_id)}
         try:
             columns = ShapeColumns(shape, is_exact=self._wanted.is_exact)
@@ -312,7 +312,7 @@ class Chooser:
                 found = columns.held(column, stated)
                 if found is not None:
                     held[column.field_id] = found
-        except UnsupportedColumn as unfit:
+        except UnfitForSpark as unfit:
             return unfit
         return held
 
@@ -337,9 +337,9 @@ class Chooser:
         if column.field_id in stated and not column.required:
             return None
         if column.field_type.is_nested and (column.initial_default is not None or stated):
-            raise UnsupportedColumn(f"it lacks column '{column.name}', which may have a value")
+            raise UnfitForSpark(f"it lacks column '{column.name}', which may have a value")
         if column.initial_default is None and column.required:
-            raise UnsupportedColumn(f"it lacks column '{column.name}', which is required")
+            raise UnfitForSpark(f"it lacks column '{column.name}', which is required")
         return column.initial_default
 
     def _partition(self, column: NestedField, task: FileScanTask) -> tuple[Any, ...]:
@@ -398,11 +398,11 @@ def _may_be_old(file: DataFile, field_id: int) -> bool:
 
 
 def _prefixes(location: str, path: str) -> tuple[str, str]:
-    """The differing beginnings of a location in the table and for Spark. Raises ``UnsupportedColumn``."""
+    """The differing beginnings of a location in the table and for Spark. Raises ``UnfitForSpark``."""
     at = path.index("/", path.index("://") + 3)
     rest = path[at:]
     if not location.endswith(rest) or not _AS_IN_URIS.match(rest):
-        raise UnsupportedColumn("Spark spells its location otherwise, and column '_file' is wanted")
+        raise UnfitForSpark("Spark spells its location otherwise, and column '_file' is wanted")
     return location.removesuffix(rest), path[:at]
 
 

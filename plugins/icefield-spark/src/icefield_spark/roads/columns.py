@@ -25,7 +25,7 @@ _ABSENT = "__absent_{}"
 _TIME_KINDS = (iceberg.TimestampType, iceberg.TimestamptzType)
 
 
-class UnsupportedColumn(Exception):
+class UnfitForSpark(Exception):
     """Why Spark's own reader does not serve."""
 
 
@@ -76,18 +76,18 @@ def _leaves_of(column: NestedField, kinds: tuple[type[iceberg.IcebergType], ...]
 
 
 class ShapeColumns:
-    """Finds columns in files of one shape. Raises ``UnsupportedColumn`` for files with ambiguous columns.
+    """Finds columns in files of one shape. Raises ``UnfitForSpark`` for files with ambiguous columns.
 
     ``is_exact``: the files must require the columns that the table requires; else all columns are nullable.
     """
 
     def __init__(self, shape: FileShape, *, is_exact: bool) -> None:
         if shape.is_rebased:
-            raise UnsupportedColumn("it was written by Spark with an older calendar")
+            raise UnfitForSpark("it was written by Spark with an older calendar")
         names = Counter(name.lower() for name in shape.schema.names)
         twice = next((name for name, count in names.items() if count > 1), None)
         if twice is not None:
-            raise UnsupportedColumn(f"it has two columns that Spark calls '{twice}'")
+            raise UnfitForSpark(f"it has two columns that Spark calls '{twice}'")
         self._is_exact = is_exact
         self._physical = shape.physical
         self._places: dict[int, tuple[pa.Field, int]] = {}
@@ -98,12 +98,12 @@ class ShapeColumns:
                 self._places.setdefault(found, (field, leaf))
             leaf += _leaves(field.type)
         if leaf != len(shape.physical):
-            raise UnsupportedColumn("its footer is not understood")
+            raise UnfitForSpark("its footer is not understood")
         if not self._places:
-            raise UnsupportedColumn("it has no field ids")
+            raise UnfitForSpark("it has no field ids")
 
     def held(self, field: NestedField, constants: Set[int]) -> FileColumn | None:
-        """A column of the table as these files have it; None if they lack it. Raises ``UnsupportedColumn``.
+        """A column of the table as these files have it; None if they lack it. Raises ``UnfitForSpark``.
 
         ``constants``: ids of fields that the partition states where a file lacks them.
         """
@@ -125,7 +125,7 @@ class ShapeColumns:
         if not self._is_exact or not field.required:
             return True
         if held.nullable:
-            raise UnsupportedColumn(f"it may hold nulls in '{field.name}', which is required")
+            raise UnfitForSpark(f"it may hold nulls in '{field.name}', which is required")
         return False
 
     def _asked(self, field: NestedField, held: pa.DataType, leaf: int, constants: Set[int]) -> spark.DataType:
@@ -150,7 +150,7 @@ class ShapeColumns:
             made = _leaf(kind, held, self._physical[leaf])
             if made is not None:
                 return made
-        raise UnsupportedColumn(f"it holds {_shown(held)} in column '{field.name}', which is {_shown(kind)}")
+        raise UnfitForSpark(f"it holds {_shown(held)} in column '{field.name}', which is {_shown(kind)}")
 
     def _struct(
         self, field: NestedField, kind: iceberg.StructType, held: pa.StructType, leaf: int, constants: Set[int]
@@ -167,19 +167,19 @@ class ShapeColumns:
             place = places.get(wanted.field_id)
             if place is not None:
                 if names[place[0].name.lower()] > 1:
-                    raise UnsupportedColumn(
+                    raise UnfitForSpark(
                         f"it has two fields in '{field.name}' that Spark calls '{place[0].name.lower()}'"
                     )
                 made = self._asked(wanted, place[0].type, place[1], constants)
                 nullable = self._may_be_null(wanted, place[0])
                 asked.append(spark.StructField(place[0].name, made, nullable, comment_of(wanted)))
             elif wanted.required or wanted.initial_default is not None or not constants.isdisjoint(_ids(wanted)):
-                raise UnsupportedColumn(f"it lacks the field '{field.name}.{wanted.name}', which has a value there")
+                raise UnfitForSpark(f"it lacks the field '{field.name}.{wanted.name}', which has a value there")
             else:
                 absent = to_spark_type(wanted.field_type)
                 asked.append(spark.StructField(_ABSENT.format(wanted.field_id), all_nullable(absent)))
         if not any(wanted.field_id in places for wanted in kind.fields):
-            raise UnsupportedColumn(f"it has no field of the struct '{field.name}' that is read")
+            raise UnfitForSpark(f"it has no field of the struct '{field.name}' that is read")
         return spark.StructType(asked)
 
 
@@ -196,7 +196,7 @@ def children_of(kind: iceberg.IcebergType) -> tuple[NestedField, ...]:
 
 def _check_id(wanted: NestedField, held: pa.Field) -> None:
     if field_id(held) != wanted.field_id:
-        raise UnsupportedColumn(f"it has another id, or none, at the field {wanted.field_id} inside a list or map")
+        raise UnfitForSpark(f"it has another id, or none, at the field {wanted.field_id} inside a list or map")
 
 
 def _leaves(kind: pa.DataType) -> int:

@@ -9,7 +9,7 @@ from operator import and_, or_
 from icefield.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, BoundPredicate, Op, Or
 from pyspark.sql import Column, functions
 
-from icefield_spark.roads.columns import UnsupportedColumn
+from icefield_spark.roads.columns import UnfitForSpark
 from icefield_spark.roads.literals import literal
 
 ColumnAt = Callable[[tuple[str, ...]], Column]
@@ -19,7 +19,7 @@ _UNSUPPORTED = "the filter has a part that Spark does not know"
 
 
 def condition(expression: BooleanExpression, column_at: ColumnAt) -> Column:
-    """The filter as a condition. Raises ``UnsupportedColumn`` for a filter that Spark evaluates differently."""
+    """The filter as a condition. Raises ``UnfitForSpark`` for a filter that Spark evaluates differently."""
     if isinstance(expression, And | Or):
         join = and_ if isinstance(expression, And) else or_
         return reduce(join, (condition(child, column_at) for child in expression.children))
@@ -27,7 +27,7 @@ def condition(expression: BooleanExpression, column_at: ColumnAt) -> Column:
         return functions.lit(isinstance(expression, AlwaysTrue))
     if isinstance(expression, BoundPredicate):
         return _leaf(expression, column_at(expression.path))
-    raise UnsupportedColumn(_UNSUPPORTED)
+    raise UnfitForSpark(_UNSUPPORTED)
 
 
 def _leaf(leaf: BoundPredicate, column: Column) -> Column:

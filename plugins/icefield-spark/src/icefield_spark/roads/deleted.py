@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from icefield_spark.jvm import jvm_class
-from icefield_spark.roads.columns import UnsupportedColumn
+from icefield_spark.roads.columns import UnfitForSpark
 
 Longs = npt.NDArray[np.int64]
 
@@ -92,7 +92,7 @@ class GroupDeletes:
         self._files.append((size, rows, positions))
 
     def is_kept(self, spark: SparkSession) -> Column:
-        """Whether a row is not deleted. Raises ``UnsupportedColumn`` where the sizes of the files are too alike."""
+        """Whether a row is not deleted. Raises ``UnfitForSpark`` where the sizes of the files are too alike."""
         words = [_bits(rows, positions) for _, rows, positions in self._files]
         places, table = _table_of(np.array([size for size, _, _ in self._files]), list(map(len, words)))
         known = _constant(spark, np.concatenate([table, *words]))
@@ -116,12 +116,13 @@ def _bits(rows: int, positions: Longs) -> Longs:
 def _table_of(sizes: Longs, lengths: Sequence[int]) -> tuple[int, Longs]:
     """A hash table of sizes without collisions, and its number of slots. A slot holds a size and a start.
 
-    A start is the index of the file's first word. The words of the given lengths follow the table. Raises ``UnsupportedColumn``.
+    A start is the index of the file's first word. The words of the given lengths follow the table.
+    Raises ``UnfitForSpark``.
     """
     least = max(len(sizes), len(sizes) ** 2 // 4)
     places = next((m for m in islice(count(least), _TRIES) if len(np.unique(sizes % m)) == len(sizes)), None)
     if places is None:
-        raise UnsupportedColumn("the sizes of files with deletes are too alike")
+        raise UnfitForSpark("the sizes of files with deletes are too alike")
     table = np.full(2 * places, -1, np.int64)
     table[2 * (sizes % places)] = sizes
     table[2 * (sizes % places) + 1] = np.cumsum([len(table), *lengths[:-1]])

@@ -9,7 +9,7 @@ from typing import Any
 from icefield import types as iceberg
 from pyspark.sql import Column, functions
 
-from icefield_spark.roads.columns import UnsupportedColumn
+from icefield_spark.roads.columns import UnfitForSpark
 from icefield_spark.types import to_spark_type
 
 _EPOCH = datetime(1970, 1, 1)
@@ -26,7 +26,7 @@ _PLAIN = (
 
 
 def literal(kind: iceberg.IcebergType, value: Any) -> Column:
-    """A value as Spark has it in a column of that type. Raises ``UnsupportedColumn`` for a value that has no literal."""
+    """A value as Spark has it in a column of that type. Raises ``UnfitForSpark`` for a value that has no literal."""
     if value is not None and isinstance(kind, iceberg.IntegerType | iceberg.LongType):
         # ``lit`` and ``cast`` ask the JVM ten times each: see docs/internals/spark.md.
         return functions.expr(f"{value}{'L' if isinstance(kind, iceberg.LongType) else ''}")
@@ -46,5 +46,5 @@ def literal(kind: iceberg.IcebergType, value: Any) -> Column:
                 return functions.expr(f"TIMESTAMP_NTZ '{wall}'")
             return functions.expr(f"TIMESTAMP_LTZ '{wall}+00:00'")
     except OverflowError:
-        raise UnsupportedColumn(f"a value of type {kind} is beyond the years that Spark's strings reach") from None
-    raise UnsupportedColumn(f"a value of type {kind} has no literal in Spark")
+        raise UnfitForSpark(f"a value of type {kind} is beyond the years that Spark's strings reach") from None
+    raise UnfitForSpark(f"a value of type {kind} has no literal in Spark")

@@ -9,7 +9,7 @@ from icefield.toolkit import LruCache, split_location
 from pyspark.sql import SparkSession
 
 from icefield_spark.jvm import key_of
-from icefield_spark.roads.columns import UnsupportedColumn
+from icefield_spark.roads.columns import UnfitForSpark
 
 OPTIONS = {
     "__globPaths__": "false",
@@ -37,7 +37,7 @@ class Reach:
         self._failures: dict[tuple[str, str], list[str]] = {}
 
     def path(self, spark: SparkSession, location: str) -> str:
-        """A location as Spark's readers take it. Raises ``UnsupportedColumn`` where they do not reach it."""
+        """A location as Spark's readers take it. Raises ``UnfitForSpark`` where they do not reach it."""
         scheme, authority, path = _parts(location)
         place = (scheme, authority)
         if place not in self._schemes:
@@ -58,7 +58,7 @@ class Reach:
                     continue
                 self._schemes[place] = candidate
                 return
-        raise UnsupportedColumn(
+        raise UnfitForSpark(
             f"Spark's own readers do not reach {place[0]}://{place[1]} ({', '.join(dict.fromkeys(failures))})"
         )
 
@@ -72,23 +72,23 @@ def reach_of(spark: SparkSession) -> Reach:
 
 
 def spelt_for_spark(location: str) -> str:
-    """A location as Spark's writers take it, whether they reach it or not. Raises ``UnsupportedColumn``."""
+    """A location as Spark's writers take it, whether they reach it or not. Raises ``UnfitForSpark``."""
     return _joined(*_parts(location))
 
 
 def _parts(location: str) -> tuple[str, str, str]:
-    """Scheme, authority and path of a location that Spark spells as it is given. Raises ``UnsupportedColumn``."""
+    """Scheme, authority and path of a location that Spark spells as it is given. Raises ``UnfitForSpark``."""
     try:
         scheme, authority, path = split_location(
             location if "://" in location else f"file://{location.removeprefix('file:')}"
         )
     except IcefieldError:
-        raise UnsupportedColumn("Spark does not understand its location") from None
+        raise UnfitForSpark("Spark does not understand its location") from None
     path = f"/{path.removeprefix('/')}"
     if _SKIPPED_BY_SPARK.search(path.rpartition("/")[2]):
-        raise UnsupportedColumn("Spark leaves out files of such a name")
+        raise UnfitForSpark("Spark leaves out files of such a name")
     if not _PLAIN_PATH.match(path) or "/./" in path or "/../" in path:
-        raise UnsupportedColumn("Spark would spell its location otherwise")
+        raise UnfitForSpark("Spark would spell its location otherwise")
     return scheme, authority, path
 
 

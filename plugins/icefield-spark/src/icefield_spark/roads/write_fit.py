@@ -25,7 +25,7 @@ from icefield.writing import WriteContext
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
-from icefield_spark.roads.columns import UnsupportedColumn
+from icefield_spark.roads.columns import UnfitForSpark
 
 SMALLEST_TARGET: Final = 32 << 20
 """Spark ends a file after so many rows. For smaller files than this, bytes are looked at while they are written."""
@@ -118,29 +118,29 @@ _CALENDAR: Final = "spark.sql.parquet.datetimeRebaseModeInWrite"
 
 
 def check_fits_spark(spark: SparkSession, context: WriteContext) -> None:
-    """Raise ``UnsupportedColumn`` with the reason if a table's schema, properties or session rule out Spark's own writer."""
+    """Raise ``UnfitForSpark`` if a table's schema, properties or session rule out Spark's own writer."""
     if context.file_format != "parquet":
-        raise UnsupportedColumn(f"the table's files are {context.file_format}")
+        raise UnfitForSpark(f"the table's files are {context.file_format}")
     if context.locations.object_storage:
-        raise UnsupportedColumn("write.object-storage.enabled spreads files over folders")
+        raise UnfitForSpark("write.object-storage.enabled spreads files over folders")
     names = [field.name for field in context.schema.fields]
     for field in context.schema.fields:
         _check_column(field)
     if len({name.lower() for name in names}) < len(names):
-        raise UnsupportedColumn("names of columns differ by case alone")
+        raise UnfitForSpark("names of columns differ by case alone")
     if context.target_file_bytes < SMALLEST_TARGET:
-        raise UnsupportedColumn(f"files of less than {SMALLEST_TARGET >> 20} MB are cut by their bytes")
+        raise UnfitForSpark(f"files of less than {SMALLEST_TARGET >> 20} MB are cut by their bytes")
     wanted = dict(_SETTINGS)
     kinds = {type(field.field_type) for field in context.schema.fields}
     if kinds.intersection(_TIMES):
         wanted[_CALENDAR] = "CORRECTED"
     for name, value in wanted.items():
         if str(spark.conf.get(name)).lower() != value.lower():
-            raise UnsupportedColumn(f"{name} is {spark.conf.get(name)}")
+            raise UnfitForSpark(f"{name} is {spark.conf.get(name)}")
     jvm: Any = spark
     cipher = spark.conf.get(_CIPHER, None) or jvm._jsc.hadoopConfiguration().get(_CIPHER)
     if cipher:
-        raise UnsupportedColumn(f"{_CIPHER} is {cipher}")
+        raise UnfitForSpark(f"{_CIPHER} is {cipher}")
 
 
 def settings_of(context: WriteContext) -> dict[str, str]:
@@ -150,23 +150,23 @@ def settings_of(context: WriteContext) -> dict[str, str]:
 
 
 def options_of(metadata: TableMetadata, context: WriteContext, *, is_local: bool) -> dict[str, str]:
-    """The options of a write. Raises ``UnsupportedColumn`` for a property of the table that Spark's writer has no option for."""
+    """The options of a write. Raises ``UnfitForSpark`` for a table property without an option of Spark's writer."""
     properties = context.properties
     for name in properties:
         if name.startswith(_OF_PARQUET) and name not in _OBEYED:
-            raise UnsupportedColumn(f"the table has a property {name}")
+            raise UnfitForSpark(f"the table has a property {name}")
     if get_str(properties, PARQUET_PAGE_VERSION).lower() != "v1":
-        raise UnsupportedColumn(f"the table has a property {PARQUET_PAGE_VERSION.name}")
+        raise UnfitForSpark(f"the table has a property {PARQUET_PAGE_VERSION.name}")
     codec = _CODECS.get(get_str(properties, PARQUET_COMPRESSION).lower())
     if codec is None:
-        raise UnsupportedColumn(f"the table has a property {PARQUET_COMPRESSION.name}")
+        raise UnfitForSpark(f"the table has a property {PARQUET_COMPRESSION.name}")
     found = {**_COMMON, **(_LOCAL if is_local else {}), "compression": codec}
     if PARQUET_COMPRESSION_LEVEL.name in properties:
         if codec != "zstd":
-            raise UnsupportedColumn(f"the table has a property {PARQUET_COMPRESSION_LEVEL.name}")
+            raise UnfitForSpark(f"the table has a property {PARQUET_COMPRESSION_LEVEL.name}")
         level = get_int(properties, PARQUET_COMPRESSION_LEVEL)
         if level not in _LEVELS:
-            raise UnsupportedColumn(f"the table has a property {PARQUET_COMPRESSION_LEVEL.name} of {level}")
+            raise UnfitForSpark(f"the table has a property {PARQUET_COMPRESSION_LEVEL.name} of {level}")
         found["parquet.compression.codec.zstd.level"] = str(level)
     for option, size in _SIZES.items():
         least, most = (1, _MOST_OF_A_LONG) if size is PARQUET_ROW_GROUP_SIZE else (_LEAST_OF_A_PAGE, _MOST_OF_AN_INT)
@@ -179,16 +179,16 @@ def options_of(metadata: TableMetadata, context: WriteContext, *, is_local: bool
 def _within(properties: Mapping[str, str], size: Property, least: int, most: int) -> str:
     found = get_int(properties, size)
     if not least <= found <= most:
-        raise UnsupportedColumn(f"the table has a property {size.name} of {found}")
+        raise UnfitForSpark(f"the table has a property {size.name} of {found}")
     return str(found)
 
 
 def _check_column(field: NestedField) -> None:
     if not isinstance(field.field_type, _TYPES):
         # Spark gives no ids to elements, keys and values.
-        raise UnsupportedColumn(f"column '{field.name}' is {field.field_type}")
+        raise UnfitForSpark(f"column '{field.name}' is {field.field_type}")
     if not _PLAIN_NAME.fullmatch(field.name):
-        raise UnsupportedColumn(f"'{field.name}' is not a plain name")
+        raise UnfitForSpark(f"'{field.name}' is not a plain name")
 
 
 def _rows_of_a_file(metadata: TableMetadata, target: int) -> int:

@@ -35,7 +35,7 @@ from icefield_spark.jobs import run_writers
 from icefield_spark.jvm import is_connected, jvm_class
 from icefield_spark.quoting import quoted
 from icefield_spark.roads.choosing import Road
-from icefield_spark.roads.columns import UnsupportedColumn
+from icefield_spark.roads.columns import UnfitForSpark
 from icefield_spark.roads.literals import literal
 from icefield_spark.roads.reach import spelt_for_spark
 from icefield_spark.roads.write_fit import check_fits_spark, options_of, settings_of
@@ -104,7 +104,7 @@ def write_rows(
         exact = is_case_sensitive(spark)
         try:
             job = _Job.of(frame.sparkSession, frame, metadata, context, distribution, exact=exact)
-        except UnsupportedColumn as reason:
+        except UnfitForSpark as reason:
             if road is Road.SPARK:
                 raise UnsupportedFeature(f"Spark's own writer does not serve: {reason}") from None
             _log.debug("rows are written in Arrow: %s", reason)
@@ -137,19 +137,19 @@ class _Job:
         *,
         exact: bool,
     ) -> _Job:
-        """The job for a frame of a session. Raises ``UnsupportedColumn`` where Spark's writer does not serve.
+        """The job for a frame of a session. Raises ``UnfitForSpark`` where Spark's writer does not serve.
 
         ``exact``: whether names of columns that differ by case are different.
         """
         if is_connected(spark):
-            raise UnsupportedColumn("Spark Connect leads to no JVM")
+            raise UnfitForSpark("Spark Connect leads to no JVM")
         check_fits_spark(spark, context)
         place = _place_of(spark, context, metadata)
         options = options_of(metadata, context, is_local=place.scheme == "file")
         columns = _columns(frame, context, exact)
         keys = partition_keys(frame, metadata)
         if keys is None:
-            raise UnsupportedColumn("Spark has no expression for a transform of the table")
+            raise UnfitForSpark("Spark has no expression for a transform of the table")
         taken = {name.lower() for name in [*frame.columns, *(field.name for field in context.schema.fields)]}
         names = [_free(f"partition_{number}", taken) for number in range(len(keys))]
         # Compute columns before the shuffle: expressions above a shuffle would build each row again.
@@ -277,18 +277,18 @@ def _place_of(session: SparkSession, context: WriteContext, metadata: TableMetad
         resolved = context.io.resolve(folder)
         at_home = context.io.resolve(metadata.location)
     except IcefieldError as error:
-        raise UnsupportedColumn(f"Spark would not be given the location: {error}") from None
+        raise UnfitForSpark(f"Spark would not be given the location: {error}") from None
     place = _JobLocation(folder, spelt_for_spark(resolved))
     if place.scheme not in _SCHEMES:
-        raise UnsupportedColumn(f"files on {place.scheme} are not put into place by renaming them")
+        raise UnfitForSpark(f"files on {place.scheme} are not put into place by renaming them")
     if place.scheme != "file":
         try:
             system, home = _opened(session, spelt_for_spark(at_home))
             if not system.exists(home):
-                raise UnsupportedColumn("Spark does not see the table's folder")
+                raise UnfitForSpark("Spark does not see the table's folder")
         except Py4JError as error:
             where = f"{place.scheme}://{split_location(resolved)[1]}"
-            raise UnsupportedColumn(f"Spark does not reach {where} ({type(error).__name__})") from None
+            raise UnfitForSpark(f"Spark does not reach {where} ({type(error).__name__})") from None
     return place
 
 
@@ -324,7 +324,7 @@ def _column(field: NestedField, given: spark.StructField | None) -> Column:
     if given.dataType != kind:
         alike = isinstance(given.dataType, _WHOLE) and isinstance(kind, spark.IntegerType)
         if not alike and not (isinstance(given.dataType, _STRINGS) and isinstance(kind, spark.StringType)):
-            raise UnsupportedColumn(
+            raise UnfitForSpark(
                 f"column '{field.name}' is {kind.simpleString()}, and {given.dataType.simpleString()} is given"
             )
         column = column.cast(kind)
@@ -369,7 +369,7 @@ def _as_folder(key: tuple[Column, iceberg.IcebergType]) -> Column:
         name = f.when(f.octet_length(data) > _LONGEST, f.concat(f.lit("h"), f.sha2(data, 256))).otherwise(short)
         return f.coalesce(name, f.lit(_NULL))
     if isinstance(kind, iceberg.FloatType | iceberg.DoubleType):
-        raise UnsupportedColumn("it is partitioned by floats, of which two zeros are equal for Spark")
+        raise UnfitForSpark("it is partitioned by floats, of which two zeros are equal for Spark")
     return column
 
 

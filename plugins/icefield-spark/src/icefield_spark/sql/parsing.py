@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 from icefield.errors import InvalidArgument
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import SqlToken as Read
+from sqlglot.tokenizer_core import Token as Read
 from sqlglot.tokenizer_core import TokenType
 
 _OPENING = {"(": ")", "[": "]"}
