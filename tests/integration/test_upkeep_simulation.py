@@ -12,7 +12,7 @@ import icefield_maintenance.orphans.clock
 import pytest
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.rename import RenameStrategy
-from icefield_maintenance.orphans.belonging import Belonging
+from icefield_maintenance.orphans.belonging import ReferencedFiles
 from simulation.course import LOCATION, Build, Wrong
 from simulation.stores import SimulatedMetastore
 from simulation.upkeep import UpkeepCourse
@@ -58,14 +58,14 @@ def trusts_its_own_clock(patch: pytest.MonkeyPatch) -> None:
 
 def loads_before_it_lists(patch: pytest.MonkeyPatch) -> None:
     """What was committed since the table was loaded is not seen."""
-    add, seen = Belonging.add, set[int]()
+    add, seen = ReferencedFiles.add, set[int]()
 
-    def first_only(self: Belonging, *given: object) -> None:
+    def first_only(self: ReferencedFiles, *given: object) -> None:
         if id(self) not in seen:
             seen.add(id(self))
             add(self, *given)  # type: ignore[arg-type]
 
-    patch.setattr(Belonging, "add", first_only)
+    patch.setattr(ReferencedFiles, "add", first_only)
 
 
 def looks_at_no_kept_manifest(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
-from icefield.abc import Attempt, Traces, Work
+from icefield.abc import Attempt, AttemptFiles, Work
 from icefield.errors import InvalidFile, StorageError
 from icefield_spark.executors import dumps
 from icefield_spark.upkeep import SparkRunner
@@ -152,8 +152,8 @@ class Losing(Work[int, str]):
         return [result]
 
     @property
-    def traces(self) -> Traces:
-        return Traces(self.io, self.folder, "-marked")
+    def traces(self) -> AttemptFiles:
+        return AttemptFiles(self.io, self.folder, "-marked")
 
 
 @pytest.mark.spark

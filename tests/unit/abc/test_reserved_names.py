@@ -27,7 +27,7 @@ BASES = sorted(
 )
 _MANGLED = re.compile(r"_[A-Za-z]\w*?__\w+")
 # Made once and handed out by functions, or values: nobody subclasses them.
-_VALUES = {"BooleanExpression", "BoundedBody", "LruCache", "MetricsCollector", "Schema", "SharedClients", "lazy"}
+_VALUES = {"BooleanExpression", "LimitedStream", "LruCache", "MetricsCollector", "Schema", "SharedClients", "lazy"}
 
 
 def private_names(kind: type) -> Iterator[str]:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from icefield.errors import AccessDenied, StorageError
-from icefield.toolkit import BoundedBody, answer_limit, located, refusal_in
+from icefield.toolkit import LimitedStream, answer_limit, located, refusal_in
 from icefield.toolkit.answers import MAX_ANSWER, MAX_WHOLE
 
 
@@ -44,7 +44,7 @@ def test_an_answer_may_be_as_long_as_what_was_asked_for(status: int, asked: dict
 
 def test_a_body_is_read_up_to_its_limit_in_every_way_and_no_further() -> None:
     async def pieces(size: int, how: str) -> bytes:
-        body = BoundedBody(_Stream(size), 10)
+        body = LimitedStream(_Stream(size), 10)
         match how:
             case "whole":
                 return await body.read()
@@ -58,7 +58,7 @@ def test_a_body_is_read_up_to_its_limit_in_every_way_and_no_further() -> None:
         with pytest.raises(StorageError, match="more than 10 bytes") as raised:
             asyncio.run(pieces(1 << 40, how))
         assert not raised.value.retryable
-    assert BoundedBody(_Stream(1), 1).on_eof == "of the stream"
+    assert LimitedStream(_Stream(1), 1).on_eof == "of the stream"
 
 
 def test_a_refusal_is_found_behind_the_error_that_an_sdk_made_of_it() -> None:

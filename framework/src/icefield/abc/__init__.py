@@ -22,9 +22,17 @@ from icefield.abc.file_system import (
     PutMode,
 )
 from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, ManifestReadRequest
-from icefield.abc.scans import ListedFile, ListedFiles, ListedNumbers, ListedValues, ScanAsked, ScanListing, ScanService
+from icefield.abc.scans import (
+    ListedFile,
+    ListedFiles,
+    ListedNumbers,
+    ListedValues,
+    ScanListing,
+    ScanPlanRequest,
+    ScanService,
+)
 from icefield.abc.views import CurrentView, ViewProposal
-from icefield.abc.work import Attempt, Done, Note, Swept, Traces, Work, WorkRunner
+from icefield.abc.work import Attempt, AttemptFiles, Done, FileLister, Note, Work, WorkRunner
 from icefield.expressions import BooleanExpression
 from icefield.metadata import TableMetadata, TableRequirement, TableUpdate, ViewMetadata, ViewRequirement, ViewUpdate
 from icefield.metadata.metrics import Metrics
@@ -32,6 +40,7 @@ from icefield.schema import Schema
 
 __all__ = [
     "Attempt",
+    "AttemptFiles",
     "BooleanExpression",
     "CatalogAbility",
     "CatalogBackend",
@@ -47,6 +56,7 @@ __all__ = [
     "FileAccess",
     "FileFormat",
     "FileInfo",
+    "FileLister",
     "FileSystem",
     "FileSystemAbility",
     "FormatAbility",
@@ -71,19 +81,17 @@ __all__ = [
     "Proposal",
     "PutMode",
     "ReadRequest",
-    "ScanAsked",
     "ScanListing",
+    "ScanPlanRequest",
     "ScanPlanned",
     "ScanService",
     "Schema",
     "Split",
-    "Swept",
     "TableChange",
     "TableMetadata",
     "TableName",
     "TableRequirement",
     "TableUpdate",
-    "Traces",
     "UnsignedRequest",
     "UpkeepProgress",
     "ViewMetadata",

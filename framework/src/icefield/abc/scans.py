@@ -19,7 +19,7 @@ Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 @dataclass(frozen=True, slots=True)
-class ScanAsked:
+class ScanPlanRequest:
     """A request to plan a scan.
 
     ``snapshot_id`` is the version. ``columns`` are the names that are read, nested ones with dots. ``row_filter`` is
@@ -108,7 +108,7 @@ class ScanService(ABC):
     """Plans the scans of one table. Equal to another that plans them in the same way."""
 
     @abstractmethod
-    def plan(self, asked: ScanAsked) -> ScanListing:
+    def plan(self, asked: ScanPlanRequest) -> ScanListing:
         """The files that may hold matching rows, with the delete files that apply to each.
 
         Raises ``StorageError`` if the service does not plan in time, ``NotSupportedByCatalog`` if it cannot plan.

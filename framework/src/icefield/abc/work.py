@@ -42,7 +42,7 @@ class Attempt:
     note: Note = unnoted
 
 
-class Swept(Protocol):
+class FileLister(Protocol):
     """The part of a ``FileIO`` that lists and deletes files."""
 
     def list_files(self, prefix: str) -> Iterator[FileInfo]:
@@ -53,10 +53,10 @@ class Swept(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Traces:
+class AttemptFiles:
     """Where failed attempts leave files: below ``folder``, with ``mark`` in their names."""
 
-    io: Swept
+    io: FileLister
     folder: str
     mark: str
 
@@ -73,7 +73,7 @@ class Work(ABC, Generic[T, R]):
         return ()
 
     @property
-    def traces(self) -> Traces | None:
+    def traces(self) -> AttemptFiles | None:
         """Where failed attempts leave files; None if the work writes none."""
         return None
 

@@ -19,7 +19,7 @@ from icefield.scan.reachable import files, manifests_of
 from icefield.storage import FileIO
 from icefield.storage.deleting import delete_files
 from icefield.storage.file_io import OWNED_ONLY
-from icefield.storage.places import Places, PlaceSet
+from icefield.storage.places import HashedLocations, LocationSet
 from icefield.storage.table_files import TableFiles
 from icefield.toolkit.versioned_strategy import VersionedStrategy
 
@@ -36,9 +36,9 @@ def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str,
     logged and skipped, because the table is already dropped. Metadata is deleted last, so that after a crash the
     remaining files can still be found.
     """
-    places = Places(io, metadata.location)
+    places = HashedLocations(io, metadata.location)
     owned = TableFiles(io, metadata)
-    manifests = manifests_of(io, metadata, metadata.snapshots, places, PlaceSet(), lenient=True)
+    manifests = manifests_of(io, metadata, metadata.snapshots, places, LocationSet(), lenient=True)
     kept = 0
 
     def delete(locations: Iterable[str]) -> None:
@@ -67,9 +67,9 @@ def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str,
         )
 
 
-def _content(io: FileIO, places: Places, manifests: Sequence[ManifestFile]) -> Iterator[str]:
+def _content(io: FileIO, places: HashedLocations, manifests: Sequence[ManifestFile]) -> Iterator[str]:
     """Every data and delete file without duplicates, including files that a snapshot deleted."""
-    seen = PlaceSet()
+    seen = LocationSet()
     for locations, _ in files(io, manifests, live=False):
         new = seen.add_new(places.hashes(locations))
         yield from locations.take(pa.array(new)).to_pylist()

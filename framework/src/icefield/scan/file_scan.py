@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
-from icefield.abc import FormatAbility, ScanAsked, ScanService
+from icefield.abc import FormatAbility, ScanPlanRequest, ScanService
 from icefield.base.concurrency import lazy
 from icefield.expressions import AlwaysFalse, AlwaysTrue, bind
 from icefield.manifest import schemas as f
@@ -165,7 +165,7 @@ class FileScan(BaseScan):
         snapshot_id, begin, of_snapshot = version
         row_filter = bind(self.schema, self._expression, self.case_sensitive)
         names = tuple(name for name in self.selected_fields if name != "*" and self.schema.has_field(name))
-        asked = ScanAsked(
+        asked = ScanPlanRequest(
             snapshot_id,
             () if "*" in self.selected_fields else names,
             row_filter,

@@ -37,7 +37,7 @@ from icefield.scan.manifest_reads import manifest_groups
 from icefield.scan.matching import run_in_lots
 from icefield.storage import FileIO
 from icefield.storage.deleting import is_remote
-from icefield.storage.places import Places, PlaceSet
+from icefield.storage.places import HashedLocations, LocationSet
 from icefield.types import StructType
 
 T = TypeVar("T")
@@ -84,7 +84,13 @@ _log = logging.getLogger(__name__)
 
 
 def manifests_of(
-    io: FileIO, metadata: TableMetadata, snapshots: Iterable[Snapshot], places: Places, seen: PlaceSet, *, lenient: bool
+    io: FileIO,
+    metadata: TableMetadata,
+    snapshots: Iterable[Snapshot],
+    places: HashedLocations,
+    seen: LocationSet,
+    *,
+    lenient: bool,
 ) -> list[ManifestFile]:
     """The manifests of snapshots that are not in ``seen``, without duplicates and without partition summaries.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from icefield.abc import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService
+from icefield.abc import ListedFile, ListedFiles, ScanListing, ScanPlanRequest, ScanService
 from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression
@@ -33,7 +33,7 @@ class ServedScan:
     def __init__(
         self,
         service: ScanService,
-        asked: ScanAsked,
+        asked: ScanPlanRequest,
         metadata: TableMetadata,
         io: FileIO,
         schema: Schema,

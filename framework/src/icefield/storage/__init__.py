@@ -7,7 +7,7 @@ from icefield.storage.locations import JOB_FOLDER, LocationProvider, given_locat
 from icefield.storage.neighbours import refuse_twins, tables_noted
 from icefield.storage.owned import OwnedFiles, folders_of
 from icefield.storage.path_hashes import Hashes, path_hashes
-from icefield.storage.places import Mask, Places, PlaceSet
+from icefield.storage.places import HashedLocations, LocationSet, Mask
 from icefield.storage.table_files import TableFiles, folders_in
 from icefield.toolkit.authority import scheme_of
 
@@ -15,12 +15,12 @@ __all__ = [
     "JOB_FOLDER",
     "CanonicalLocations",
     "FileIO",
+    "HashedLocations",
     "Hashes",
     "LocationProvider",
+    "LocationSet",
     "Mask",
     "OwnedFiles",
-    "PlaceSet",
-    "Places",
     "TableFiles",
     "delete_files",
     "folders_in",

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from icefield.metadata import TableMetadata
 from icefield.storage.file_io import FileIO
 from icefield.storage.locations import LocationProvider
-from icefield.storage.places import Places
+from icefield.storage.places import HashedLocations
 
 
 class OwnedFiles:
@@ -20,7 +20,7 @@ class OwnedFiles:
     """
 
     def __init__(self, io: FileIO, below: Iterable[str], within: Iterable[str], others: Iterable[str] = ()) -> None:
-        self._places = Places(io, "", follows_links=True)
+        self._places = HashedLocations(io, "", follows_links=True)
         roots = set(map(self._folder, within))
         deep = {folder for each in below for folder in [self._folder(each)] if _is_deeper(folder, roots)}
         self.below = tuple(sorted(deep))

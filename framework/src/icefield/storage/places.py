@@ -17,7 +17,7 @@ Hashes = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 
-class Places(CanonicalLocations):
+class HashedLocations(CanonicalLocations):
     """The canonical locations of files for one file IO, and their hashes."""
 
     def hashes(self, locations: pa.StringArray) -> Hashes:
@@ -25,7 +25,7 @@ class Places(CanonicalLocations):
         return path_hashes(self.column(locations))
 
 
-class PlaceSet:
+class LocationSet:
     """A growing set of hashes: sorted runs, each at least twice as long as the next."""
 
     def __init__(self) -> None:
@@ -34,9 +34,9 @@ class PlaceSet:
     def __len__(self) -> int:
         return sum(map(len, self._runs))
 
-    def copy(self) -> PlaceSet:
+    def copy(self) -> LocationSet:
         """A copy that grows independently."""
-        made = PlaceSet()
+        made = LocationSet()
         made._runs = [*self._runs]  # the runs themselves never change
         return made
 

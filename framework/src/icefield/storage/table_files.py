@@ -22,7 +22,7 @@ from icefield.storage.file_io import FileIO
 from icefield.storage.locations import JOB_FOLDER
 from icefield.storage.neighbours import owned_only, tables_noted
 from icefield.storage.owned import folders_of
-from icefield.storage.places import Mask, Places
+from icefield.storage.places import HashedLocations, Mask
 from icefield.toolkit.table_folders import folders_around, metadata_of_another
 
 _VERSIONS: Final = 16
@@ -46,7 +46,7 @@ class TableFiles:
     def __init__(self, io: FileIO, metadata: TableMetadata) -> None:
         self._io, self._metadata = io, metadata
         self._everything = not owned_only(io)
-        self._places = Places(io, "", follows_links=True)
+        self._places = HashedLocations(io, "", follows_links=True)
         self._location = self._folder(metadata.location)
         self._context = self._location.rstrip("/").split("/")[-2:]
         self._roots: dict[str, str | None] = {}  # as the table spells them; None for a folder that is not its own

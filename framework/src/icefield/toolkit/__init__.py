@@ -9,7 +9,7 @@ from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.metadata.spelling import was_meant
 from icefield.partitioning.transforms import parse_transform
 from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
-from icefield.toolkit.answers import BoundedBody, answer_limit, located, refusal_in
+from icefield.toolkit.answers import LimitedStream, answer_limit, located, refusal_in
 from icefield.toolkit.arrow_forms import as_form, conform
 from icefield.toolkit.authority import (
     Endpoint,
@@ -82,13 +82,13 @@ __all__ = [
     "Backoff",
     "Block",
     "BlockReader",
-    "BoundedBody",
     "BytesInput",
     "Conversions",
     "Endpoint",
     "FetchedRange",
     "FsspecFileSystem",
     "Host",
+    "LimitedStream",
     "LocationParts",
     "LruCache",
     "MetastoreStrategy",

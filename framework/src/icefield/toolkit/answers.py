@@ -34,7 +34,7 @@ def answer_limit(status: int, asked: Mapping[str, str]) -> int:
     return int(last) - int(first) + 1 if first else int(last)
 
 
-class BoundedBody:
+class LimitedStream:
     """The stream of a response body. Raises ``StorageError`` once more than ``most`` bytes have arrived."""
 
     def __init__(self, stream: Any, most: int) -> None:

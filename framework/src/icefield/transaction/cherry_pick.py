@@ -31,8 +31,8 @@ from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.append import AddedFiles
 from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import (
-    Concern,
-    Since,
+    ConflictFilter,
+    ConflictRange,
     no_new_data,
     no_new_deletes,
     no_removed_data,
@@ -121,7 +121,7 @@ class CherryPick(SnapshotProducer):
         if not replaces:
             return FileChanges(added.files())
         self._strings[REPLACE_PARTITIONS] = "true"
-        _refuse_changed(head, Since(source.parent_snapshot_id), added.files())
+        _refuse_changed(head, ConflictRange(source.parent_snapshot_id), added.files())
         gone = removed.find(head, (ManifestContent.DATA,))
         removed.require_all(head, gone, f"cannot take snapshot {source.snapshot_id} over")
         return FileChanges(added.files(), gone)
@@ -190,13 +190,13 @@ def _changed_files(head: Head, source: Snapshot) -> tuple[AddedFiles, NamedFiles
     return added, removed
 
 
-def _refuse_changed(head: Head, since: Since, files: list[DataFile]) -> None:
+def _refuse_changed(head: Head, since: ConflictRange, files: list[DataFile]) -> None:
     """Raise ``ValidationFailed`` when the partitions of the files have changed."""
     partitions = PartitionSet(head)
     for file in files:
         partitions.add(file.spec_id, file.partition)
     whole_table = any(head.spec(file.spec_id).is_unpartitioned for file in files)
-    concern: Concern = RowFilter(head, AlwaysTrue()) if whole_table else partitions
+    concern: ConflictFilter = RowFilter(head, AlwaysTrue()) if whole_table else partitions
     no_new_data(head, since, concern)
     no_new_deletes(head, since, concern)
     no_removed_data(head, since, concern)

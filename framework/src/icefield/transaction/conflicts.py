@@ -45,7 +45,7 @@ class IsolationLevel(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class ConflictRange:
     """The snapshot that a change was made from; None is the table before its first snapshot.
 
     ``own``: snapshots of the same transaction, which are no conflict.
@@ -87,7 +87,7 @@ class Since:
         )
 
 
-class Concern(Protocol):
+class ConflictFilter(Protocol):
     """The files that a change concerns: files that a filter may match, or files of some partitions."""
 
     def read(self, manifests: Sequence[ManifestFile]) -> Iterator[ManifestEntries]:
@@ -98,7 +98,7 @@ class Concern(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ConflictMessage:
     """A conflict that a change does not tolerate, and a remedy for it."""
 
     what: str
@@ -110,33 +110,35 @@ _REMOVING: Final = (Operation.OVERWRITE, Operation.DELETE)
 _DELETING: Final = (Operation.APPEND, Operation.OVERWRITE, Operation.DELETE)
 
 
-def no_new_data(head: Head, since: Since, concern: Concern, remedy: str = "") -> None:
+def no_new_data(head: Head, since: ConflictRange, concern: ConflictFilter, remedy: str = "") -> None:
     """Raise ``ValidationFailed`` when files that the change is concerned with were added meanwhile.
 
     ``remedy`` ends the message: the option with which the change would be made all the same.
     """
-    refusal = Refusal("data was added", remedy)
+    refusal = ConflictMessage("data was added", remedy)
     _refuse_added(head, since, concern, ManifestContent.DATA, _ADDING, refusal)
     _refuse_added_and_rewritten(head, since, concern, refusal)
 
 
-def no_new_deletes(head: Head, since: Since, concern: Concern, remedy: str = "") -> None:
+def no_new_deletes(head: Head, since: ConflictRange, concern: ConflictFilter, remedy: str = "") -> None:
     """Raise ``ValidationFailed`` when row-level deletes that the change is concerned with were added meanwhile."""
-    refusal = Refusal("row-level deletes were added", remedy)
+    refusal = ConflictMessage("row-level deletes were added", remedy)
     _refuse_added(head, since, concern, ManifestContent.DELETES, _DELETING, refusal)
 
 
-def no_removed_data(head: Head, since: Since, concern: Concern, remedy: str = "") -> None:
+def no_removed_data(head: Head, since: ConflictRange, concern: ConflictFilter, remedy: str = "") -> None:
     """Raise ``ValidationFailed`` when files that the change is concerned with were removed meanwhile."""
     removing = since.others(head, _REMOVING)
     for entries in concern.read(_own_manifests(head, removing)):
         mask = _removed_here(entries)
         if mask.any():
             chosen = mask & concern.may_match(entries)
-            _refuse_any(head, since, entries, chosen, Refusal("data was removed", remedy))
+            _refuse_any(head, since, entries, chosen, ConflictMessage("data was removed", remedy))
 
 
-def require_all(head: Head, since: Since | None, named: NamedFiles, found: Mapping[int, Mask], what: str) -> None:
+def require_all(
+    head: Head, since: ConflictRange | None, named: NamedFiles, found: Mapping[int, Mask], what: str
+) -> None:
     """Raise ``ValidationFailed`` where files that a change removes are not live any more.
 
     If the snapshot that was read is known, the error names the later snapshot that removed them.
@@ -148,13 +150,13 @@ def require_all(head: Head, since: Since | None, named: NamedFiles, found: Mappi
             raise
         missing: Collection[str] = error.data["files"]
         for content in ManifestContent:
-            refusal = Refusal(f"{what} that this change removes were removed")
+            refusal = ConflictMessage(f"{what} that this change removes were removed")
             _refuse_removed(head, since, removed_files(head, since, missing, content), refusal)
         raise
 
 
 def removed_files(
-    head: Head, since: Since, paths: Collection[str], content: ManifestContent = ManifestContent.DATA
+    head: Head, since: ConflictRange, paths: Collection[str], content: ManifestContent = ManifestContent.DATA
 ) -> dict[str, Snapshot]:
     """The files that were removed meanwhile, rewritten ones included, each with the snapshot that removed it."""
     if not paths:
@@ -170,12 +172,14 @@ def removed_files(
     return found
 
 
-def no_removed_files(head: Head, since: Since, removed: Mapping[str, Snapshot], remedy: str = "") -> None:
+def no_removed_files(head: Head, since: ConflictRange, removed: Mapping[str, Snapshot], remedy: str = "") -> None:
     """Raise ``ValidationFailed`` when files in which rows are to be deleted were removed; see ``removed_files``."""
-    _refuse_removed(head, since, removed, Refusal("data files in which rows are deleted were removed", remedy))
+    _refuse_removed(head, since, removed, ConflictMessage("data files in which rows are deleted were removed", remedy))
 
 
-def _refuse_removed(head: Head, since: Since, removed: Mapping[str, Snapshot], refusal: Refusal) -> None:
+def _refuse_removed(
+    head: Head, since: ConflictRange, removed: Mapping[str, Snapshot], refusal: ConflictMessage
+) -> None:
     if removed:
         first = next(iter(removed.values()))
         paths = [path for path, snapshot in removed.items() if snapshot is first]
@@ -183,7 +187,7 @@ def _refuse_removed(head: Head, since: Since, removed: Mapping[str, Snapshot], r
 
 
 def no_other_vectors(
-    head: Head, since: Since | None, vectors: Mapping[str, DataFile], removed: Mapping[int, Mask]
+    head: Head, since: ConflictRange | None, vectors: Mapping[str, DataFile], removed: Mapping[int, Mask]
 ) -> None:
     """Raise ``ValidationFailed`` when a data file that gets a deletion vector keeps another one.
 
@@ -203,7 +207,7 @@ def no_other_vectors(
         if mask.any():
             paths = entries.column(f.REFERENCED_DATA_FILE).filter(pa.array(mask)).to_pylist()
             snapshot_id = entries.column(f.SNAPSHOT_ID).filter(pa.array(mask))[0].as_py()
-            refusal = Refusal(
+            refusal = ConflictMessage(
                 "data files have deletion vectors already, and may have one each: they were added",
                 "or remove the vectors that are there and add what they delete to the new ones",
             )
@@ -211,7 +215,7 @@ def no_other_vectors(
 
 
 def no_new_deletes_for(
-    head: Head, since: Since, files: Mapping[int, Mask], *, equality: bool = True, remedy: str = ""
+    head: Head, since: ConflictRange, files: Mapping[int, Mask], *, equality: bool = True, remedy: str = ""
 ) -> None:
     """Raise ``ValidationFailed`` when row-level deletes that apply to data files of the head were added meanwhile.
 
@@ -238,7 +242,7 @@ def no_new_deletes_for(
         if assigned is not None:
             row = int(np.flatnonzero(assigned.counts())[0])
             path = chosen.column(f.FILE_PATH)[row].as_py()
-            refusal = Refusal(f"row-level deletes of {path} were added", remedy)
+            refusal = ConflictMessage(f"row-level deletes of {path} were added", remedy)
             deletes = [file.file_path for file in assigned.files(row)]
             raise _conflict(head, since, refusal, deletes, _added_by(new, deletes[0]))
 
@@ -249,7 +253,7 @@ class _CarriedDeletes:
     A rewrite keeps the sequence number of the newest deletes that it rewrites, which shows whether these are new.
     """
 
-    def __init__(self, head: Head, since: Since) -> None:
+    def __init__(self, head: Head, since: ConflictRange) -> None:
         self._rewrites = _ids(since.others(head, (Operation.REPLACE,)))
         base = None if since.snapshot_id is None else head.metadata.snapshot_by_id(since.snapshot_id)
         self._number = 0 if base is None else base.sequence_number
@@ -280,11 +284,11 @@ def delete_index(head: Head, entries: list[ManifestEntries]) -> DeleteIndex:
 
 def _refuse_added(
     head: Head,
-    since: Since,
-    concern: Concern,
+    since: ConflictRange,
+    concern: ConflictFilter,
     content: ManifestContent,
     operations: tuple[Operation, ...],
-    refusal: Refusal,
+    refusal: ConflictMessage,
 ) -> None:
     later = since.snapshots(head)
     adding = _ids(since.others(head, operations))
@@ -298,7 +302,9 @@ def _refuse_added(
             _refuse_any(head, since, entries, mask & concern.may_match(entries), refusal)
 
 
-def _refuse_added_and_rewritten(head: Head, since: Since, concern: Concern, refusal: Refusal) -> None:
+def _refuse_added_and_rewritten(
+    head: Head, since: ConflictRange, concern: ConflictFilter, refusal: ConflictMessage
+) -> None:
     """Refuse files that were added meanwhile and then rewritten: the manifests of the head do not name them any more.
 
     The files that a rewrite adds may also hold older rows, so its removed files are judged.
@@ -351,7 +357,9 @@ def _ids(snapshots: Iterable[Snapshot]) -> set[int]:
     return {snapshot.snapshot_id for snapshot in snapshots}
 
 
-def _refuse_any(head: Head, since: Since, entries: ManifestEntries, mask: Mask, refusal: Refusal) -> None:
+def _refuse_any(
+    head: Head, since: ConflictRange, entries: ManifestEntries, mask: Mask, refusal: ConflictMessage
+) -> None:
     if mask.any():
         paths = entries.column(f.FILE_PATH).filter(pa.array(mask)).to_pylist()
         snapshot_id = entries.column(f.SNAPSHOT_ID).filter(pa.array(mask))[0].as_py()
@@ -359,7 +367,7 @@ def _refuse_any(head: Head, since: Since, entries: ManifestEntries, mask: Mask, 
 
 
 def _conflict(
-    head: Head, since: Since | None, refusal: Refusal, paths: list[str], snapshot_id: int | None = None
+    head: Head, since: ConflictRange | None, refusal: ConflictMessage, paths: list[str], snapshot_id: int | None = None
 ) -> ValidationFailed:
     snapshot = None if snapshot_id is None else head.metadata.snapshot_by_id(snapshot_id)
     by = "" if snapshot is None else f" by snapshot {snapshot_id} ({snapshot.operation})"

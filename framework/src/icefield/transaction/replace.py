@@ -9,7 +9,7 @@ from icefield.manifest.data_file import DataFile, DataFileContent
 from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
-from icefield.transaction.conflicts import Since, no_new_deletes_for
+from icefield.transaction.conflicts import ConflictRange, no_new_deletes_for
 from icefield.transaction.matching import NamedFiles
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
@@ -26,7 +26,7 @@ class RewriteFiles(SnapshotProducer):
         self._removed = NamedFiles()
         self._added: dict[str, list[DataFile]] = {}
         self._number: int | None = None
-        self._since: Since | None = None
+        self._since: ConflictRange | None = None
 
     def delete_file(self, *files: DataFile | str) -> Self:
         """Name files, of data or of deletes, that are replaced."""
@@ -49,7 +49,7 @@ class RewriteFiles(SnapshotProducer):
 
     def validate_from_snapshot(self, snapshot_id: int | None) -> Self:
         """Name the snapshot that was read; None is the table before its first."""
-        self._since = Since(snapshot_id)
+        self._since = ConflictRange(snapshot_id)
         return self
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:

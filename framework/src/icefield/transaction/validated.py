@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from icefield.errors import InvalidArgument
-from icefield.transaction.conflicts import Since
+from icefield.transaction.conflicts import ConflictRange
 from icefield.transaction.snapshot_producer import SnapshotProducer
 
 
@@ -13,16 +13,16 @@ class ValidatedChange(SnapshotProducer):
     """A change of files that is made from a named snapshot."""
 
     def _prepare(self) -> None:
-        self._since: Since | None = None
+        self._since: ConflictRange | None = None
         self._no_data = False
         self._no_deletes = False
 
     def validate_from_snapshot(self, snapshot_id: int | None) -> Self:
         """Name the snapshot that was read; None is the table before its first."""
-        self._since = Since(snapshot_id)
+        self._since = ConflictRange(snapshot_id)
         return self
 
-    def _validated_since(self) -> Since | None:
+    def _validated_since(self) -> ConflictRange | None:
         """The snapshot to validate from; None if no validation was requested. Raises ``InvalidArgument``."""
         if not (self._no_data or self._no_deletes):
             return None

@@ -32,7 +32,7 @@ from azure.storage.blob import BlobBlock
 from azure.storage.blob.aio import BlobServiceClient
 from icefield.abc import FileAccess
 from icefield.errors import IcefieldError, StorageError
-from icefield.toolkit import BoundedBody, answer_limit, persist, refusal_in, together
+from icefield.toolkit import LimitedStream, answer_limit, persist, refusal_in, together
 
 from icefield_adls.accounts import Account
 from icefield_adls.settings import AdlsSettings
@@ -49,7 +49,7 @@ class AdlsResponse(aiohttp.ClientResponse):
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
         """Read status and headers."""
         await super().start(connection)
-        self.content = BoundedBody(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
+        self.content = LimitedStream(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
         return self
 
 

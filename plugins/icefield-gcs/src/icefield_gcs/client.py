@@ -15,7 +15,7 @@ import aiohttp
 from gcsfs.core import GCSFileSystem
 from gcsfs.retry import NonRetryableError, is_retriable, validate_response
 from icefield.errors import IcefieldError
-from icefield.toolkit import BoundedBody, answer_limit, persist, together
+from icefield.toolkit import LimitedStream, answer_limit, persist, together
 
 from icefield_gcs.settings import GcsSettings
 
@@ -31,7 +31,7 @@ class GcsResponse(aiohttp.ClientResponse):
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
         """Read status and headers."""
         await super().start(connection)
-        self.content = BoundedBody(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
+        self.content = LimitedStream(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
         return self
 
 

@@ -19,7 +19,7 @@ from icefield.toolkit import Backoff, reset_after_fork
 
 from icefield_hdfs.client import HdfsFailure, Reader, Status, Writer
 from icefield_hdfs.forking import READS
-from icefield_hdfs.time_limits import GaveUp, within
+from icefield_hdfs.time_limits import CallTimeout, within
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ class NativeClient:
         try:
             with _translated(path):
                 return within(self._settings.timeout, action)
-        except GaveUp as error:
+        except CallTimeout as error:
             _forget(self._settings, self)
             said = f"no answer for {self._settings.timeout} s; check the cluster and the network, or set hdfs.timeout"
             raise HdfsFailure(said, passing=True) from error

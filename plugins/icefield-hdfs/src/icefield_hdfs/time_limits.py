@@ -14,7 +14,7 @@ T = TypeVar("T")
 _MOST_IDLE: Final = 16
 
 
-class GaveUp(Exception):
+class CallTimeout(Exception):
     """A call did not come back in time; it may still be done."""
 
 
@@ -54,7 +54,7 @@ reset_after_fork(_IDLE.clear)
 def within(seconds: float, action: Callable[[], T]) -> T:
     """Run ``action`` on another thread, and return its result or raise its error.
 
-    Raises ``GaveUp`` when it is not back in time. Its thread is left behind then, and gets no other call.
+    Raises ``CallTimeout`` when it is not back in time. Its thread is left behind then, and gets no other call.
     """
     call = _TimedCall(action)
     try:
@@ -64,7 +64,7 @@ def within(seconds: float, action: Callable[[], T]) -> T:
         threading.Thread(target=_work, args=(inbox,), name="icefield-hdfs", daemon=True).start()
     inbox.put(call)
     if not call.ends_within(seconds):
-        raise GaveUp
+        raise CallTimeout
     if len(_IDLE) < _MOST_IDLE:
         _IDLE.append(inbox)
     else:

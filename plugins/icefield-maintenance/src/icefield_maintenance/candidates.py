@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from icefield.scan.reachable import FileKind, Kinds
-from icefield.storage import Hashes, Mask, Places, PlaceSet
+from icefield.storage import HashedLocations, Hashes, LocationSet, Mask
 
 _PLAIN_BYTES: Final = 32 << 20
 """The bytes of locations that are kept uncompressed; further locations are compressed."""
@@ -25,9 +25,9 @@ _SCHEMA: Final = pa.schema([("location", pa.string()), ("kind", pa.uint8())])
 class DeletionCandidates:
     """A set of candidates: ``add`` files first, then ``protect`` the files in use. The rest is ``left``."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: HashedLocations) -> None:
         self._places = places
-        self._seen = PlaceSet()
+        self._seen = LocationSet()
         self._hashes: list[Hashes] = []
         self._held: list[pa.RecordBatch | pa.Buffer] = []
         self._plain_bytes = 0

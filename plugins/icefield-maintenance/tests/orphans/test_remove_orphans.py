@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from icefield import Catalog, LocalFileSystem, Table
 from icefield.errors import FileMissing, InvalidArgument, NotSupportedByCatalog, UnsupportedFeature
 from icefield.schema import Schema
-from icefield.storage import Places
+from icefield.storage import HashedLocations
 from icefield.types import LongType, NestedField
 from icefield_maintenance.orphans import clock
-from icefield_maintenance.orphans.belonging import Belonging
+from icefield_maintenance.orphans.belonging import ReferencedFiles
 from icefield_maintenance.orphans.prefixes import EqualPrefixes
 from icefield_maintenance.orphans.result import SCHEMA as LISTED
 from overlaps import move_past_guards
@@ -382,7 +382,9 @@ def test_a_file_that_is_named_under_another_scheme_is_in_doubt(table):
     """A listing of a location under another name than the metadata has: refused, until it is said what is equal."""
 
     def orphans(mismatch: Any, **equal: Any) -> int:
-        held = Belonging(table.io, Places(table.io, "viewfs://c/t"), EqualPrefixes(**{**NOTHING, **equal}))
+        held = ReferencedFiles(
+            table.io, HashedLocations(table.io, "viewfs://c/t"), EqualPrefixes(**{**NOTHING, **equal})
+        )
         held._note(pa.array(["viewfs://c/t/data/a.parquet"]))
         batch = pa.record_batch([["hdfs://n1/t/data/a.parquet"], [1], [1]], schema=LISTED)
         return held.orphans(batch, mismatch).num_rows

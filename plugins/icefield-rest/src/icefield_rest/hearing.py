@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from icefield.abc import CommitMade, Event, ScanPlanned
 
 
-class Hearer(ABC):
+class TableListener(ABC):
     """A listener to scans and commits of the tables that it follows."""
 
     @abstractmethod
@@ -17,13 +17,13 @@ class Hearer(ABC):
         """Accept an event without waiting."""
 
 
-class Hearers:
+class TableListeners:
     """Weak references to listeners by catalog and table."""
 
     def __init__(self) -> None:
-        self._by_table: WeakValueDictionary[tuple[str, str], Hearer] = WeakValueDictionary()
+        self._by_table: WeakValueDictionary[tuple[str, str], TableListener] = WeakValueDictionary()
 
-    def follow(self, catalog: str, table_uuid: str, hearer: Hearer) -> None:
+    def follow(self, catalog: str, table_uuid: str, hearer: TableListener) -> None:
         """Register a listener for a table."""
         self._by_table[catalog, table_uuid] = hearer
 
@@ -36,4 +36,4 @@ class Hearers:
             hearer.hear(event)
 
 
-HEARERS: Final = Hearers()
+HEARERS: Final = TableListeners()

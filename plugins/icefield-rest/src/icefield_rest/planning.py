@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
-from icefield.abc import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService, TableName
+from icefield.abc import ListedFile, ListedFiles, ScanListing, ScanPlanRequest, ScanService, TableName
 from icefield.errors import IcefieldError, InvalidArgument, StorageError
 from icefield.expressions import AlwaysTrue
 from icefield.toolkit import Backoff, SharedClients, decodable, filter_to_json
@@ -82,7 +82,7 @@ class RestScans(ScanService):
         service = self.service
         return _rebuilt, (service.name, service.given, self.table, self.location, self.config, self.token)
 
-    def plan(self, asked: ScanAsked) -> ScanListing:
+    def plan(self, asked: ScanPlanRequest) -> ScanListing:
         what = f"planning a scan of {'.'.join(self.table)}"
         self.service.needs(Endpoint.PLAN, what)
         if asked.begin is None:
@@ -91,7 +91,7 @@ class RestScans(ScanService):
         found = self._planned(asked, what)
         return ScanListing(_without(found.parts, before), found.access) if before else found
 
-    def _appended_by(self, snapshot_id: int, asked: ScanAsked, what: str) -> set[str]:
+    def _appended_by(self, snapshot_id: int, asked: ScanPlanRequest, what: str) -> set[str]:
         """Return the files that a service lists from a snapshot to itself.
 
         By the protocol there are none, because a range excludes its first snapshot. Java's reference server includes
@@ -104,7 +104,7 @@ class RestScans(ScanService):
             return set()
         return {file.file_path for part in listed.parts for file in part.files}
 
-    def _planned(self, asked: ScanAsked, what: str) -> ScanListing:
+    def _planned(self, asked: ScanPlanRequest, what: str) -> ScanListing:
         plan: _PlanResponse = self._ask("POST", "plan", what, _plan, body=_body(asked))
         plan_id = plan.plan_id
         if plan.status == "submitted":
@@ -231,7 +231,7 @@ def _without(parts: Iterator[ListedFiles], before: Set[str]) -> Iterator[ListedF
             yield ListedFiles(files, deletes, part.delete_files)
 
 
-def _body(asked: ScanAsked) -> dict[str, Any]:
+def _body(asked: ScanPlanRequest) -> dict[str, Any]:
     body: dict[str, Any] = {
         **(
             {"snapshot-id": asked.snapshot_id}

@@ -13,7 +13,7 @@ from icefield.abc import CommitMade, ScanPlanned
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression
 from icefield.toolkit import filter_to_json
 
-from icefield_rest.hearing import Hearer
+from icefield_rest.hearing import TableListener
 
 ENABLED: Final = "rest-metrics-reporting-enabled"
 _MOST_WAITING: Final = 100
@@ -37,7 +37,7 @@ _LOG: Final = logging.getLogger(__name__)
 Send = Callable[[tuple[str, ...], dict[str, Any]], None]
 
 
-class Reporter(Hearer):
+class Reporter(TableListener):
     """Sends reports of one catalog's tables; reports are dropped while many are waiting."""
 
     def __init__(self, send: Send) -> None:

@@ -20,7 +20,7 @@ from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import NoCredentialsError
 from botocore.loaders import Loader, create_loader
 from icefield.abc import FileAccess
-from icefield.toolkit import BoundedBody, answer_limit
+from icefield.toolkit import LimitedStream, answer_limit
 
 from icefield_s3.settings import Role, S3Settings, settings_of
 
@@ -33,7 +33,7 @@ class S3Response(ClientResponse):
     async def start(self, connection: Any) -> ClientResponse:
         """Read status and headers."""
         await super().start(connection)
-        self.content = BoundedBody(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
+        self.content = LimitedStream(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
         return self
 
 

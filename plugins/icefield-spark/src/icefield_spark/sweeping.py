@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from icefield.abc import Traces
+from icefield.abc import AttemptFiles
 from icefield.errors import IcefieldError
 from icefield.writing import DataFile, WriteContext
 
@@ -19,7 +19,7 @@ def sweep(context: WriteContext, kept: Iterable[DataFile] = ()) -> None:
     sweep_traces(_traces(context), (file.file_path for file in kept))
 
 
-def sweep_traces(traces: Traces, kept: Iterable[str] = ()) -> None:
+def sweep_traces(traces: AttemptFiles, kept: Iterable[str] = ()) -> None:
     """Delete every file of the traces that is not kept; as ``sweep``."""
     names = {_name(location) for location in kept}
     with suppress(IcefieldError, OSError):
@@ -28,8 +28,8 @@ def sweep_traces(traces: Traces, kept: Iterable[str] = ()) -> None:
         traces.io.delete_many(lost)
 
 
-def _traces(context: WriteContext) -> Traces:
-    return Traces(context.io, context.locations.data_folder, context.operation_id)
+def _traces(context: WriteContext) -> AttemptFiles:
+    return AttemptFiles(context.io, context.locations.data_folder, context.operation_id)
 
 
 def _name(location: str) -> str:

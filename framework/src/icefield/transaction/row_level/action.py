@@ -16,20 +16,20 @@ from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.branch_head import Head
-from icefield.transaction.conflicts import IsolationLevel, Since, no_new_data, no_new_deletes, no_removed_data
+from icefield.transaction.conflicts import ConflictRange, IsolationLevel, no_new_data, no_new_deletes, no_removed_data
 from icefield.transaction.filtering import Matches, RowFilter, merged_masks
 from icefield.transaction.matching import Mask
 from icefield.transaction.overwrite import operation_of
 from icefield.transaction.row_level.changed_files import FileResult, FileResults
 from icefield.transaction.row_level.delete_marker import DeleteMarker
-from icefield.transaction.row_level.edits import Edit
+from icefield.transaction.row_level.edits import RowEdit
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 
-def since_head(metadata: TableMetadata, branch: str | None) -> Since | None:
+def since_head(metadata: TableMetadata, branch: str | None) -> ConflictRange | None:
     """The head of a branch that was read; None for a missing branch."""
     name = branch or MAIN_BRANCH
-    return Since(metadata.head(name)) if name == MAIN_BRANCH or name in metadata.refs else None
+    return ConflictRange(metadata.head(name)) if name == MAIN_BRANCH or name in metadata.refs else None
 
 
 class RowLevelAction(SnapshotProducer):
@@ -56,9 +56,9 @@ class RowLevelAction(SnapshotProducer):
         self._files = FileResults()
         self._marker = DeleteMarker(self._files)
         self._level: IsolationLevel | None = None
-        self._since: Since | None = None
+        self._since: ConflictRange | None = None
 
-    def isolate(self, level: IsolationLevel | str | None, since: Since | None) -> Self:
+    def isolate(self, level: IsolationLevel | str | None, since: ConflictRange | None) -> Self:
         """Fail when commits after the snapshot that was read concern rows that may change.
 
         Without a level, the table property for it applies, if it is set. ``since`` is None if nothing was read of the
@@ -69,7 +69,7 @@ class RowLevelAction(SnapshotProducer):
         return self
 
     @abstractmethod
-    def _edit(self, head: Head) -> Edit:
+    def _edit(self, head: Head) -> RowEdit:
         """The edit of the rows of a head."""
 
     def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
@@ -100,7 +100,7 @@ class RowLevelAction(SnapshotProducer):
         """The operation that describes the actual effect."""
         return operation_of(changes)
 
-    def _changed(self, matches: Matches, edit: Edit, changed: list[FileResult]) -> Mask:
+    def _changed(self, matches: Matches, edit: RowEdit, changed: list[FileResult]) -> Mask:
         """Change the files of a manifest and add them to ``changed``; a mask of the entries to remove."""
         gone = matches.whole.copy() if edit.drops else np.zeros(len(matches.whole), bool)
         chosen = matches.some if edit.drops else matches.some | matches.whole

@@ -25,7 +25,7 @@ from icefield.scan import FileScanTask
 from icefield.scan.deletes.positions import NONE, Positions
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
-from icefield.transaction.row_level.edits import NO_ROWS, Edit, Ints
+from icefield.transaction.row_level.edits import NO_ROWS, Ints, RowEdit
 from icefield.transaction.row_level.file_rows import SUCCESSOR_BYTES, Allowance, FileRows, Tally
 from icefield.transaction.row_level.head_deletes import HeadDeletes, file_key, keeps_lineage
 from icefield.types.values import distinct
@@ -103,7 +103,7 @@ class FileResults:
         """A number for the file names of one more call of a writer."""
         return next(self._numbers)
 
-    def of(self, entries: ManifestEntries, edit: Edit) -> list[FileResult]:
+    def of(self, entries: ManifestEntries, edit: RowEdit) -> list[FileResult]:
         """The results for files, in their order; several files are read and written at once."""
         tasks = {(file_key(self._head, task), self._marks): task for task in self.deletes.tasks(entries)}
         self._used.update(tasks)
@@ -114,7 +114,7 @@ class FileResults:
         self._made.update(zip(missing, made, strict=True))
         return [self._made[key] for key in tasks]
 
-    def successors(self, changed: Sequence[FileResult], edit: Edit) -> tuple[DataFile, ...]:
+    def successors(self, changed: Sequence[FileResult], edit: RowEdit) -> tuple[DataFile, ...]:
         """The new versions of updated rows of all files with marked rows, written together into few files."""
         updated = [one for one in changed if one.marked and one.updated]
         self._succeeding = tuple(one.key for one in updated)
@@ -124,12 +124,12 @@ class FileResults:
             self._together[self._succeeding] = self._written(rows, lineage, 1)
         return self._together.get(self._succeeding, ())
 
-    def _successors(self, changed: FileResult, edit: Edit) -> Iterator[pa.RecordBatch]:
+    def _successors(self, changed: FileResult, edit: RowEdit) -> Iterator[pa.RecordBatch]:
         if changed.successors is not None:
             return iter(changed.successors)
         return FileRows(self._head, self.deletes, changed.task, edit).successors()
 
-    def _make(self, key: Any, task: FileScanTask, edit: Edit) -> FileResult:
+    def _make(self, key: Any, task: FileScanTask, edit: RowEdit) -> FileResult:
         """Change one file. Most candidates have no row that changes, and reading a column or two shows it."""
         rows = FileRows(self._head, self.deletes, task, edit)
         if edit.keys is None or edit.may_change(NO_ROWS):
@@ -144,7 +144,7 @@ class FileResults:
         self._expects = changed.changes
         return changed
 
-    def _is_expected(self, task: FileScanTask, edit: Edit) -> bool:
+    def _is_expected(self, task: FileScanTask, edit: RowEdit) -> bool:
         """Whether to read a file whole without a look at its keys.
 
         True for a small file and after a file that changed. Before the first file, the number of the operation's rows

@@ -17,7 +17,7 @@ NO_ROWS: Final[Ints] = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditResult:
     """The result of an edit for a batch. Rows are given by their index in it.
 
     ``gone``: the deleted and updated rows, ascending. ``updated``: the updated rows alone, and ``rows`` their new
@@ -31,7 +31,7 @@ class Edited:
     met: Ints = field(default_factory=lambda: NO_ROWS)
 
 
-class Edit(ABC):
+class RowEdit(ABC):
     """One operation on rows, bound to the schema of one head.
 
     Its result depends on rows alone, so that the result for a file holds as long as the file and its deletes stay.
@@ -73,9 +73,9 @@ class Edit(ABC):
         return True
 
     @abstractmethod
-    def found(self, batch: pa.RecordBatch) -> Edited:
+    def found(self, batch: pa.RecordBatch) -> EditResult:
         """The rows that change, from the deciding columns; without their new values."""
 
-    def edited(self, batch: pa.RecordBatch) -> Edited:
+    def edited(self, batch: pa.RecordBatch) -> EditResult:
         """The rows that change, with their new values, from all columns."""
         return self.found(batch)

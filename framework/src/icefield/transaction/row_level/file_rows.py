@@ -19,7 +19,7 @@ from icefield.scan.reading import read_task
 from icefield.schema import Schema
 from icefield.schema.row_lineage import with_lineage
 from icefield.transaction.branch_head import Head
-from icefield.transaction.row_level.edits import NO_ROWS, Edit, Edited, Ints
+from icefield.transaction.row_level.edits import NO_ROWS, EditResult, Ints, RowEdit
 from icefield.transaction.row_level.head_deletes import HeadDeletes, keeps_lineage
 from icefield.types.reserved import POS, ROW_ID
 from icefield.types.values import distinct
@@ -39,7 +39,7 @@ class Tally:
     deleted: int = 0
     updated: int = 0
 
-    def add(self, edited: Edited) -> None:
+    def add(self, edited: EditResult) -> None:
         """Count a batch."""
         self.deleted += len(edited.gone) - len(edited.updated)
         self.updated += len(edited.updated)
@@ -66,7 +66,7 @@ class Allowance:
 class FileRows:
     """The rows of a file that an edit may concern."""
 
-    def __init__(self, head: Head, deletes: HeadDeletes, task: FileScanTask, edit: Edit) -> None:
+    def __init__(self, head: Head, deletes: HeadDeletes, task: FileScanTask, edit: RowEdit) -> None:
         self._head, self._deletes, self._task, self._edit = head, deletes, task, edit
         self._schema = head.metadata.schema()
         self._lineage = keeps_lineage(task)
@@ -84,7 +84,7 @@ class FileRows:
                 return True, met
         return False, met
 
-    def deciding(self, mode: Property | None) -> Iterator[tuple[Edited, Ints]]:
+    def deciding(self, mode: Property | None) -> Iterator[tuple[EditResult, Ints]]:
         """The edits of the rows, from the deciding columns, and the positions of removed rows.
 
         ``mode`` names the property that asks for positions; without it there are none.
@@ -95,7 +95,7 @@ class FileRows:
             edited = self._edit.found(batch)
             yield edited, NO_ROWS if mode is None else _positions(batch, edited)
 
-    def marked(self, mode: Property) -> Iterator[tuple[Edited, Ints, pa.RecordBatch | None]]:
+    def marked(self, mode: Property) -> Iterator[tuple[EditResult, Ints, pa.RecordBatch | None]]:
         """The edits of the rows, the positions of removed rows, and the new versions of updated rows, in one read."""
         for batch in self._read(self._with_positions(self._columns, mode), self._edit.row_filter):
             edited = self._edit.edited(batch.select(range(len(self._schema))))
@@ -117,7 +117,7 @@ class FileRows:
 
         The rows before the first changed row are held, so that the file is read once.
         """
-        held: deque[tuple[pa.RecordBatch, Edited]] | None = deque()
+        held: deque[tuple[pa.RecordBatch, EditResult]] | None = deque()
         size = 0
         rows = self._edited(AlwaysTrue())
         for batch, edited in rows:
@@ -140,18 +140,18 @@ class FileRows:
     def _columns(self) -> Schema:
         return with_lineage(self._schema) if self._lineage else self._schema
 
-    def _edited(self, row_filter: BooleanExpression) -> Iterator[tuple[pa.RecordBatch, Edited]]:
+    def _edited(self, row_filter: BooleanExpression) -> Iterator[tuple[pa.RecordBatch, EditResult]]:
         for batch in self._read(self._columns, row_filter):
             yield batch, self._edit.edited(batch.select(range(len(self._schema))))
 
-    def _after(self, rows: Iterator[tuple[pa.RecordBatch, Edited]]) -> Iterator[pa.RecordBatch]:
+    def _after(self, rows: Iterator[tuple[pa.RecordBatch, EditResult]]) -> Iterator[pa.RecordBatch]:
         for batch, edited in rows:
             continued = self._continued(batch, edited)
             yield _without(batch, edited.gone)
             if continued is not None:
                 yield continued
 
-    def _continued(self, batch: pa.RecordBatch, edited: Edited) -> pa.RecordBatch | None:
+    def _continued(self, batch: pa.RecordBatch, edited: EditResult) -> pa.RecordBatch | None:
         """The new versions of updated rows. They keep their row ids; a last change of null means this commit."""
         rows = edited.rows
         if rows is None or not rows.num_rows:
@@ -181,7 +181,7 @@ class FileRows:
         return Schema(*columns.fields, POS)
 
 
-def _positions(batch: pa.RecordBatch, edited: Edited) -> Ints:
+def _positions(batch: pa.RecordBatch, edited: EditResult) -> Ints:
     positions: Ints = batch.column(batch.num_columns - 1).to_numpy()[edited.gone]
     return positions
 
@@ -194,15 +194,17 @@ def _without(batch: pa.RecordBatch, gone: Ints) -> pa.RecordBatch:
     return batch.filter(pa.array(stays))
 
 
-def _counted(rows: Iterator[tuple[pa.RecordBatch, Edited]], tally: Tally) -> Iterator[tuple[pa.RecordBatch, Edited]]:
+def _counted(
+    rows: Iterator[tuple[pa.RecordBatch, EditResult]], tally: Tally
+) -> Iterator[tuple[pa.RecordBatch, EditResult]]:
     for batch, edited in rows:
         tally.add(edited)
         yield batch, edited
 
 
 def _drained(
-    held: deque[tuple[pa.RecordBatch, Edited]], rest: Iterator[tuple[pa.RecordBatch, Edited]]
-) -> Iterator[tuple[pa.RecordBatch, Edited]]:
+    held: deque[tuple[pa.RecordBatch, EditResult]], rest: Iterator[tuple[pa.RecordBatch, EditResult]]
+) -> Iterator[tuple[pa.RecordBatch, EditResult]]:
     """The held batches, each released as it is given, and then the rest."""
     while held:
         yield held.popleft()

@@ -11,7 +11,7 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, disjunction
 from icefield.schema import Schema
 from icefield.transaction.row_level.clauses import BoundClause, first_that_holds
-from icefield.transaction.row_level.edits import Edit, Edited, Ints
+from icefield.transaction.row_level.edits import EditResult, Ints, RowEdit
 from icefield.transaction.row_level.merge_source import MergeSource
 from icefield.types.arrow.pieces import one_array, with_columns
 from icefield.types.values import distinct
@@ -35,7 +35,7 @@ class _Concerned:
     given: Ints | None
 
 
-class MergeEdit(Edit):
+class MergeEdit(RowEdit):
     """Applies the first clause that holds to each row."""
 
     def __init__(self, schema: Schema, source: MergeSource, clauses: MergeClauses, everything: pa.Table) -> None:
@@ -78,17 +78,17 @@ class MergeEdit(Edit):
         """Whether a clause may concern a row of the file."""
         return bool(self._clauses.by_source) or (bool(self._clauses.matched) and len(met) > 0)
 
-    def found(self, batch: pa.RecordBatch) -> Edited:
+    def found(self, batch: pa.RecordBatch) -> EditResult:
         """The rows that change."""
         concerned, met = self._concerned(batch)
         return _edited(concerned, met)
 
-    def edited(self, batch: pa.RecordBatch) -> Edited:
+    def edited(self, batch: pa.RecordBatch) -> EditResult:
         """The rows that change, with their new values."""
         concerned, met = self._concerned(batch)
         made = [self._made(batch, each) for each in concerned if not each.clause.deletes]
         found = _edited(concerned, met)
-        return Edited(found.gone, found.updated, pa.concat_batches(made) if made else None, met)
+        return EditResult(found.gone, found.updated, pa.concat_batches(made) if made else None, met)
 
     def _concerned(self, batch: pa.RecordBatch) -> tuple[list[_Concerned], Ints]:
         """The rows that each clause concerns, and the rows of the source that are met."""
@@ -136,8 +136,8 @@ class MergeEdit(Edit):
             raise InvalidArgument(f"several rows of the source would change the row of the table with the key {key}")
 
 
-def _edited(concerned: list[_Concerned], met: Ints) -> Edited:
+def _edited(concerned: list[_Concerned], met: Ints) -> EditResult:
     none = np.zeros(0, np.int64)
     gone = np.concatenate([none, *(each.rows for each in concerned)])
     updated = np.concatenate([none, *(each.rows for each in concerned if not each.clause.deletes)])
-    return Edited(np.sort(gone), updated, met=met)
+    return EditResult(np.sort(gone), updated, met=met)

@@ -21,7 +21,7 @@ from icefield.transaction.conflicts import IsolationLevel
 from icefield.transaction.row_level.action import RowLevelAction, since_head
 from icefield.transaction.row_level.changed_files import FileResult
 from icefield.transaction.row_level.clauses import ALL, DELETE, BoundClause, Clause, Condition, first_that_holds
-from icefield.transaction.row_level.edits import Edit, Ints
+from icefield.transaction.row_level.edits import Ints, RowEdit
 from icefield.transaction.row_level.inserted_rows import InsertedRows
 from icefield.transaction.row_level.merge_edit import MergeClauses, MergeEdit
 from icefield.transaction.row_level.merge_source import MergeSource
@@ -71,7 +71,7 @@ class MergeRows(RowLevelAction):
         self._bound(schema)  # errors in the clauses are raised before the commit
         self._inserting(schema)
 
-    def _edit(self, head: Head) -> Edit:
+    def _edit(self, head: Head) -> RowEdit:
         return self._bound(head.metadata.schema())
 
     def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:

@@ -17,7 +17,7 @@ from icefield.transaction.append import AddedFiles
 from icefield.transaction.branch_head import Head
 from icefield.transaction.row_level.action import RowLevelAction
 from icefield.transaction.row_level.changed_files import FileResult
-from icefield.transaction.row_level.edits import Edit, Edited
+from icefield.transaction.row_level.edits import EditResult, RowEdit
 
 
 class OverwriteRows(RowLevelAction):
@@ -45,14 +45,14 @@ class OverwriteRows(RowLevelAction):
         self._added.add(files, fresh=True)
         return self
 
-    def _edit(self, head: Head) -> Edit:
-        return RowsGo(bind(head.metadata.schema(), self._filter, self._case_sensitive))
+    def _edit(self, head: Head) -> RowEdit:
+        return DeleteMatching(bind(head.metadata.schema(), self._filter, self._case_sensitive))
 
     def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
         return self._added.files()
 
 
-class RowsGo(Edit):
+class DeleteMatching(RowEdit):
     """Deletes the rows that match a filter. A row with an unknown result (null) stays."""
 
     drops = True
@@ -62,6 +62,6 @@ class RowsGo(Edit):
         """The columns of the filter."""
         return field_ids(self.row_filter)
 
-    def found(self, batch: pa.RecordBatch) -> Edited:
+    def found(self, batch: pa.RecordBatch) -> EditResult:
         """The rows that match."""
-        return Edited(np.flatnonzero(evaluate(self.row_filter, batch)))
+        return EditResult(np.flatnonzero(evaluate(self.row_filter, batch)))

@@ -19,7 +19,7 @@ from icefield.transaction.branch_head import Head
 from icefield.transaction.row_level.action import RowLevelAction
 from icefield.transaction.row_level.assignments import Assignments
 from icefield.transaction.row_level.changed_files import FileResult
-from icefield.transaction.row_level.edits import Edit, Edited
+from icefield.transaction.row_level.edits import EditResult, RowEdit
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class UpdateRows(RowLevelAction):
         Assignments(schema, self._values, case_sensitive)  # errors in the values are raised before the commit
         self.result = UpdateResult()
 
-    def _edit(self, head: Head) -> Edit:
+    def _edit(self, head: Head) -> RowEdit:
         schema = head.metadata.schema()
         assignments = Assignments(schema, self._values, self._case_sensitive)
         return _RowsChange(bind(schema, self._filter, self._case_sensitive), assignments)
@@ -64,7 +64,7 @@ class UpdateRows(RowLevelAction):
         return []
 
 
-class _RowsChange(Edit):
+class _RowsChange(RowEdit):
     """Gives new values to the rows that match a filter."""
 
     def __init__(self, row_filter: BooleanExpression, assignments: Assignments) -> None:
@@ -76,13 +76,13 @@ class _RowsChange(Edit):
         """The columns of the filter."""
         return field_ids(self.row_filter)
 
-    def found(self, batch: pa.RecordBatch) -> Edited:
+    def found(self, batch: pa.RecordBatch) -> EditResult:
         """The rows that match."""
         rows = np.flatnonzero(evaluate(self.row_filter, batch))
-        return Edited(rows, rows)
+        return EditResult(rows, rows)
 
-    def edited(self, batch: pa.RecordBatch) -> Edited:
+    def edited(self, batch: pa.RecordBatch) -> EditResult:
         """The rows that match, with their new values."""
         found = self.found(batch)
         chosen = batch if len(found.gone) == batch.num_rows else batch.take(pa.array(found.gone))
-        return Edited(found.gone, found.updated, self._assignments.apply(chosen, chosen))
+        return EditResult(found.gone, found.updated, self._assignments.apply(chosen, chosen))

@@ -20,7 +20,7 @@ from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.row_level.action import RowLevelAction
 from icefield.transaction.row_level.changed_files import FileResult
-from icefield.transaction.row_level.edits import NO_ROWS, Edit, Edited, Ints
+from icefield.transaction.row_level.edits import NO_ROWS, EditResult, Ints, RowEdit
 from icefield.transaction.row_level.inserted_rows import InsertedRows
 from icefield.transaction.row_level.key_join import Keys, differing
 from icefield.transaction.rows import conformed
@@ -64,7 +64,7 @@ class UpsertRows(RowLevelAction):
         self._inserted = InsertedRows(self._files, schema)
         self.result = UpsertResult()
 
-    def _edit(self, head: Head) -> Edit:
+    def _edit(self, head: Head) -> RowEdit:
         return _RowsByKey(head.metadata.schema(), self._keys, self._rows, self._update)
 
     def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
@@ -77,7 +77,7 @@ class UpsertRows(RowLevelAction):
         return files
 
 
-class _RowsByKey(Edit):
+class _RowsByKey(RowEdit):
     """Replaces the rows that have the key of a given row and differ from it by that row."""
 
     def __init__(self, schema: Schema, keys: Keys, rows: pa.Table, update: bool) -> None:
@@ -117,22 +117,22 @@ class _RowsByKey(Edit):
         """Whether any row may be replaced."""
         return self._update and len(met) > 0
 
-    def found(self, batch: pa.RecordBatch) -> Edited:
+    def found(self, batch: pa.RecordBatch) -> EditResult:
         """The rows to replace."""
         return self._found(batch)[0]
 
-    def edited(self, batch: pa.RecordBatch) -> Edited:
+    def edited(self, batch: pa.RecordBatch) -> EditResult:
         """The rows to replace, and the given rows that replace them."""
         found, given = self._found(batch)
         (rows,) = self._rows.take(pa.array(given)).combine_chunks().to_batches() or [None] if len(given) else [None]
-        return Edited(found.gone, found.updated, rows, found.met)
+        return EditResult(found.gone, found.updated, rows, found.met)
 
-    def _found(self, batch: pa.RecordBatch) -> tuple[Edited, Ints]:
+    def _found(self, batch: pa.RecordBatch) -> tuple[EditResult, Ints]:
         here, given = self._keys.join(batch)
         if not len(here):
-            return Edited(NO_ROWS), NO_ROWS
+            return EditResult(NO_ROWS), NO_ROWS
         changes = differing(batch.select(self._others.column_names), here, self._others, given)
-        return Edited(here[changes], here[changes], met=distinct(given)), given[changes]
+        return EditResult(here[changes], here[changes], met=distinct(given)), given[changes]
 
 
 def key_names(schema: Schema, given: Sequence[str] | str | None, case_sensitive: bool) -> list[str]:

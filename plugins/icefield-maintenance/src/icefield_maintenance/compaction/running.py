@@ -8,7 +8,7 @@ from functools import partial
 from uuid import uuid4
 
 import pyarrow as pa
-from icefield.abc import Attempt, Traces, Work
+from icefield.abc import Attempt, AttemptFiles, Work
 from icefield.manifest import DataFile
 from icefield.partitioning import PartitionSpec
 from icefield.scan import TableScan, read_tasks
@@ -79,9 +79,9 @@ class RewriteGroup(Work[FileGroup, tuple[DataFile, ...]]):
         return [file.file_path for file in result]
 
     @property
-    def traces(self) -> Traces:
+    def traces(self) -> AttemptFiles:
         """Among the table's data."""
-        return Traces(self._writing.io, self._writing.locations.data_folder, self._writing.operation_id)
+        return AttemptFiles(self._writing.io, self._writing.locations.data_folder, self._writing.operation_id)
 
     def _columns(self, group: FileGroup, attempt: Attempt, ids: Collection[int]) -> Iterator[pa.RecordBatch]:
         only = replace(self._reading, projection=self._reading.schema.select_ids(ids))

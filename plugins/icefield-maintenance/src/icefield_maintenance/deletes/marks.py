@@ -13,7 +13,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
-from icefield.abc import Attempt, Traces, Work, WorkRunner
+from icefield.abc import Attempt, AttemptFiles, Work, WorkRunner
 from icefield.manifest import DataFile
 from icefield.partitioning.spec import normalised_key
 from icefield.puffin import Positions, encode_vectors
@@ -101,9 +101,9 @@ class MarkParcels(Work[list[Parcel], list[Made]]):
         return {file.file_path for made in result for file in made.files}
 
     @property
-    def traces(self) -> Traces:
+    def traces(self) -> AttemptFiles:
         """Among the table's data."""
-        return Traces(self._writing.io, self._writing.locations.data_folder, self._writing.operation_id)
+        return AttemptFiles(self._writing.io, self._writing.locations.data_folder, self._writing.operation_id)
 
     # -- version 2 ------------------------------------------------------------------------------------------------
 

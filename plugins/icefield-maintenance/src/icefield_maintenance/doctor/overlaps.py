@@ -10,7 +10,7 @@ from icefield import Catalog
 from icefield.abc import CatalogAbility, NamespaceName, TableName
 from icefield.catalog.identifiers import string_of
 from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
-from icefield.storage import Places, folders_of
+from icefield.storage import HashedLocations, folders_of
 from icefield.toolkit import without_userinfo
 
 from icefield_maintenance.doctor.findings import Finding, Result
@@ -45,7 +45,7 @@ def examine_locations(catalog: Catalog) -> Iterator[Finding]:
     """
     folders: list[_Folder] = []
     tables, unread = 0, 0
-    places = Places(catalog.io, "", follows_links=True)
+    places = HashedLocations(catalog.io, "", follows_links=True)
     for name in _tables(catalog):
         try:
             folders += _folders(catalog, name, places)
@@ -77,7 +77,7 @@ def _tables(catalog: Catalog) -> Iterator[TableName]:
             continue
 
 
-def _folders(catalog: Catalog, name: TableName, places: Places) -> Iterator[_Folder]:
+def _folders(catalog: Catalog, name: TableName, places: HashedLocations) -> Iterator[_Folder]:
     table = catalog.load_table(name)
     metadata, uuid = table.metadata, table.metadata.table_uuid or ""
     try:

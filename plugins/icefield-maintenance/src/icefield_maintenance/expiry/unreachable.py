@@ -22,7 +22,7 @@ from icefield.abc import WorkRunner
 from icefield.manifest import ManifestFile
 from icefield.metadata import METADATA_DELETE_AFTER_COMMIT, Snapshot, TableMetadata, get_bool
 from icefield.scan.reachable import FileKind, Kinds, files, live_paths, manifests_of
-from icefield.storage import FileIO, Places, PlaceSet, TableFiles, folders_in
+from icefield.storage import FileIO, HashedLocations, LocationSet, TableFiles, folders_in
 
 from icefield_maintenance.candidates import DeletionCandidates
 
@@ -116,11 +116,11 @@ def unreachable(
     Unreadable metadata of an expired snapshot is logged, and its files are left. Raises ``FileMissing`` and
     ``InvalidMetadata`` for unreadable metadata of a kept snapshot, since its references are then unknown.
     """
-    places = Places(io, kept.location)
+    places = HashedLocations(io, kept.location)
     found = Unreachable(DeletionCandidates(places), DeletionCandidates(places))
     if not gone:
         return found
-    seen = PlaceSet()
+    seen = LocationSet()
     kept_manifests = manifests_of(io, kept, kept.snapshots, places, seen, lenient=False)
     doomed = manifests_of(io, kept, gone.snapshots, places, seen, lenient=True)
     for locations, kinds in files(io, [one for one in doomed if _may_hold_files(one)], live=True, runner=runner):

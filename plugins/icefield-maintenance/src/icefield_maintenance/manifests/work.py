@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from icefield.abc import Attempt, Traces, Work
+from icefield.abc import Attempt, AttemptFiles, Work
 from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
 from icefield.scan.manifest_reads import manifest_groups
 from icefield.transaction.manifests import ManifestForm
@@ -38,9 +38,9 @@ class WriteExisting(Work[Clustering, tuple[ManifestFile, ...]]):
         return [manifest.manifest_path for manifest in result]
 
     @property
-    def traces(self) -> Traces:
+    def traces(self) -> AttemptFiles:
         """Among the table's metadata."""
-        return Traces(self.form.io, self.form.locations.metadata_folder, self.form.mark)
+        return AttemptFiles(self.form.io, self.form.locations.metadata_folder, self.form.mark)
 
 
 @dataclass(frozen=True, slots=True)

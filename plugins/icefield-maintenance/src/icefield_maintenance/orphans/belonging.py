@@ -11,7 +11,7 @@ from icefield.abc import WorkRunner
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.scan.reachable import files, manifests_of
-from icefield.storage import FileIO, Mask, Places, PlaceSet, path_hashes
+from icefield.storage import FileIO, HashedLocations, LocationSet, Mask, path_hashes
 from icefield.toolkit import without_userinfo
 
 from icefield_maintenance.orphans.prefixes import EqualPrefixes, path_of
@@ -21,16 +21,16 @@ PrefixMismatch = Literal["error", "ignore", "delete"]
 
 
 @dataclass(slots=True)
-class Belonging:
+class ReferencedFiles:
     """The files of a table, by their resolved locations, and by their paths without scheme and authority."""
 
     io: FileIO
-    places: Places
+    places: HashedLocations
     prefixes: EqualPrefixes
     runner: WorkRunner | None = None
-    _held: PlaceSet = field(default_factory=PlaceSet)
-    _paths: PlaceSet = field(default_factory=PlaceSet)
-    _manifests: PlaceSet = field(default_factory=PlaceSet)
+    _held: LocationSet = field(default_factory=LocationSet)
+    _paths: LocationSet = field(default_factory=LocationSet)
+    _manifests: LocationSet = field(default_factory=LocationSet)
     _lists: set[str] = field(default_factory=set)
 
     def add(self, metadata: TableMetadata, metadata_location: str | None) -> None:

@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 from icefield.abc import UpkeepProgress
 from icefield.errors import InvalidArgument
 from icefield.metadata import GC_ENABLED, METADATA_FOLDER, TableMetadata, Timestamp, get_bool
-from icefield.storage import FileIO, LocationProvider, Places, delete_files, refuse_twins, tables_noted
+from icefield.storage import FileIO, HashedLocations, LocationProvider, delete_files, refuse_twins, tables_noted
 from icefield.toolkit import without_userinfo
 from icefield.toolkit.table_folders import folders_around, metadata_of_another
 from icefield.transaction import TableAccess
 
 from icefield_maintenance.orphans import clock
-from icefield_maintenance.orphans.belonging import Belonging, PrefixMismatch
+from icefield_maintenance.orphans.belonging import PrefixMismatch, ReferencedFiles
 from icefield_maintenance.orphans.listing import Listing
 from icefield_maintenance.orphans.prefixes import EqualPrefixes
 from icefield_maintenance.orphans.result import SCHEMA, RemoveOrphanFilesResult
@@ -42,8 +42,8 @@ def remove_orphans(
     name = target.name
     io, root = target.io, location or target.metadata.location
     limit = clock.limit_ms(older_than, clock.local_now_ms(), allow_recent=allow_recent)
-    places = Places(io, target.metadata.location, follows_links=True)
-    held = Belonging(io, places, prefixes, target.runner)
+    places = HashedLocations(io, target.metadata.location, follows_links=True)
+    held = ReferencedFiles(io, places, prefixes, target.runner)
     versions = Versions(io, held.place_of, target.metadata, target.metadata_location)
     is_own = _is_own(places, root, target.metadata)
     listing = Listing(root, limit, versions.has, versions.is_of_another_table, is_own=is_own)
@@ -78,7 +78,7 @@ def remove_orphans(
     )
 
 
-def _refuse_shared_folder(target: TableAccess, places: Places, listing: Listing, versions: Versions) -> None:
+def _refuse_shared_folder(target: TableAccess, places: HashedLocations, listing: Listing, versions: Versions) -> None:
     """Raise ``InvalidArgument`` for a folder that other tables use, or may use, by its files and its location."""
     io, metadata, root = target.io, target.metadata, listing.root.rstrip("/")
     strangers = [each for each in listing.unknown if versions.is_of_another_table(each)]
@@ -115,7 +115,7 @@ def _refuse_shared_folder(target: TableAccess, places: Places, listing: Listing,
         )
 
 
-def _is_own(places: Places, root: str, metadata: TableMetadata) -> bool:
+def _is_own(places: HashedLocations, root: str, metadata: TableMetadata) -> bool:
     """Whether a metadata folder in ``root`` would be the table's own, and not the folder of another table."""
     own = LocationProvider.from_metadata(metadata).metadata_folder
     return places.place(f"{root.rstrip('/')}/{METADATA_FOLDER}/-") == places.place(f"{own}/-")
