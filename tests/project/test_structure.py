@@ -15,6 +15,7 @@ from repository import ROOT, kernel_modules, plugin_folders, plugin_modules, tex
 
 MAX_LINES = 500
 MAX_IMPORT_SECONDS = 0.150
+MAX_SHARED_CLASS_NAMES = 25
 KERNEL = Path("framework/src/icefield/__init__.py")
 # Each of Spark's workers is a process that loads its package, and each process that lists plugins the hooks.
 LAZY = {
@@ -146,3 +147,13 @@ def test_importing_the_kernel_imports_no_sdk(code: str) -> None:
 def _python(code: str) -> str:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, encoding="utf-8")
     return run.stdout
+
+
+def test_few_class_names_have_several_meanings() -> None:
+    modules_by_name: dict[str, set[Path]] = {}
+    for path in modules():
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ClassDef):
+                modules_by_name.setdefault(node.name.strip("_"), set()).add(path)
+    shared = sorted(name for name, paths in modules_by_name.items() if len(paths) > 1)
+    assert len(shared) <= MAX_SHARED_CLASS_NAMES, shared
