@@ -21,6 +21,7 @@ _PARTS = (
     "",
     "_detaching",
     "_functions",
+    "_joins",
     "_plans",
     "_predicates",
     "_settings",

@@ -60,11 +60,32 @@ def planned(
     road: Road | None = None,
 ) -> Planned:
     """The frame of a scan, and why it is as it is; see ``planned_frame``."""
-    if isinstance(scan, TableScan):
-        scan = scan.planned_on(SparkRunner(spark))
+    scan = on_executors(spark, scan)
+    return planned_tasks(spark, scan, columns, tasks_to_read(scan, only, road), only=only, road=road)
+
+
+def on_executors(spark: SparkSession, scan: VersionScan) -> VersionScan:
+    """The scan, planned by a job where its manifests are large."""
+    return scan.planned_on(SparkRunner(spark)) if isinstance(scan, TableScan) else scan
+
+
+def tasks_to_read(scan: VersionScan, only: Only | None, road: Road | None) -> list[FileScanTask]:
+    """The tasks of a scan for whole files, with the statistics that the choice of roads needs."""
+    found = scan.plan_files(include_stats=road is not Road.ARROW and needs_statistics(scan))
+    return [task for task in found if only is None or only(task)]
+
+
+def planned_tasks(
+    spark: SparkSession,
+    scan: VersionScan,
+    columns: Sequence[str],
+    tasks: list[FileScanTask],
+    *,
+    only: Only | None = None,
+    road: Road | None = None,
+) -> Planned:
+    """The frame of some tasks of a scan. ``only`` selects the same tasks, and is None for all."""
     schema = to_spark_schema(in_order(scan.projection, columns, scan.case_sensitive))
-    planned_files = scan.plan_files(include_stats=road is not Road.ARROW and needs_statistics(scan))
-    tasks = [task for task in planned_files if only is None or only(task)]
     roads, frames = _on_roads(spark, scan, schema, tasks, road)
     taken = roads.arrow
     if taken is None or taken:

@@ -32,6 +32,9 @@ import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.*;
+import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.connector.read.partitioning.Partitioning;
+import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.connector.write.*;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -207,8 +210,9 @@ class IcefieldTable implements Table, SupportsRead, SupportsWrite, SupportsMetad
   public StructType schema() { return Python.struct(Python.at(described, "schema")); }
   public Map properties() { return Python.stringMap(Python.at(described, "properties")); }
 
-  public Transform[] partitioning() {
-    JsonNode fields = Python.at(described, "partitioning");
+  public Transform[] partitioning() { return transforms(Python.at(described, "partitioning")); }
+
+  static Transform[] transforms(JsonNode fields) {
     Transform[] made = new Transform[fields.size()];
     for (int at = 0; at < made.length; at++) {
       JsonNode field = Python.at(fields, at);
@@ -308,12 +312,12 @@ class IcefieldScanBuilder implements ScanBuilder, SupportsPushDownV2Filters, Sup
   }
 }
 
-class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
+class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering, SupportsReportPartitioning {
   private final BiFunction python;
   private final StructType columns;
   private final boolean takesRunTimeFilters;
   private JsonNode described;
-  private RDD rows;
+  private Groups rows;
   private final ArrayList given = new ArrayList();
   private LogicalPlan frame;
   private boolean isFramed;
@@ -361,19 +365,31 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
   }
 
   /** The rows as Spark's own frame of the plan gives them: each task reads a partition of it. */
-  private RDD rows() {
-    RDD found;
+  private Groups rows() {
+    Groups found;
     synchronized (this) { found = rows; }
     if (found == null) {
-      found = Rows.settled(Python.call(python, "rows", null));
+      found = isGrouped() ? new Groups((java.util.List) Python.call(python, "groups", null)) : new Groups(Python.call(python, "rows", null));
       synchronized (this) { rows = found; }
     }
     return found;
   }
 
+  /** Whether the files are grouped by partition values, by which Spark joins tables that are partitioned alike. */
+  private boolean isGrouped() {
+    return takesRunTimeFilters && Groups.areWanted() && Python.at(described(), "grouping") != null;
+  }
+
+  public Partitioning outputPartitioning() {
+    if (!takesRunTimeFilters || !Groups.areWanted() || !isGrouped()) return new UnknownPartitioning(0);
+    JsonNode grouping = Python.at(described(), "grouping");
+    return new KeyGroupedPartitioning(IcefieldTable.transforms(Python.at(grouping, "by")), Python.at(grouping, "groups").asInt());
+  }
+
   /** The plan of Spark's own reader; null where another reads some of the files. */
   LogicalPlan frame() {
     synchronized (this) { if (isFramed) return frame; }
+    if (isGrouped()) return null;
     Object found = Python.call(python, "frame", null);
     LogicalPlan made = planOf(found);
     synchronized (this) { frame = made; isFramed = true; }
@@ -392,11 +408,8 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
 
   /** Partitions are read from the rows that they are of: filters of run time make others. */
   public InputPartition[] planInputPartitions() {
-    RDD found = rows();
-    synchronized (this) {
-      if (!given.contains(found)) given.add(found);
-      return Rows.partitions(found, given.indexOf(found));
-    }
+    Groups found = rows();
+    synchronized (this) { return found.partitions(given); }
   }
   public synchronized PartitionReaderFactory createReaderFactory() { return new RowsFactory(given.toArray()); }
 
@@ -426,12 +439,72 @@ class Rows {
     }
   }
 
-  static InputPartition[] partitions(RDD rows, int place) {
-    Partition[] parts = rows.partitions();
-    InputPartition[] made = new InputPartition[parts.length];
-    for (int at = 0; at < parts.length; at++) made[at] = new RowsPartition(parts[at], place);
-    return made;
+}
+
+/** The rows of a scan: those of one frame, or of a frame for each group of files with equal partition values. */
+class Groups {
+  private final ArrayList rows = new ArrayList();
+  private final ArrayList keys = new ArrayList();
+
+  /** Iceberg's Java runtime has the same setting; Spark's own is for all sources. */
+  static boolean areWanted() {
+    org.apache.spark.sql.internal.SQLConf conf = org.apache.spark.sql.internal.SQLConf.get();
+    return conf.getConfString("spark.sql.iceberg.planning.preserve-data-grouping", "false").equalsIgnoreCase("true")
+        && conf.getConfString("spark.sql.sources.v2.bucketing.enabled", "false").equalsIgnoreCase("true");
   }
+
+  Groups(Object rows) {
+    this.rows.add(Rows.settled(rows));
+    keys.add(null);
+  }
+
+  /** ``groups``: the values of a group as JSON, then its rows, then the next group. */
+  Groups(java.util.List groups) {
+    for (int at = 0; at < groups.size(); at += 2) {
+      keys.add(key(Python.read(groups.get(at))));
+      rows.add(Rows.settled(groups.get(at + 1)));
+    }
+  }
+
+  /** The partitions. Their rows are added to ``given``, unless they are there. */
+  InputPartition[] partitions(ArrayList given) {
+    ArrayList made = new ArrayList();
+    for (int group = 0; group < rows.size(); group++) {
+      RDD found = (RDD) rows.get(group);
+      if (!given.contains(found)) given.add(found);
+      int place = given.indexOf(found);
+      InternalRow key = (InternalRow) keys.get(group);
+      Partition[] parts = found.partitions();
+      for (int at = 0; at < parts.length; at++)
+        made.add(key == null ? new RowsPartition(parts[at], place) : new KeyedPartition(parts[at], place, key));
+    }
+    return (InputPartition[]) made.toArray(new InputPartition[made.size()]);
+  }
+
+  private static InternalRow key(JsonNode values) {
+    Object[] made = new Object[values.size()];
+    for (int at = 0; at < made.length; at++) made[at] = value(Python.at(Python.at(values, at), 0).asText(), Python.at(Python.at(values, at), 1));
+    return new org.apache.spark.sql.catalyst.expressions.GenericInternalRow(made);
+  }
+
+  private static Object value(String type, JsonNode value) {
+    if (value.isNull()) return null;
+    if (type.equals("boolean")) return Boolean.valueOf(value.asBoolean());
+    if (type.equals("int")) return Integer.valueOf(value.asInt());
+    if (type.equals("long")) return Long.valueOf(value.asLong());
+    if (type.equals("string")) return org.apache.spark.unsafe.types.UTF8String.fromString(value.asText());
+    org.apache.spark.sql.types.DecimalType kind = (org.apache.spark.sql.types.DecimalType) DataType.fromDDL(type);
+    return org.apache.spark.sql.types.Decimal.apply(new java.math.BigDecimal(value.asText()), kind.precision(), kind.scale());
+  }
+}
+
+class KeyedPartition extends RowsPartition implements HasPartitionKey {
+  private final InternalRow key;
+  KeyedPartition(Partition of, int place, InternalRow key) {
+    super(of, place);
+    this.key = key;
+  }
+  public InternalRow partitionKey() { return key; }
 }
 
 class Counts implements Statistics {

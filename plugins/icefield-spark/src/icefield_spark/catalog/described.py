@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from icefield import Schema
 from icefield.errors import UnsupportedFeature
 from icefield.metadata import TableMetadata
+from icefield.partitioning import PartitionField
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
@@ -43,7 +45,7 @@ def described(
             "id": str(metadata.table_uuid),
             "version": version,
             "schema": columns.jsonValue(),
-            "partitioning": _partitioning(metadata),
+            "partitioning": partitioning(metadata.schema(), metadata.spec().fields),
             "properties": _properties(metadata),
             "metadata_columns": metadata_columns,
             "writable": writable and is_whole,
@@ -75,10 +77,10 @@ def _columns(schema: Schema) -> tuple[spark_types.StructType, bool]:
     return columns, is_whole
 
 
-def _partitioning(metadata: TableMetadata) -> list[dict[str, Any]]:
-    schema = metadata.schema()
+def partitioning(schema: Schema, fields: Iterable[PartitionField]) -> list[dict[str, Any]]:
+    """Partition fields as Spark's transforms of columns, without those of the transform void."""
     found = []
-    for field in metadata.spec().fields:
+    for field in fields:
         name, _, width = str(field.transform).partition("[")
         if name == "void":
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from icefield import Schema, Table
@@ -16,12 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, remote, reply
+from icefield_spark.catalog.grouping import Grouping, grouping
 from icefield_spark.catalog.predicates import Described, Filters
 from icefield_spark.catalog.streams import FollowedTable
 from icefield_spark.chunks import VersionScan
 from icefield_spark.explaining import Explanation, explanation
-from icefield_spark.jvm import is_connected, items
-from icefield_spark.planned import Only, Planned, planned
+from icefield_spark.jvm import is_connected, items, jvm_class
+from icefield_spark.planned import Only, Planned, on_executors, planned, planned_tasks, tasks_to_read
 from icefield_spark.roads.choosing import Road
 from icefield_spark.running import run_sql
 from icefield_spark.sql.transform_filters import keeps
@@ -105,6 +107,8 @@ VERSIONS = ("snapshot-id", "as-of-timestamp", "branch", "tag")
 """The options of a read that name a version."""
 _SINCE, _UP_TO = "start-snapshot-id", "end-snapshot-id"
 _OF_CHANGES = ("start-timestamp", "end-timestamp")
+_GROUPED = "spark.sql.iceberg.planning.preserve-data-grouping"
+"""The setting of Spark that asks for files grouped by their partition values."""
 _NAMING = (*VERSIONS, _SINCE, _UP_TO)
 
 
@@ -139,6 +143,7 @@ class PlannedScan(Remote):
         self._buckets = self._filters.buckets(predicates)
         self._run_time: list[BooleanExpression] = []
         self._planned: Planned | None = None
+        self._grouped: Grouping | None = None
 
     def on_describe(self, _: None) -> str:
         """The description and the statistics of the scan for Spark."""
@@ -148,6 +153,7 @@ class PlannedScan(Remote):
         text = f"icefield {self._name} files={len(chosen)} filter=[{', '.join(filters)}]"
         shown = frozenset(self._columns.names)
         sources = {field.source_id for field in self._whole.metadata.spec().fields}
+        grouped = self._grouping()
         return reply(
             {
                 "description": text,
@@ -160,6 +166,7 @@ class PlannedScan(Remote):
                     for field in self._whole.schema.fields
                     if field.field_id in sources and field.name in shown
                 ],
+                **({} if grouped is None else {"grouping": grouped.described(self._whole.schema)}),
             }
         )
 
@@ -171,7 +178,7 @@ class PlannedScan(Remote):
     def narrow(self, filters: Sequence[BooleanExpression]) -> None:
         """Leave out more files. The scan in the JVM has to forget its plan."""
         self._run_time += filters
-        self._planned = None
+        self._planned = self._grouped = None
 
     def explanation(self) -> Explanation:
         """How the scan reads the table."""
@@ -184,7 +191,7 @@ class PlannedScan(Remote):
     def on_filter(self, predicates: str) -> str:
         """Leave out more files, by the values that another part of the query found."""
         self._run_time.append(self._filters.keeping(json.loads(predicates)))
-        self._planned = None
+        self._planned = self._grouped = None
         return self.on_describe(None)
 
     def on_frame(self, _: None) -> Any:
@@ -205,6 +212,29 @@ class PlannedScan(Remote):
     def on_rows(self, _: None) -> Any:
         """The rows, as the RDD of Spark's internal rows of a frame."""
         return self._frame()._jdf.queryExecution().toRdd()
+
+    def on_groups(self, _: None) -> Any:
+        """The rows of each group of files: a Java list of the group's values as JSON, an RDD, the next values …"""
+        made = jvm_class(self._spark, "java.util.ArrayList")()
+        scan, grouped = on_executors(self._spark, self._scan()), self._grouping()
+        for key, tasks in () if grouped is None else grouped.tasks.items():
+            paths = {task.file.file_path for task in tasks}
+            only = partial(_is_in, paths)
+            frame = planned_tasks(self._spark, scan, self._names(), list(tasks), only=only, road=self._road).frame
+            made.add(grouped.row(key))
+            made.add(self._shaped(frame)._jdf.queryExecution().toRdd())
+        return made
+
+    def _grouping(self) -> Grouping | None:
+        """The groups of the files by their partition values; None where nobody asked for them, or there are none."""
+        if self._spark.conf.get(_GROUPED, "false").lower() != "true":
+            return None
+        if self._grouped is None:
+            scan = on_executors(self._spark, self._scan())
+            tasks = tasks_to_read(scan, self._keeps(), self._road)
+            specs = {spec.spec_id: spec for spec in self._whole.metadata.partition_specs}
+            self._grouped = grouping(self._whole.schema, specs, self._columns.names, tasks)
+        return self._grouped
 
     def tasks(self) -> list[FileScanTask]:
         """The tasks of the plan."""
@@ -234,10 +264,17 @@ class PlannedScan(Remote):
         return self._planned
 
     def _frame(self) -> DataFrame:
-        frame = self._plan().frame
+        return self._shaped(self._plan().frame)
+
+    def _shaped(self, frame: DataFrame) -> DataFrame:
+        """The frame with the columns and types that Spark asked for."""
         if not self._columns.fields:
             return frame.select()
         return frame if _same(frame.schema, self._columns) else frame.to(self._columns)
+
+
+def _is_in(paths: set[str], task: FileScanTask) -> bool:
+    return task.file.file_path in paths
 
 
 def _parts_of(scan: VersionScan) -> dict[str, list[tuple[str, ...]]]:

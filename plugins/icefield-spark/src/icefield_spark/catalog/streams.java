@@ -1,5 +1,6 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.function.BiFunction;
 import org.apache.spark.Partition;
 import org.apache.spark.rdd.RDD;
@@ -13,7 +14,7 @@ import org.apache.spark.sql.types.StructType;
 /** A stream of what is committed to a table. Offsets are JSON, which Spark keeps and Python reads. */
 class IcefieldStream implements MicroBatchStream, SupportsTriggerAvailableNow {
   private final BiFunction python;
-  private RDD rows;
+  private final ArrayList rows = new ArrayList();
 
   IcefieldStream(Object python) { this.python = (BiFunction) python; }
 
@@ -38,10 +39,10 @@ class IcefieldStream implements MicroBatchStream, SupportsTriggerAvailableNow {
     ObjectNode asked = Python.object();
     asked.set("start", Python.read(start.json()));
     asked.set("end", Python.read(end.json()));
-    rows = Rows.settled(Python.call(python, "rows", asked.toString()));
-    return Rows.partitions(rows, 0);
+    rows.clear();
+    return new Groups(Python.call(python, "rows", asked.toString())).partitions(rows);
   }
-  public PartitionReaderFactory createReaderFactory() { return new RowsFactory(new Object[] {rows}); }
+  public PartitionReaderFactory createReaderFactory() { return new RowsFactory(rows.toArray()); }
   public void commit(Offset end) {}
   public void stop() {}
 }

@@ -1,0 +1,104 @@
+"""Groups of a scan's files by partition values, by which Spark joins tables that are partitioned alike in place.
+
+A job asks for them with Spark's setting ``spark.sql.iceberg.planning.preserve-data-grouping``, as with Iceberg's Java
+runtime.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from icefield import Schema
+from icefield import types as iceberg
+from icefield.partitioning import PartitionField, PartitionSpec
+from icefield.scan import FileScanTask
+from icefield.types import IcebergType
+
+from icefield_spark.catalog.described import partitioning
+
+MOST_GROUPS: Final = 1000
+"""Each group costs the driver about 10 ms."""
+
+Key = tuple[Any, ...]
+
+_KINDS: dict[type[IcebergType], str] = {
+    iceberg.BooleanType: "boolean",
+    iceberg.IntegerType: "int",
+    iceberg.DateType: "int",
+    iceberg.LongType: "long",
+    iceberg.TimestampType: "long",
+    iceberg.TimestamptzType: "long",
+    iceberg.StringType: "string",
+    iceberg.DecimalType: "decimal",
+}
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The partition fields that all files of a scan have in common, and the files by their values."""
+
+    fields: tuple[PartitionField, ...]
+    kinds: tuple[IcebergType, ...]
+    tasks: Mapping[Key, Sequence[FileScanTask]]
+
+    def described(self, schema: Schema) -> dict[str, Any]:
+        """The transforms and the number of groups, as JSON for Spark."""
+        return {"by": partitioning(schema, self.fields), "groups": len(self.tasks)}
+
+    def row(self, key: Key) -> str:
+        """The values of a group, as JSON for Spark: a list of pairs of a type and a value."""
+        return json.dumps([_value(kind, value) for kind, value in zip(self.kinds, key, strict=True)])
+
+
+def grouping(
+    schema: Schema, specs: Mapping[int, PartitionSpec], columns: Collection[str], tasks: Iterable[FileScanTask]
+) -> Grouping | None:
+    """Group tasks by the partition values that all of them have of some columns; None where Spark could not use it."""
+    tasks = list(tasks)
+    if not tasks or len({task.file.file_path for task in tasks}) < len(tasks):
+        return None
+    used = [specs[spec_id] for spec_id in sorted({task.file.spec_id for task in tasks})]
+    fields = [field for field in used[-1].fields if _serves(schema, field, columns)]
+    fields = [field for field in fields if all(_place(spec, field) is not None for spec in used)]
+    if not fields:
+        return None
+    places = {spec.spec_id: [_place(spec, field) for field in fields] for spec in used}
+    groups: dict[Key, list[FileScanTask]] = {}
+    for task in tasks:
+        values = task.file.partition
+        groups.setdefault(tuple(values[place] for place in places[task.file.spec_id]), []).append(task)
+    if len(groups) > MOST_GROUPS:
+        return None
+    kinds = tuple(_result(schema, field) for field in fields)
+    return Grouping(tuple(fields), kinds, groups)
+
+
+def _result(schema: Schema, field: PartitionField) -> IcebergType:
+    return field.transform.result_type(schema.id_to_field[field.source_id].field_type)
+
+
+def _serves(schema: Schema, field: PartitionField, columns: Collection[str]) -> bool:
+    """Whether Spark knows the values of a field, and its transform of a column that it reads.
+
+    Spark joins by transforms of a column alone, and by buckets. A field of the transform truncate would prevent that.
+    """
+    if (
+        not field.is_known
+        or str(field.transform).startswith(("void", "truncate"))
+        or field.source_id not in schema.id_to_field
+    ):
+        return False
+    return schema.find_column_name(field.source_id) in columns and type(_result(schema, field)) in _KINDS
+
+
+def _place(spec: PartitionSpec, field: PartitionField) -> int | None:
+    return next((at for at, each in enumerate(spec.fields) if each.definition == field.definition), None)
+
+
+def _value(kind: IcebergType, value: Any) -> list[Any]:
+    if isinstance(kind, iceberg.DecimalType):
+        return [f"decimal({kind.precision},{kind.scale})", None if value is None else str(value)]
+    return [_KINDS[type(kind)], value]
