@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,27 +27,42 @@ from typing import Final
 
 EXTRAS: Final = {
 '''
+_TAIL = '''"""The types of catalogs by the scheme of their ``uri``; ``*`` stands for every other scheme."""
+'''
 
 
 def module() -> str:
     """The source of the module."""
     lines = (f'    ("{kind}", "{name}"): "{extra}",\n' for (kind, name), extra in sorted(_extras().items()))
-    return f"{_HEAD}{''.join(lines)}}}\n"
+    schemes = (f'    "{scheme}": "{catalog}",\n' for scheme, catalog in sorted(_catalog_schemes().items()))
+    return f"{_HEAD}{''.join(lines)}}}\n\nCATALOG_SCHEMES: Final = {{\n{''.join(schemes)}}}\n{_TAIL}"
+
+
+def _catalog_schemes() -> dict[str, str]:
+    """The catalogs of the plugins in this repository, by the schemes of their URIs."""
+    catalogs = Plugins(hooks for _, hooks in _hooks()).providers("catalogs")
+    return {scheme: catalog.names[0] for catalog in catalogs for scheme in catalog.uri_schemes}
+
+
+def _hooks() -> Iterator[tuple[dict[str, Any], str]]:
+    """The modules of hooks, each with the project of its plugin."""
+    for folder in sorted((ROOT / "plugins").iterdir()):
+        project = _project(folder)
+        for hooks in project.get("entry-points", {}).get("icefield", {}).values():
+            yield project, hooks
 
 
 def _extras() -> dict[tuple[str, str], str]:
     brought = _project(ROOT)["optional-dependencies"]
     found: dict[tuple[str, str], str] = {}
-    for folder in sorted((ROOT / "plugins").iterdir()):
-        project = _project(folder)
-        for hooks in project.get("entry-points", {}).get("icefield", {}).values():
-            (plugin,) = Plugins([hooks]).listing()
-            if plugin.error is not None:
-                raise ImportError(f"{project['name']} cannot be loaded: {plugin.error}")
-            extra = _smallest(brought, project["name"])
-            for each in plugin.provides:
-                if found.setdefault(each, extra) != extra:
-                    raise ValueError(f"both {found[each]} and {extra} bring {each}")
+    for project, hooks in _hooks():
+        (plugin,) = Plugins([hooks]).listing()
+        if plugin.error is not None:
+            raise ImportError(f"{project['name']} cannot be loaded: {plugin.error}")
+        extra = _smallest(brought, project["name"])
+        for each in plugin.provides:
+            if found.setdefault(each, extra) != extra:
+                raise ValueError(f"both {found[each]} and {extra} bring {each}")
     return found
 
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import click
-from icefield import errors
+from icefield import Plugins, errors
 from icefield.errors import IcefieldError
-from icefield.metadata import properties, property_checks
+from icefield.metadata import properties
 from icefield.metadata.properties import TABLE_PROPERTIES, Property
 from icefield_cli.command_line import GROUP
 from icefield_cli.options import shared_options
@@ -22,19 +24,22 @@ from icefield_cli.options import shared_options
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs/reference"
 KIB, MIB = 1 << 10, 1 << 20
-_NO_READERS = {Path(properties.__file__), Path(property_checks.__file__)}
+_NO_READERS = {"__init__.py", "properties.py", "property_checks.py"}
 _GROUP = re.compile(r"# -- (.+?) -+")
 _BAR = "\\|"
 _TYPE_NAMES = {str: "string", int: "integer", float: "number", bool: "true/false"}
 
 _PROPERTIES_HEAD = """# Table properties
 
-Generated from `icefield.metadata.properties` by `make reference`; do not edit.
+Generated from `icefield.metadata.properties` and the properties of the plugins by `make reference`; do not edit.
 
 A property is a string that steers readers and writers of one table. Set it with `create_table(..., properties={...})`,
 `table.set_properties({...})` or `icefield properties db.t --set key=value`. A value of the wrong form is refused when
-it is set, and so is a codec, a metrics mode or a file format that no engine has; a file format whose plugin is not
-installed here is accepted. A table of another engine that has such a value already is read and changed all the same.
+it is set, and so is a codec, a metrics mode or a file format that no engine has; a file format that an extra would
+install is accepted. A table of another engine that has such a value already is read and changed all the same.
+
+The properties of a plugin are known where it is installed. A property `write.<format>.x` of a file format has a
+counterpart for delete files, `write.delete.<format>.x`, which overrides it there.
 
 "Read by" names the distributions whose code reads the property. "-" means that Icefield checks and keeps it for other
 engines, and does nothing with it. A name that ends in a dot is followed by a column's name.
@@ -135,22 +140,38 @@ def _option_table(options: Sequence[click.Parameter]) -> str:
 
 
 def _groups() -> Iterator[str]:
-    """A heading and a table for each group of the module, in its order."""
-    by_constant = {id(value): name for name, value in vars(properties).items() if isinstance(value, Property)}
-    constants = {by_constant[id(declared)]: declared for declared in TABLE_PROPERTIES.values()}
+    """A heading and a table for each group of the kernel's module, in its order, then for each plugin."""
+    constants = _constants(properties, TABLE_PROPERTIES.values())
     for line in Path(properties.__file__).read_text("utf-8").splitlines():
         group = _GROUP.fullmatch(line.strip())
         if group:
             title = group.group(1)
-            yield f"\n## {title[0].upper()}{title[1:]}\n\n| property | type | default | read by | meaning |\n"
-            yield "|---|---|---|---|---|\n"
+            yield _head(f"{title[0].upper()}{title[1:]}")
         constant = line.partition(" = ")[0]
         if constant in constants:
             yield _property_row(constant, constants[constant])
+    for package in sorted(path.parent.name for path in ROOT.glob("plugins/*/src/*/hooks.py")):
+        declared = Plugins([f"{package}.hooks"]).table_properties.of_plugins
+        if declared:
+            yield _head(package.replace("_", "-"))
+            for constant, each in _constants(import_module(f"{package}.properties"), declared).items():
+                yield _property_row(constant, each)
+
+
+def _constants(module: ModuleType, declared: Iterable[Property]) -> dict[str, Property]:
+    """Properties by the names of their constants in a module."""
+    names = {id(value): name for name, value in vars(module).items() if isinstance(value, Property)}
+    return {names[id(each)]: each for each in declared}
+
+
+def _head(title: str) -> str:
+    return f"\n## {title}\n\n| property | type | default | read by | meaning |\n|---|---|---|---|---|\n"
 
 
 def _property_row(constant: str, declared: Property) -> str:
     meaning = declared.doc
+    if declared.unread:
+        meaning += " Has no effect here; kept for other engines."
     if declared.choices:
         meaning += f" One of {', '.join(declared.choices)}."
     readers = ", ".join(_readers(constant, declared.name)) or "-"
@@ -183,7 +204,7 @@ def _used_words() -> dict[str, frozenset[str]]:
     places = {"icefield": ROOT / "framework/src", **plugins}
     found = {}
     for distribution, place in sorted(places.items()):
-        modules = (path for path in place.rglob("*.py") if path not in _NO_READERS and path.name != "__init__.py")
+        modules = (path for path in place.rglob("*.py") if path.name not in _NO_READERS)
         found[distribution] = frozenset(word for path in modules for word in _words(path))
     return found
 

@@ -135,3 +135,11 @@ def test_names_of_plugins_and_other_engines_are_kept_in_silence(name, tmp_path):
         warnings.simplefilter("error")
         given = {name: "x"}
         icefield.load_catalog("test", type="directory", warehouse=f"file://{tmp_path}", **given).close()
+
+
+def test_the_warehouse_of_a_catalog_that_serves_metadata_is_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for given in ({"type": "rest"}, {"uri": "https://host"}, {"uri": "http://host"}):
+        assert catalog_properties("x", {**given, "warehouse": "lake"}, {})["warehouse"] == "lake"
+    for given in ({"type": "sql"}, {"uri": "sqlite://"}, {"type": "missing"}, {}):
+        assert catalog_properties("x", {**given, "warehouse": "lake"}, {})["warehouse"] == f"{tmp_path}/lake"

@@ -2,18 +2,26 @@
 
 import pickle
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from icefield import Plugins
 from icefield.errors import InvalidArgument
 from icefield.metadata import properties as p
+from icefield_orc.properties import ORC_BLOOM_FILTER_FPP
+from icefield_parquet.properties import PARQUET_BLOOM_FILTER_ENABLED
+
+DECLARED = {
+    each.name: each for each in (*p.TABLE_PROPERTIES.values(), *Plugins.installed().table_properties.of_plugins)
+}
+"""The properties of the kernel and of the installed plugins."""
 
 
-@pytest.mark.parametrize("declared", p.TABLE_PROPERTIES.values(), ids=lambda declared: declared.name)
+@pytest.mark.parametrize("declared", DECLARED.values(), ids=lambda declared: declared.name)
 def test_every_property_says_what_it_is_and_has_a_default_of_its_type(declared):
-    assert p.TABLE_PROPERTIES[declared.name] is declared
     assert declared.type in (str, int, float, bool)
     assert declared.doc.endswith(".")
     assert declared.per_column == declared.name.endswith(".")
@@ -59,7 +67,7 @@ def test_values_are_typed():
     properties = {"commit.retry.num-retries": " 7 ", "gc.enabled": "FALSE", "write.orc.bloom.filter.fpp": "0.5"}
     assert p.get_int(properties, p.COMMIT_RETRY_NUM_RETRIES) == 7
     assert p.get_bool(properties, p.GC_ENABLED) is False
-    assert p.get_float(properties, p.ORC_BLOOM_FILTER_FPP) == 0.5
+    assert p.get_float(properties, ORC_BLOOM_FILTER_FPP) == 0.5
     assert p.get_str(properties, p.WRITE_FORMAT_DEFAULT) == "parquet"
     assert p.get_bool({}, p.GC_ENABLED) is True
     assert p.find_value({}, p.WRITE_DATA_PATH) is None
@@ -70,8 +78,8 @@ def test_values_are_typed():
 def test_properties_of_one_column_are_found_by_its_name():
     properties = {"write.metadata.metrics.column.a.b": "full", "write.parquet.bloom-filter-enabled.column.x": "true"}
     assert p.columns_with(properties, p.METRICS_COLUMN) == {"a.b": "full"}
-    assert p.get_bool(properties, p.PARQUET_BLOOM_FILTER_ENABLED, "x") is True
-    assert p.get_bool(properties, p.PARQUET_BLOOM_FILTER_ENABLED, "y") is False
+    assert p.get_bool(properties, PARQUET_BLOOM_FILTER_ENABLED, "x") is True
+    assert p.get_bool(properties, PARQUET_BLOOM_FILTER_ENABLED, "y") is False
     assert p.find_property("write.metadata.metrics.column.a.b") is p.METRICS_COLUMN
     assert p.find_property("gc.enabled") is p.GC_ENABLED
     assert p.find_property("mine") is None
@@ -94,11 +102,11 @@ def test_properties_of_one_column_are_found_by_its_name():
 )
 def test_a_value_of_the_wrong_form_is_refused_with_its_name(name, wrong):
     with pytest.raises(InvalidArgument, match=name) as caught:
-        p.check_properties({name: wrong})
+        Plugins.installed().table_properties.check({name: wrong})
     assert caught.value.property == name
     assert len(str(caught.value)) < 250
     with pytest.raises(InvalidArgument, match=name):
-        p.find_value({name: wrong}, p.TABLE_PROPERTIES[name])
+        p.find_value({name: wrong}, DECLARED[name])
 
 
 @pytest.mark.spec("META-13")
@@ -143,10 +151,13 @@ SOURCES = "\n".join(
     if path.name not in ("properties.py", "property_checks.py")  # they declare them, and check values
 )
 WORDS = frozenset(re.findall(r"\w+", SOURCES))
-CONSTANTS = {value.name: name for name, value in vars(p).items() if isinstance(value, p.Property)}
+MODULES = [p, *(import_module(f"{path.parent.name}.properties") for path in ROOT.glob("plugins/*/src/*/properties.py"))]
+CONSTANTS = {
+    value.name: name for each in MODULES for name, value in vars(each).items() if isinstance(value, p.Property)
+}
 
 
-@pytest.mark.parametrize("name", p.TABLE_PROPERTIES)
+@pytest.mark.parametrize("name", DECLARED)
 def test_the_reference_claims_an_effect_of_a_property_when_and_only_when_something_reads_it(name):
     is_read = CONSTANTS[name] in WORDS or f'"{name}"' in SOURCES
-    assert ("no effect" in p.TABLE_PROPERTIES[name].doc.lower()) is not is_read
+    assert DECLARED[name].unread is not is_read

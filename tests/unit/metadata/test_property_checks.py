@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from icefield import Catalog
+from icefield import Catalog, Plugins
 from icefield.errors import InvalidArgument, MissingPlugin
-from icefield.metadata import apply_updates, decode_metadata, encode_metadata, properties
+from icefield.metadata import Property, apply_updates, decode_metadata, encode_metadata
 from icefield.metadata.properties import find_property
-from icefield.metadata.property_checks import PropertyWarning, check_values, likely_name, warn_of_names
+from icefield.metadata.property_checks import KnownProperties, PropertyWarning
 from icefield.metadata.updates import SetProperties
 
 ROWS = pa.table({"id": [1, 2]})
@@ -40,7 +40,8 @@ ACCEPTED = {
     "write.avro.compression-codec": ("xz", "gzip"),
     "write.metadata.metrics.default": ("truncate(8)", "full"),
 }
-LONG = [name for name in properties.TABLE_PROPERTIES if len(name) >= 8]
+KNOWN = Plugins.installed().table_properties
+LONG = [name for name in KNOWN.declared if len(name) >= 8]
 
 
 @pytest.fixture
@@ -99,9 +100,9 @@ def test_a_format_whose_plugin_is_not_installed_may_be_set_and_is_missed_by_a_wr
 
 
 def test_a_format_of_an_installed_plugin_may_be_set() -> None:
-    check_values({"write.format.default": "Lance"}, ["lance"])
+    KnownProperties(["lance"]).check({"write.format.default": "Lance"})
     with pytest.raises(InvalidArgument, match="'Lance' is none of avro, orc, parquet"):
-        check_values({"write.format.default": "Lance"}, [])
+        Plugins().table_properties.check({"write.format.default": "Lance"})
 
 
 def test_a_table_from_elsewhere_with_values_that_nothing_could_use_is_read_and_changed(catalog: Catalog) -> None:
@@ -173,8 +174,8 @@ def test_a_name_that_all_but_spells_a_known_one_is_kept_with_one_warning(
 def test_nothing_is_said_of_other_names(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_names([name, *properties.TABLE_PROPERTIES, "write.metadata.metrics.column.anything"])
-    assert likely_name(name) is None
+        KNOWN.warn_of_names([name, *KNOWN.declared, "write.metadata.metrics.column.anything"])
+    assert KNOWN.likely_name(name) is None
 
 
 @given(st.sampled_from(LONG), st.data())
@@ -191,16 +192,17 @@ def test_the_nearest_name_is_found_after_any_slip(name: str, data: st.DataObject
     if whole and at == len(name) - 2:
         del slips["swapped"]  # `colum.nid` is one slip from the column `nid`, too
     slip = slips[data.draw(st.sampled_from(sorted(slips)))]
-    if find_property(slip + whole) is None:
-        assert likely_name(slip + whole) == name + whole
+    if find_property(slip + whole, KNOWN.declared) is None:
+        assert KNOWN.likely_name(slip + whole) == name + whole
 
 
 @given(st.text("ab.", min_size=8, max_size=12), st.text("ab.", min_size=8, max_size=12))
 def test_names_that_are_near_have_all_but_two_letters_in_common(one: str, other: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        declared = properties.Property(other, str, None, "Tried.")
-        patch.setattr("icefield.metadata.property_checks.TABLE_PROPERTIES", {other: declared})
-        if likely_name(one) is not None:
+        patch.setattr("icefield.metadata.property_checks.TABLE_PROPERTIES", {})
+        patch.setattr("icefield.metadata.property_checks._CHECKED", ())
+        known = KnownProperties((), [Property(other, str, None, "Tried.")])
+        if known.likely_name(one) is not None:
             assert _in_common(one, other) >= max(len(one), len(other)) - 2
 
 

@@ -18,6 +18,7 @@ from icefield import InstallHint, Plugins, Provider, TableService, hookimpl
 from icefield.abc import CommitMade, Event, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
+from icefield.metadata import Property
 from icefield.plugins import registry
 
 LOCAL = "icefield.builtin.local:LocalFileSystem"
@@ -83,6 +84,58 @@ def test_hook_icefield_catalogs_provides_by_type() -> None:
         [plugin("one", icefield_catalogs=schemes("d", target="icefield.builtin.directory:DirectoryBackend"))]
     )
     assert found.catalog("d").__name__ == "DirectoryBackend"
+
+
+def test_a_catalog_is_found_by_the_scheme_of_its_uri_installed_or_not() -> None:
+    target = "icefield.builtin.directory:DirectoryBackend"
+    one = plugin("one", icefield_catalogs=[Provider("tree", target, uri_schemes=("tree", "https"))])
+    plugins = Plugins([one])
+    assert plugins.catalog_of_scheme("TREE") == "tree"
+    assert plugins.catalog_of_scheme("https") == "tree"
+    assert plugins.catalog_of_scheme("http") == "rest"
+    with pytest.raises(MissingPlugin, match=r'pip install "icefield\[rest\]"'):
+        icefield.load_catalog("x", uri="http://127.0.0.1:1", plugins=plugins)
+    assert plugins.catalog_of_scheme("postgresql+psycopg") == "sql"
+
+
+def test_hook_icefield_table_properties_declares_what_is_checked_when_set() -> None:
+    declared = Property("write.x.size", int, 5, "A size.", minimum=1)
+    other = Property("write.x.size", int, 9, "Another size.", minimum=9)
+    formats = [Provider("x", "icefield_avro.avro_format:AvroFormat")]
+    plugins = Plugins(
+        [
+            plugin("one", icefield_table_properties=[declared]),
+            plugin("two", icefield_table_properties=[other], icefield_file_formats=formats),
+        ]
+    )
+    known = plugins.table_properties
+    assert known.of_plugins == (declared, other)
+    known.check({"write.x.size": "1", "write.delete.x.size": "1"})
+    for name in ("write.x.size", "write.delete.x.size"):
+        with pytest.raises(InvalidArgument, match=f"'{name}': '0' is below 1"):
+            known.check({name: "0"})
+    assert "write.x.size" not in Plugins().table_properties.declared
+
+
+@pytest.mark.parametrize(
+    ("returned", "reason"),
+    [
+        (RuntimeError("no licence"), "no licence"),
+        (["write.x.size"], "no Property"),
+        (Property("write.x.size", int, 5, "A size."), "returned one Property, not a list"),
+        ([Property("", int, 5, "A size.")], "no Property"),
+        ([Property("gc.enabled", bool, True, "Mine.")], "'gc.enabled', which is a property of the kernel"),
+        ([Property("uuid", str, None, "Mine.")], "'uuid' is reserved"),
+        ([Property("write.x.secret", str, None, "Mine.")], "would store a credential"),
+        ([Property("write.x.size", int, "big", "A size.")], "'write.x.size': 'big' is not of type integer"),
+        ([Property("write.x.size", int, 0, "A size.", minimum=1)], "'write.x.size': '0' is below 1"),
+    ],
+)
+def test_a_property_that_cannot_be_declared_breaks_its_plugin_only(returned: Any, reason: str) -> None:
+    good = plugin("good", icefield_table_properties=[Property("write.y.size", int, 5, "A size.")])
+    plugins = Plugins([plugin("bad", icefield_table_properties=returned), good])
+    assert reason in (plugins.listing()[0].error or "")
+    assert [each.name for each in plugins.table_properties.of_plugins] == ["write.y.size"]
 
 
 @pytest.mark.parametrize("error", [ValueError("the listener is broken"), SystemExit(3)], ids=repr)
@@ -366,8 +419,8 @@ def test_a_hook_marked_as_optional_may_be_unknown_here() -> None:
     assert plugins.file_system("x") is LocalFileSystem
 
 
-def test_a_provider_has_names_a_target_and_a_contract_and_nothing_else() -> None:
-    assert [field.name for field in fields(Provider)] == ["names", "target", "contract"]
+def test_a_provider_has_names_a_target_a_contract_and_schemes_and_nothing_else() -> None:
+    assert [field.name for field in fields(Provider)] == ["names", "target", "contract", "uri_schemes"]
     with pytest.raises(TypeError):
         Provider("x", LOCAL, {})  # type: ignore[call-arg]
     assert pickle.loads(pickle.dumps(Provider("x", LOCAL, contract=(1, 2)))).contract == (1, 2)

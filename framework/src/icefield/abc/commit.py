@@ -117,6 +117,14 @@ class CommitStrategy(ABC):
     reuses_locations: ClassVar[bool] = True
     """Whether a metadata location may come to name another version, once the table was dropped."""
 
+    @property
+    def folder(self) -> str | None:
+        """The folder with the metadata files, if the strategy finds the table by it; None by default.
+
+        Such a table has no other location, and ``purge`` deletes the versions in the folder.
+        """
+        return None
+
     def __init__(
         self,
         table: tuple[str, ...],

@@ -237,7 +237,7 @@ class FileFormat(ABC):
     ) -> FormatWriter:
         """Begin a file of ``schema``.
 
-        ``properties`` are table properties (``write.parquet.*``) plus any of the format's own; unknown ones are
+        ``properties`` are table properties (``write.<format>.*``) plus any of the format's own; unknown ones are
         ignored. ``metadata`` goes into the file as key-value metadata.
 
         Raises ``UnsupportedFeature`` for a type that the format cannot hold.

@@ -55,7 +55,7 @@ class PutMode(Enum):
 class FileInfo:
     """One file: its location and size in bytes, and its modification time (ms) and entity tag, if the store has them.
 
-    ``etag`` is None unless the store changes it with the content of the name: S3, GCS and ADLS do. It comes without
+    ``etag`` is None unless the store changes it with the content of the name, as object stores do. It comes without
     the quotes of the HTTP header, so that ``stat`` and ``list_files`` give the same.
     """
 

@@ -38,7 +38,6 @@ from icefield.errors import (
 )
 from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
 from icefield.metadata.properties import check_properties
-from icefield.metadata.property_checks import check_values, warn_of_names
 from icefield.metadata.updates import creation_updates
 from icefield.metadata.validation import check_names_differ
 from icefield.partitioning import PartitionSpec, SortOrder
@@ -398,8 +397,9 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
             return {key[len(prefix) :]: value for key, value in self.properties.items() if key.startswith(prefix)}
 
         properties = {**with_prefix(_DEFAULT), **given, **with_prefix(_OVERRIDE)}
-        check_values(check_properties(properties), self.io.plugins.names("file-formats"))
-        warn_of_names(properties)
+        known = self.io.plugins.table_properties
+        known.check(check_properties(properties))
+        known.warn_of_names(properties)
         return properties
 
 

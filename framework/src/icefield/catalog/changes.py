@@ -13,6 +13,7 @@ from icefield.catalog.transaction import ChangeOfTables, Staged
 from icefield.commit import TableHandle, TableState, commit_table, load_table, settle
 from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
 from icefield.metadata import TableMetadata
+from icefield.metadata.properties import check_properties
 from icefield.metadata.requirements import AssertCreate, TableRequirement, check
 from icefield.metadata.updates import (
     AddSchema,
@@ -95,7 +96,7 @@ class ChangesOfCatalog:
         it raises to refuse the change. Raises ``NoSuchTable``, ``TableExists``, ``CommitFailed``, ``ValidationFailed``,
         ``InvalidArgument``, ``CommitStateUnknown``.
         """
-        change = TableUpdates(table_name(identifier), tuple(updates), tuple(requirements), judge)
+        change = TableUpdates(table_name(identifier), self._checked(updates), tuple(requirements), judge)
         if change.creates:
             return self._created(change)
         handle, base = self._loaded(change.table)
@@ -122,11 +123,21 @@ class ChangesOfCatalog:
         """
         if CatalogAbility.MULTI_TABLE not in self._backend.abilities:
             raise NotSupportedByCatalog(f"catalog '{self._backend.name}' cannot change several tables in one step")
-        given = [TableUpdates(table_name(name), tuple(steps), tuple(asked), judge) for name, steps, asked in changes]
+        given = [
+            TableUpdates(table_name(name), self._checked(steps), tuple(asked), judge) for name, steps, asked in changes
+        ]
         if len({change.table for change in given}) != len(given):
             raise InvalidArgument("a change of several tables names each table once")
         known: dict[TableName, TableState] = {}
         settle(ChangeOfTables(self._backend, lambda: [self._staged(change, known) for change in given]))
+
+    def _checked(self, updates: Iterable[TableUpdate]) -> tuple[TableUpdate, ...]:
+        """The updates. Raises ``InvalidArgument`` for the value of a property that a plugin refuses."""
+        given = tuple(updates)
+        for update in given:
+            if isinstance(update, SetProperties):
+                self._io.plugins.table_properties.check(check_properties(update.updates))
+        return given
 
     def _staged(self, change: TableUpdates, known: dict[TableName, TableState]) -> Staged:
         if change.creates:

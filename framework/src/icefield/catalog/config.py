@@ -6,7 +6,7 @@ A catalog's property is looked for in the arguments of ``load_catalog``, then in
 directory.
 
 A relative ``warehouse`` is resolved against the folder of the configuration file, or else against the working
-directory. The ``warehouse`` of a catalog of type ``rest`` is a name that its service knows.
+directory. The ``warehouse`` of a catalog that serves metadata is a name that its service knows.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from icefield.base.limits import MAX_CONFIGURATION_BYTES
-from icefield.errors import InvalidArgument
+from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
 from icefield.metadata.property_checks import warn_at_caller
 from icefield.metadata.spelling import nearest
+from icefield.plugins import Plugins
 
 _PREFIX = "ICEFIELD_CATALOG__"
+_PREFER = "plugins.prefer."
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 FILE_NAME = "icefield.toml"
 
@@ -43,17 +45,51 @@ _IMPLEMENTATIONS: Final = {"py-catalog-impl": "a class of PyIceberg", "catalog-i
 
 
 def catalog_properties(
-    name: str, given: Mapping[str, Any], environment: Mapping[str, str] | None = None
+    name: str,
+    given: Mapping[str, Any],
+    environment: Mapping[str, str] | None = None,
+    *,
+    plugins: Plugins | None = None,
 ) -> dict[str, str]:
     """The properties of a catalog, all strings; arguments win over the environment, which wins over the file.
 
-    Raises ``InvalidArgument`` for a file that is not TOML and for a value that is not a scalar.
+    ``plugins`` are the installed plugins by default. Raises ``InvalidArgument`` for a file that is not TOML and for a
+    value that is not a scalar.
     """
     environment = os.environ if environment is None else environment
-    properties = _from_file(name, environment)
-    properties.update(_from_environment(name, environment))
-    properties.update({key: _string(key, value) for key, value in given.items() if value is not None})
-    return _anchored(properties, Path.cwd)
+    properties, folder = _from_file(name, environment)
+    nearer = _from_environment(name, environment)
+    nearer.update({key: _string(key, value) for key, value in given.items() if value is not None})
+    properties.update(nearer)
+    warehouse = properties.get("warehouse")
+    is_relative = warehouse and not warehouse.startswith("/") and not _SCHEME.match(warehouse)
+    if warehouse and is_relative and not _serves_metadata(properties, plugins or installed_plugins(properties)):
+        # Tables record absolute locations.
+        below = Path.cwd() if "warehouse" in nearer else folder
+        properties["warehouse"] = os.path.normpath(below / Path(warehouse).expanduser())
+    return properties
+
+
+def installed_plugins(properties: Mapping[str, str]) -> Plugins:
+    """The installed plugins, with the preferences among the properties of a catalog."""
+    return Plugins.installed({key[len(_PREFER) :]: v for key, v in properties.items() if key.startswith(_PREFER)})
+
+
+def catalog_type(properties: Mapping[str, str], plugins: Plugins) -> str | None:
+    """The type of a catalog: the property ``type``, else the catalog for the ``uri``; None if neither is known."""
+    if properties.get("type"):
+        return properties["type"]
+    if "uri" in properties:
+        return plugins.catalog_of_scheme(properties["uri"].partition(":")[0])
+    return "directory" if "warehouse" in properties else None
+
+
+def _serves_metadata(properties: Mapping[str, str], plugins: Plugins) -> bool:
+    kind = catalog_type(properties, plugins)
+    try:
+        return kind is not None and plugins.catalog(kind).serves_metadata
+    except (BrokenPlugin, MissingPlugin, PluginConflict):  # reported when the catalog is opened
+        return False
 
 
 def check_names(properties: Mapping[str, str]) -> None:
@@ -65,7 +101,7 @@ def check_names(properties: Mapping[str, str]) -> None:
         if name in _IMPLEMENTATIONS:
             raise InvalidArgument(
                 f"the catalog property '{name}' names {_IMPLEMENTATIONS[name]}, which Icefield does not load; give "
-                "type=... instead, such as 'directory', 'sql' or 'hive', or a catalog that a plugin provides",
+                "type=... instead, such as 'directory', or a catalog that a plugin provides",
                 property=name,
             )
         likely = _likely_name(name)
@@ -124,26 +160,13 @@ def _from_environment(name: str, environment: Mapping[str, str]) -> dict[str, st
     }
 
 
-def _from_file(name: str, environment: Mapping[str, str]) -> dict[str, str]:
+def _from_file(name: str, environment: Mapping[str, str]) -> tuple[dict[str, str], Path]:
+    """The properties in the configuration file, and the folder of the file."""
     path, document = _read_file(environment)
     catalogs = document.get("catalog", {})
     if not isinstance(catalogs, dict) or not isinstance(catalogs.get(name, {}), dict):
         raise InvalidArgument(f"[catalog.{name}] of {FILE_NAME} is no table of properties")
-    return _anchored(dict(_flat("", catalogs.get(name, {}))), lambda: path.absolute().parent)
-
-
-def _anchored(properties: dict[str, str], folder: Callable[[], Path]) -> dict[str, str]:
-    """Make a relative ``warehouse`` absolute, below a folder, because tables record absolute locations."""
-    warehouse = None if is_service(properties) else properties.get("warehouse")
-    if warehouse and not warehouse.startswith("/") and not _SCHEME.match(warehouse):
-        properties["warehouse"] = os.path.normpath(folder() / Path(warehouse).expanduser())
-    return properties
-
-
-def is_service(properties: Mapping[str, str]) -> bool:
-    """Whether properties describe a catalog of type ``rest``; its ``warehouse`` is a name, not a location."""
-    kind = properties.get("type")
-    return kind == "rest" or (kind is None and properties.get("uri", "").startswith(("http://", "https://")))
+    return dict(_flat("", catalogs.get(name, {}))), path.absolute().parent
 
 
 def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:

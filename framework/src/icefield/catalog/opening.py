@@ -8,10 +8,11 @@ from typing import Any
 from icefield.catalog.catalog import Catalog, Location, metadata_at
 from icefield.catalog.config import (
     catalog_properties,
+    catalog_type,
     check_names,
     configured_catalogs,
     default_catalog_name,
-    is_service,
+    installed_plugins,
 )
 from icefield.catalog.table import Table
 from icefield.commit import TableHandle, TableState
@@ -21,28 +22,25 @@ from icefield.storage import FileIO, given_location, local_path, scheme_of
 from icefield.toolkit.authority import add_named, split_location
 from icefield.transaction import property_strings
 
-_PREFER = "plugins.prefer."
-
 
 def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:
     """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
 
-    ``type`` selects it (``directory``, ``sql``, ``hive``, ``rest``, ...); without one it is ``hive`` where a ``uri``
-    begins with ``thrift:``, ``rest`` where it begins with ``http:`` or ``https:``, ``sql`` for any other, and
-    ``directory`` if only a ``warehouse`` is given. A relative ``warehouse`` is made absolute. Raises ``MissingPlugin``
-    for a type that no installed plugin provides, ``LocationRefused`` for a ``warehouse`` on another machine's disk.
+    ``type`` selects it; without one, the catalog whose plugin names the scheme of ``uri``, or ``directory`` if only a
+    ``warehouse`` is given. A relative ``warehouse`` is made absolute. Raises ``MissingPlugin`` for a type that no
+    installed plugin provides, ``LocationRefused`` for a ``warehouse`` on another machine's disk.
     """
     called = name or default_catalog_name()
-    found = catalog_properties(called, properties)
+    found = catalog_properties(called, properties, plugins=plugins)
     check_names(found)
-    kind = found.get("type") or _likely_type(found)
+    plugins = _plugins(plugins, found)
+    kind = catalog_type(found, plugins)
     if kind is None:
         raise InvalidArgument(
-            f"nothing is known of catalog '{called}': give type=... (such as 'directory' or 'sql') with its "
+            f"nothing is known of catalog '{called}': give type=... (such as 'directory') with its "
             "properties, or configure it in icefield.toml"
             + (f"; configured are: {', '.join(known)}" if (known := configured_catalogs()) else "")
         )
-    plugins = _plugins(plugins, found)
     backend = plugins.catalog(kind)
     if not backend.serves_metadata and found.get("warehouse"):
         check = local_path if scheme_of(found["warehouse"]) == "file" else split_location
@@ -53,18 +51,9 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
 def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
     """The given plugins, else the installed plugins with the preferences in the properties."""
     if given is None:
-        given = Plugins.installed({key[len(_PREFER) :]: v for key, v in properties.items() if key.startswith(_PREFER)})
+        given = installed_plugins(properties)
     given.check_preferences()
     return given
-
-
-def _likely_type(properties: Mapping[str, str]) -> str | None:
-    """The likely type of a catalog without the property ``type``."""
-    if "uri" in properties:
-        if is_service(properties):
-            return "rest"
-        return "hive" if properties["uri"].startswith("thrift:") else "sql"
-    return "directory" if "warehouse" in properties else None
 
 
 def open_table(

@@ -21,7 +21,6 @@ from icefield.storage.deleting import delete_files
 from icefield.storage.file_io import OWNED_ONLY
 from icefield.storage.places import HashedLocations, LocationSet
 from icefield.storage.table_files import TableFiles
-from icefield.toolkit.versioned_strategy import VersionedStrategy
 
 _AT_ONCE: Final = 8000
 
@@ -77,7 +76,7 @@ def _content(io: FileIO, places: HashedLocations, manifests: Sequence[ManifestFi
 
 def _is_kept(io: FileIO, location: str, strategy: CommitStrategy) -> bool:
     """Whether a metadata file is a version that the table's strategy published and deletes itself."""
-    if not isinstance(strategy, VersionedStrategy) or version_of(location) is None:
+    if strategy.folder is None or version_of(location) is None:
         return False
     try:
         return io.resolve(location).rpartition("/")[0] == io.resolve(strategy.folder)

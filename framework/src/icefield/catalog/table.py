@@ -393,7 +393,7 @@ class Table(ReadableTable, Extensible):
         return UpdateSnapshot(self._commit, branch=branch, snapshot_properties=snapshot_properties)
 
     def write_context(self) -> WriteContext:
-        """The context to write data files for this table in another process, such as a Spark executor; picklable.
+        """The context to write data files for this table in another process, such as an executor; picklable.
 
         Commit the written files with ``transaction().append_files(files)``.
         """

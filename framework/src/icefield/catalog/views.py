@@ -231,7 +231,7 @@ def view_version(
 ) -> ViewVersion:
     """A new version with a query by dialect, on the schema that is added with it."""
     if isinstance(sql, str) or not isinstance(sql, Mapping):
-        raise InvalidArgument("give a view's SQL by dialect, such as {'spark': 'SELECT ...'}")
+        raise InvalidArgument("give a view's SQL by dialect, such as {'ansi': 'SELECT ...'}")
     queries = tuple(ViewRepresentation(SQL, string, dialect) for dialect, string in sql.items())
     more = {} if default_catalog is None else {"default_catalog": default_catalog}
     return ViewVersion(1, now_ms(), LAST_ADDED, {"engine-name": "icefield"}, queries, tuple(default_namespace), **more)

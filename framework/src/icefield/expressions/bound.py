@@ -133,7 +133,7 @@ def field_ids(expression: BooleanExpression) -> frozenset[int]:
 
 
 def nan_as_greatest(expression: BooleanExpression) -> BooleanExpression:
-    """The same bound filter for an engine in which NaN is greater than any number, as in Spark.
+    """The same bound filter for an engine in which NaN is greater than any number.
 
     Icefield compares as IEEE 754 does: NaN is neither less nor greater.
     """

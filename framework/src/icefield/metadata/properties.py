@@ -1,19 +1,19 @@
-"""Every table property in one table: name, type, default, meaning.
+"""The kernel's table properties in one table: name, type, default, meaning. Plugins declare their own by a hook.
 
 Table properties are strings that steer readers and writers; only the properties of ``remembered`` hold state. Each
-property is declared once here, as a constant. ``get_int``, ``get_bool``, ``get_float`` and ``get_str`` read it: they
+property is declared once, as a constant. ``get_int``, ``get_bool``, ``get_float`` and ``get_str`` read it: they
 know its default and refuse a value of the wrong form with an error that names the property.
 """
 
 # ruff: noqa: E501 -- the table reads best with one property a line
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
 from icefield.base.secrets import has_password, holds_credential
-from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.errors import IcefieldError, InvalidArgument, UnsupportedFeature
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -21,6 +21,8 @@ V = TypeVar("V")
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 LONG_MAX: Final = 2**63 - 1
+DEFAULT_FORMAT: Final = "parquet"
+"""The file format of tables that state none, as the configuration of Iceberg says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,9 @@ class Property:
     """One table property.
 
     ``type`` is ``str``, ``int``, ``float`` or ``bool``; ``default`` is of that type, or None; ``minimum`` bounds a
-    number; ``choices`` lists the allowed strings, compared without regard to case. With ``per_column`` the name is a
-    prefix before a column's name.
+    number; ``choices`` lists the allowed strings, compared without regard to case. ``check`` raises ``InvalidArgument``
+    or ``ValueError`` for a typed value that cannot be used. Icefield does not read an ``unread`` property: it checks
+    the property, and keeps it for other engines. A name that ends in a dot is a prefix before a column's name.
     """
 
     name: str
@@ -38,23 +41,35 @@ class Property:
     doc: str
     minimum: int | None = None
     choices: tuple[str, ...] = ()
-    per_column: bool = False
+    check: Callable[[Any], object] | None = None
+    unread: bool = False
 
-    def parse(self, string: str) -> str | int | float | bool:
+    @property
+    def per_column(self) -> bool:
+        """Whether the property holds for one column, whose name follows its own."""
+        return self.name.endswith(".")
+
+    def parse(self, string: str, column: str = "") -> str | int | float | bool:
         """The typed value of a string. Raises ``InvalidArgument`` that names the property."""
         try:
             value = _PARSERS[self.type](string.strip())
         except (ValueError, AttributeError):
-            raise self._refused(string, f"is not of type {_TYPE_NAMES[self.type]}") from None
+            raise self._refused(string, column, f"is not of type {_TYPE_NAMES[self.type]}") from None
         if self.minimum is not None and value < self.minimum:
-            raise self._refused(string, f"is below {self.minimum}")
+            raise self._refused(string, column, f"is below {self.minimum}")
         if self.choices and value.lower() not in self.choices:
-            raise self._refused(string, f"is none of {', '.join(self.choices)}")
+            raise self._refused(string, column, f"is none of {', '.join(self.choices)}")
+        if self.check is not None:
+            try:
+                self.check(value)
+            except (IcefieldError, ValueError) as error:
+                raise self._refused(string, column, f"cannot be used: {error}") from error
         return value  # type: ignore[no-any-return]
 
-    def _refused(self, string: object, why: str) -> InvalidArgument:
+    def _refused(self, string: object, column: str, why: str) -> InvalidArgument:
         shown = string if not isinstance(string, str) or len(string) <= 40 else string[:40] + "..."
-        return InvalidArgument(f"table property '{self.name}': {shown!r} {why}", property=self.name)
+        name = f"{self.name}{column}"
+        return InvalidArgument(f"table property '{name}': {shown!r} {why}", property=name)
 
 
 class FrozenDict(dict[K, V]):
@@ -94,24 +109,20 @@ _PARSERS: Final[dict[type, Any]] = {str: str, int: _parse_int, float: float, boo
 _TYPE_NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean (true or false)"}
 
 TABLE_PROPERTIES: Final[dict[str, Property]] = {}
-"""Every property by name; per-column properties by their prefix."""
+"""The kernel's properties by name; per-column properties by their prefix."""
 
 
 def _property(
-    name: str, kind: type, default: str | int | float | bool | None, doc: str, *choices: str, minimum: int | None = None
+    name: str,
+    kind: type,
+    default: str | int | float | bool | None,
+    doc: str,
+    *choices: str,
+    minimum: int | None = None,
+    unread: bool = False,
 ) -> Property:
-    declared = Property(name, kind, default, doc, minimum, choices, per_column=name.endswith("."))
-    TABLE_PROPERTIES[name] = declared
-    return declared
-
-
-def _unread(
-    name: str, kind: type, default: str | int | float | bool | None, doc: str, *choices: str, minimum: int | None = None
-) -> Property:
-    """A property of other engines: its value is checked when it is set, but Icefield never reads it."""
-    return _property(
-        name, kind, default, f"{doc} Has no effect here; kept for other engines.", *choices, minimum=minimum
-    )
+    TABLE_PROPERTIES[name] = Property(name, kind, default, doc, minimum, choices, unread=unread)
+    return TABLE_PROPERTIES[name]
 
 
 # fmt: off
@@ -130,58 +141,15 @@ COMMIT_STATUS_CHECK_TOTAL_TIMEOUT_MS = _property("commit.status-check.total-time
 MANIFEST_TARGET_SIZE = _property("commit.manifest.target-size-bytes", int, 8 * MIB, "Size in bytes that merged manifests aim at.", minimum=1)
 MANIFEST_MIN_COUNT_TO_MERGE = _property("commit.manifest.min-count-to-merge", int, 100, "Manifests that gather before a commit merges them.", minimum=1)
 MANIFEST_MERGE_ENABLED = _property("commit.manifest-merge.enabled", bool, True, "Whether commits merge manifests.")
-SNAPSHOT_ID_INHERITANCE_ENABLED = _unread("compatibility.snapshot-id-inheritance.enabled", bool, False, "Whether v1 manifests are committed without snapshot ids; v2 always inherits.")
+SNAPSHOT_ID_INHERITANCE_ENABLED = _property("compatibility.snapshot-id-inheritance.enabled", bool, False, "Whether v1 manifests are committed without snapshot ids; v2 always inherits.", unread=True)
 
 # -- writing ----------------------------------------------------------------------------------------------------
-WRITE_FORMAT_DEFAULT = _property("write.format.default", str, "parquet", "File format of new data files: parquet, avro, orc, or any installed format.")
+WRITE_FORMAT_DEFAULT = _property("write.format.default", str, DEFAULT_FORMAT, "File format of new data files: any installed format.")
 DELETE_FORMAT_DEFAULT = _property("write.delete.format.default", str, None, "File format of new delete files; the data format when not set.")
 WRITE_TARGET_FILE_SIZE = _property("write.target-file-size-bytes", int, 512 * MIB, "Size in bytes that new data files aim at.", minimum=1)
 DELETE_TARGET_FILE_SIZE = _property("write.delete.target-file-size-bytes", int, 64 * MIB, "Size in bytes that new delete files aim at.", minimum=1)
 WRITE_PARTITION_SUMMARY_LIMIT = _property("write.summary.partition-limit", int, 0, "Snapshot summaries hold counts by partition when no more partitions than this change.", minimum=0)
 WRITE_WAP_ENABLED = _property("write.wap.enabled", bool, False, "Whether a change for main that has a wap.id in its summary is staged, not published.")
-
-# -- Parquet ----------------------------------------------------------------------------------------------------
-PARQUET_ROW_GROUP_SIZE = _property("write.parquet.row-group-size-bytes", int, 128 * MIB, "Row group size in bytes.", minimum=1)
-PARQUET_PAGE_SIZE = _property("write.parquet.page-size-bytes", int, MIB, "Page size in bytes.", minimum=1)
-PARQUET_PAGE_ROW_LIMIT = _property("write.parquet.page-row-limit", int, 20_000, "Most rows in a page.", minimum=1)
-PARQUET_PAGE_VERSION = _property("write.parquet.page-version", str, "v1", "Data page version.", "v1", "v2")
-PARQUET_DICT_SIZE = _property("write.parquet.dict-size-bytes", int, 2 * MIB, "Dictionary page size in bytes.", minimum=1)
-PARQUET_COMPRESSION = _property("write.parquet.compression-codec", str, "zstd", "Codec: zstd, brotli, lz4, gzip, snappy, uncompressed.")
-PARQUET_COMPRESSION_LEVEL = _property("write.parquet.compression-level", int, None, "Level of the codec, where it has levels.")
-PARQUET_ROW_GROUP_CHECK_MIN_RECORDS = _unread("write.parquet.row-group-check-min-record-count", int, 100, "Rows between two looks at the size of a row group, at least; here it is known at each batch.", minimum=1)
-PARQUET_ROW_GROUP_CHECK_MAX_RECORDS = _unread("write.parquet.row-group-check-max-record-count", int, 10_000, "The same, at most.", minimum=1)
-PARQUET_BLOOM_FILTER_MAX_BYTES = _property("write.parquet.bloom-filter-max-bytes", int, MIB, "Largest bloom filter of a column chunk, in bytes.", minimum=1)
-PARQUET_BLOOM_FILTER_ENABLED = _property("write.parquet.bloom-filter-enabled.column.", bool, False, "Whether to write a bloom filter for the column.")
-PARQUET_BLOOM_FILTER_FPP = _property("write.parquet.bloom-filter-fpp.column.", float, 0.01, "False positive probability of the column's bloom filter.")
-PARQUET_BLOOM_FILTER_NDV = _property("write.parquet.bloom-filter-ndv.column.", int, None, "Distinct values that the column's bloom filter is sized for.", minimum=1)
-PARQUET_STATS_ENABLED = _property("write.parquet.stats-enabled.column.", bool, True, "Whether to write statistics of the column into the file.")
-PARQUET_SHRED_VARIANTS = _property("write.parquet.shred-variants", bool, False, "Whether variant values are shredded into typed columns, outside lists and maps.")
-PARQUET_VARIANT_INFERENCE_BUFFER_SIZE = _property("write.parquet.variant-inference-buffer-size", int, 100, "First rows of a file by which the types of shredded variants are chosen.", minimum=1)
-DELETE_PARQUET_ROW_GROUP_SIZE = _property("write.delete.parquet.row-group-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_PARQUET_PAGE_SIZE = _property("write.delete.parquet.page-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_PARQUET_PAGE_ROW_LIMIT = _property("write.delete.parquet.page-row-limit", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_PARQUET_DICT_SIZE = _property("write.delete.parquet.dict-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_PARQUET_COMPRESSION = _property("write.delete.parquet.compression-codec", str, None, "As for data files, in delete files.")
-DELETE_PARQUET_COMPRESSION_LEVEL = _property("write.delete.parquet.compression-level", int, None, "As for data files, in delete files.")
-
-# -- Avro -------------------------------------------------------------------------------------------------------
-AVRO_COMPRESSION = _property("write.avro.compression-codec", str, "gzip", "Codec: gzip (deflate), zstd, snappy, bzip2, xz, uncompressed.")
-AVRO_COMPRESSION_LEVEL = _property("write.avro.compression-level", int, None, "Level of the codec, where it has levels.")
-DELETE_AVRO_COMPRESSION = _property("write.delete.avro.compression-codec", str, None, "As for data files, in delete files.")
-DELETE_AVRO_COMPRESSION_LEVEL = _property("write.delete.avro.compression-level", int, None, "As for data files, in delete files.")
-
-# -- ORC --------------------------------------------------------------------------------------------------------
-ORC_STRIPE_SIZE = _property("write.orc.stripe-size-bytes", int, 64 * MIB, "Stripe size in bytes.", minimum=1)
-ORC_BLOCK_SIZE = _property("write.orc.block-size-bytes", int, 256 * MIB, "File system block size in bytes.", minimum=1)
-ORC_COMPRESSION = _property("write.orc.compression-codec", str, "zlib", "Codec: zstd, lz4, lzo, zlib, snappy, none.")
-ORC_COMPRESSION_STRATEGY = _property("write.orc.compression-strategy", str, "speed", "What to favour.", "speed", "compression")
-ORC_BLOOM_FILTER_COLUMNS = _property("write.orc.bloom.filter.columns", str, "", "Columns with a bloom filter, separated by commas.")
-ORC_BLOOM_FILTER_FPP = _property("write.orc.bloom.filter.fpp", float, 0.05, "False positive probability of bloom filters.")
-ORC_VECTORIZED_BATCH_SIZE = _property("write.orc.vectorized.batch-size", int, 1024, "Rows handed to the writer at once.", minimum=1)
-DELETE_ORC_STRIPE_SIZE = _property("write.delete.orc.stripe-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_ORC_BLOCK_SIZE = _property("write.delete.orc.block-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_ORC_COMPRESSION = _property("write.delete.orc.compression-codec", str, None, "As for data files, in delete files.")
-DELETE_ORC_COMPRESSION_STRATEGY = _property("write.delete.orc.compression-strategy", str, None, "As for data files, in delete files.", "speed", "compression")
 
 # -- where files are --------------------------------------------------------------------------------------------
 WRITE_DATA_PATH = _property("write.data.path", str, None, "Folder of data files: absolute, or relative to the table's location; `data` when not set.")
@@ -199,13 +167,13 @@ METRICS_DEFAULT = _property("write.metadata.metrics.default", str, "truncate(16)
 METRICS_MAX_INFERRED_COLUMNS = _property("write.metadata.metrics.max-inferred-column-defaults", int, 100, "Columns that get the default metrics; those beyond get none unless named.", minimum=0)
 METRICS_COLUMN = _property("write.metadata.metrics.column.", str, None, "Metrics of the column: none, counts, truncate(length), full.")
 NAME_MAPPING_DEFAULT = _property("schema.name-mapping.default", str, None, "JSON that gives field ids to the columns of files without ids.")
-MANIFEST_LISTS_ENABLED = _unread("write.manifest-lists.enabled", bool, True, "Kept for v1 tables of others; manifest lists are always written.")
+MANIFEST_LISTS_ENABLED = _property("write.manifest-lists.enabled", bool, True, "Kept for v1 tables of others; manifest lists are always written.", unread=True)
 
 # -- distribution and row-level changes -------------------------------------------------------------------------
-WRITE_DISTRIBUTION_MODE = _property("write.distribution-mode", str, None, "How engines spread rows over writers; obeyed by a session on Spark.", "none", "hash", "range")
-DELETE_DISTRIBUTION_MODE = _unread("write.delete.distribution-mode", str, "hash", "The same for DELETE.", "none", "hash", "range")
-UPDATE_DISTRIBUTION_MODE = _unread("write.update.distribution-mode", str, "hash", "The same for UPDATE.", "none", "hash", "range")
-MERGE_DISTRIBUTION_MODE = _unread("write.merge.distribution-mode", str, None, "The same for MERGE.", "none", "hash", "range")
+WRITE_DISTRIBUTION_MODE = _property("write.distribution-mode", str, None, "How engines spread rows over writers.", "none", "hash", "range")
+DELETE_DISTRIBUTION_MODE = _property("write.delete.distribution-mode", str, "hash", "The same for DELETE.", "none", "hash", "range", unread=True)
+UPDATE_DISTRIBUTION_MODE = _property("write.update.distribution-mode", str, "hash", "The same for UPDATE.", "none", "hash", "range", unread=True)
+MERGE_DISTRIBUTION_MODE = _property("write.merge.distribution-mode", str, None, "The same for MERGE.", "none", "hash", "range", unread=True)
 COPY_ON_WRITE: Final = "copy-on-write"
 DELETE_MODE = _property("write.delete.mode", str, COPY_ON_WRITE, "Whether deleting and overwriting by a filter rewrite files, or mark the rows in delete files.", COPY_ON_WRITE, "merge-on-read")
 UPDATE_MODE = _property("write.update.mode", str, COPY_ON_WRITE, "The same for updating.", COPY_ON_WRITE, "merge-on-read")
@@ -215,19 +183,13 @@ UPDATE_ISOLATION_LEVEL = _property("write.update.isolation-level", str, None, "W
 MERGE_ISOLATION_LEVEL = _property("write.merge.isolation-level", str, None, "What upserting and merging refuses of commits since the table was loaded; nothing when not set.", "serializable", "snapshot")
 DELETE_GRANULARITY = _property("write.delete.granularity", str, "partition", "What one position delete file covers: a partition, or a data file.", "partition", "file")
 UPSERT_ENABLED = _property("write.upsert.enabled", bool, False, "Whether inserts of a stream of changes replace the rows that have their key.")
-SPARK_FANOUT_ENABLED = _unread("write.spark.fanout.enabled", bool, False, "Whether Spark keeps a file open for each partition.")
-SPARK_ACCEPT_ANY_SCHEMA = _unread("write.spark.accept-any-schema", bool, False, "Whether Spark may write rows of another schema.")
 
 # -- reading ----------------------------------------------------------------------------------------------------
 SPLIT_TARGET_SIZE = _property("read.split.target-size", int, 128 * MIB, "Size in bytes that the tasks of a scan aim at.", minimum=1)
-SPLIT_METADATA_TARGET_SIZE = _unread("read.split.metadata-target-size", int, 32 * MIB, "The same for metadata tables.", minimum=1)
+SPLIT_METADATA_TARGET_SIZE = _property("read.split.metadata-target-size", int, 32 * MIB, "The same for metadata tables.", minimum=1, unread=True)
 SPLIT_PLANNING_LOOKBACK = _property("read.split.planning-lookback", int, 10, "Open tasks that a split may still be put into.", minimum=1)
 SPLIT_OPEN_FILE_COST = _property("read.split.open-file-cost", int, 4 * MIB, "Least weight of a file, in bytes, when splits are combined.", minimum=0)
 SPLIT_ADAPTIVE_SIZE_ENABLED = _property("read.split.adaptive-size.enabled", bool, True, "Whether engines may ask for smaller splits, so that each core has one.")
-PARQUET_VECTORIZATION_ENABLED = _unread("read.parquet.vectorization.enabled", bool, True, "Whether the JVM reads Parquet in batches.")
-PARQUET_BATCH_SIZE = _unread("read.parquet.vectorization.batch-size", int, 5_000, "Rows of such a batch.", minimum=1)
-ORC_VECTORIZATION_ENABLED = _unread("read.orc.vectorization.enabled", bool, False, "Whether the JVM reads ORC in batches.")
-ORC_BATCH_SIZE = _unread("read.orc.vectorization.batch-size", int, 5_000, "Rows of such a batch.", minimum=1)
 
 # -- history and maintenance ------------------------------------------------------------------------------------
 GC_ENABLED = _property("gc.enabled", bool, True, "Whether expiry and purging may delete files of this table.")
@@ -236,10 +198,8 @@ MIN_SNAPSHOTS_TO_KEEP = _property("history.expire.min-snapshots-to-keep", int, 1
 MAX_REF_AGE_MS = _property("history.expire.max-ref-age-ms", int, LONG_MAX, "Age in ms up to which expiry keeps branches and tags other than main.", minimum=0)
 
 # -- engines and encryption -------------------------------------------------------------------------------------
-HIVE_ENABLED = _property("engine.hive.enabled", bool, False, "Whether the table is made readable through Hive's storage handler.")
-HIVE_LOCK_ENABLED = _unread("engine.hive.lock-enabled", bool, True, "Whether commits of Java through the Hive Metastore take its lock; those of Icefield always do.")
 ENCRYPTION_KEY_ID = _property("encryption.key-id", str, None, "Master key of an encrypted table. Cannot be set: such tables are read where they are plain, and not written to.")
-ENCRYPTION_DATA_KEY_LENGTH = _unread("encryption.data-key-length", int, 16, "Length of data keys in bytes.", minimum=16)
+ENCRYPTION_DATA_KEY_LENGTH = _property("encryption.data-key-length", int, 16, "Length of data keys in bytes.", minimum=16, unread=True)
 # fmt: on
 
 RESERVED_PROPERTIES: Final = frozenset(
@@ -257,11 +217,11 @@ RESERVED_PROPERTIES: Final = frozenset(
 """Names that engines show as properties but that are state of the metadata; they cannot be set."""
 
 
-def find_property(name: str) -> Property | None:
+def find_property(name: str, declared: Mapping[str, Property] = TABLE_PROPERTIES) -> Property | None:
     """The declaration of a property, found by its name or its per-column prefix; None for an unknown name."""
-    found = TABLE_PROPERTIES.get(name)
+    found = declared.get(name)
     if found is None:
-        found = next((p for p in TABLE_PROPERTIES.values() if p.per_column and name.startswith(p.name)), None)
+        found = next((each for each in declared.values() if each.per_column and name.startswith(each.name)), None)
     return found
 
 
@@ -283,7 +243,7 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
         check_property_name(name)
         declared = find_property(name)
         if declared is not None:
-            declared.parse(value)
+            declared.parse(value, name[len(declared.name) :])
         _check_string(name, value)
         if has_password(value):
             raise InvalidArgument(
@@ -322,7 +282,7 @@ def _check_string(name: str, value: str) -> None:
 def find_value(properties: Mapping[str, str], declared: Property, column: str = "") -> Any:
     """The typed value of a property, of ``column`` where it holds for one; its default, or None, when not set."""
     string = properties.get(declared.name + column)
-    return declared.default if string is None else declared.parse(string)
+    return declared.default if string is None else declared.parse(string, column)
 
 
 def get_str(properties: Mapping[str, str], declared: Property, column: str = "") -> str:
@@ -349,7 +309,9 @@ def columns_with(properties: Mapping[str, str], declared: Property) -> dict[str,
     """The typed values of a property that holds for one column each, by column name."""
     prefix = declared.name
     return {
-        name[len(prefix) :]: declared.parse(string) for name, string in properties.items() if name.startswith(prefix)
+        name[len(prefix) :]: declared.parse(string, name[len(prefix) :])
+        for name, string in properties.items()
+        if name.startswith(prefix)
     }
 
 

@@ -5,7 +5,7 @@ the published staged changes. Writers look for them among the ancestors of a bra
 cuts that line off. Therefore the commit that adds the snapshot also sets two table properties for the branch. The
 alternatives do not last: another engine's first commit would drop a summary that each commit carries on. Its first
 expiry would drop snapshots that this expiry keeps. Each property holds the latest entries only, up to 3,500
-characters (some 50 entries), which fits the columns of old Hive metastores.
+characters (some 50 entries), which fits the columns of old metastores.
 
 An entry counts only if the line of the branch is cut off after it. A line that reaches back to the time of the entry,
 or to the first snapshot, but lacks the entry's snapshot, shows a rollback: the change may be made again. A branch that

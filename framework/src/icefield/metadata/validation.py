@@ -22,7 +22,7 @@ def check_location(location: str) -> str:
     """
     if not isinstance(location, str) or not _ABSOLUTE.match(location):
         raise InvalidArgument(
-            f"a table's location must be a URI such as 's3://bucket/path' or an absolute path, not {location!r}"
+            f"a table's location must be a URI such as 'file:///path' or an absolute path, not {location!r}"
         )
     return location.rstrip("/") or location
 

@@ -31,3 +31,11 @@ EXTRAS: Final = {
     ("file-systems", "webhdfs"): "hdfs",
     ("table-services", "maintenance"): "maintenance",
 }
+
+CATALOG_SCHEMES: Final = {
+    "*": "sql",
+    "http": "rest",
+    "https": "rest",
+    "thrift": "hive",
+}
+"""The types of catalogs by the scheme of their ``uri``; ``*`` stands for every other scheme."""

@@ -15,6 +15,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from icefield.abc.events import Event
+    from icefield.metadata.properties import Property
 
 PROJECT: Final = "icefield"
 """The name of the pluggy project and of the entry-point group."""
@@ -30,17 +31,29 @@ class Provider:
     ``names`` may be given as one string. ``target`` is ``"module:attribute"``; it is imported when one of ``names``
     is first asked for. Abilities and requirements are attributes of the class. ``contract`` gives the lowest and the
     highest version of the contract that the class fulfils: ``(2, 3)``. The kernel checks them before it imports the
-    class. A provider without ``contract`` is not checked, and fails the conformance kit.
+    class. A provider without ``contract`` is not checked, and fails the conformance kit. ``uri_schemes`` are for
+    catalogs: the schemes of the property ``uri`` that select the catalog when no ``type`` is given; ``"*"`` stands for
+    every scheme that no other catalog names.
     """
 
     names: tuple[str, ...]
     target: str
     contract: tuple[int, int] | None
+    uri_schemes: tuple[str, ...]
 
-    def __init__(self, names: str | Iterable[str], target: str, *, contract: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        names: str | Iterable[str],
+        target: str,
+        *,
+        contract: tuple[int, int] | None = None,
+        uri_schemes: str | Iterable[str] = (),
+    ) -> None:
         object.__setattr__(self, "names", (names,) if isinstance(names, str) else tuple(names))
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "contract", contract)
+        schemes = (uri_schemes,) if isinstance(uri_schemes, str) else tuple(uri_schemes)
+        object.__setattr__(self, "uri_schemes", schemes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +91,7 @@ def icefield_file_formats() -> Sequence[Provider]:  # type: ignore[empty-body]
     """Provide file formats, subclasses of ``icefield.abc.FileFormat``.
 
     Called once, when plugins are first listed. ``names`` are the spellings of ``file_format`` in a manifest, in
-    lower case (``parquet``, ``avro``, ``orc``). Return an empty sequence, or None, to provide none.
+    lower case (``avro``). Return an empty sequence, or None, to provide none.
     """
 
 
@@ -86,7 +99,7 @@ def icefield_file_formats() -> Sequence[Provider]:  # type: ignore[empty-body]
 def icefield_file_systems() -> Sequence[Provider]:  # type: ignore[empty-body]
     """Provide file systems, subclasses of ``icefield.abc.FileSystem``.
 
-    Called once, when plugins are first listed. ``names`` are the URI schemes that it serves (``s3``, ``s3a``).
+    Called once, when plugins are first listed. ``names`` are the URI schemes that it serves (``file``).
     Return an empty sequence, or None, to provide none.
     """
 
@@ -106,6 +119,15 @@ def icefield_catalogs() -> Sequence[Provider]:  # type: ignore[empty-body]
 
     Called once, when plugins are first listed. ``names`` are the values of the catalog property ``type``
     (``directory``, ``sql``). Return an empty sequence, or None, to provide none.
+    """
+
+
+@hookspec
+def icefield_table_properties() -> Sequence[Property]:  # type: ignore[empty-body]
+    """Declare the table properties that this plugin reads, or keeps for other engines.
+
+    Called once, when plugins are first listed. A value is checked when it is set, and a name that is close to a
+    declared name gives a warning. Return an empty sequence, or None, to declare none.
     """
 
 

@@ -20,9 +20,11 @@ import pluggy
 
 from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
 from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
+from icefield.metadata.properties import TABLE_PROPERTIES, Property, check_property_name
+from icefield.metadata.property_checks import KnownProperties
 from icefield.metadata.spelling import was_meant
 from icefield.plugins import hookspecs
-from icefield.plugins.extras import EXTRAS
+from icefield.plugins.extras import CATALOG_SCHEMES, EXTRAS
 from icefield.plugins.hookspecs import PROJECT, InstallHint, Provider, TableService
 
 if TYPE_CHECKING:
@@ -54,7 +56,11 @@ KINDS = {
         Kind("scan-services", "icefield_table_services", None, "service of scans"),
     )
 }
-_HOOKS = {kind.hook for kind in KINDS.values()} | {"icefield_install_hints", "icefield_events"}
+_HOOKS = {kind.hook for kind in KINDS.values()} | {
+    "icefield_install_hints",
+    "icefield_events",
+    "icefield_table_properties",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,7 @@ class _Assembled:
     listing: list[PluginInfo]
     offers: dict[tuple[str, str], list[_Offer]]
     requirements: dict[tuple[str, str], list[str]]
+    properties: KnownProperties
     manager: pluggy.PluginManager
 
 
@@ -92,7 +99,7 @@ class Plugins:
     """A set of plugins, and their providers by kind and name.
 
     ``plugins`` are modules, module names or objects with hook implementations. ``prefer`` settles conflicts:
-    ``{"file-systems.s3": "some-distribution"}`` names the plugin, or its distribution, that shall serve that name.
+    ``{"file-systems.gs": "some-distribution"}`` names the plugin, or its distribution, that shall serve that name.
     """
 
     def __init__(self, plugins: Iterable[Any] = (), prefer: Mapping[str, str] | None = None) -> None:
@@ -131,6 +138,11 @@ class Plugins:
         ]
         return list(dict.fromkeys(offer.provider for offer in offers))
 
+    @property
+    def table_properties(self) -> KnownProperties:
+        """The table properties of the kernel and of these plugins."""
+        return self._assembled.properties
+
     def file_format(self, name: str) -> FileFormat:
         """The file format of that name in a manifest, in any case."""
         made: FileFormat = self._load("file-formats", name.lower())()
@@ -150,6 +162,13 @@ class Plugins:
         """The catalog backend of that type."""
         found: type[CatalogBackend] = self._load("catalogs", name)
         return found
+
+    def catalog_of_scheme(self, scheme: str) -> str | None:
+        """The type of catalog whose provider names the scheme of a ``uri``, installed or not; None without one."""
+        schemes = {**CATALOG_SCHEMES}
+        for provider in self.providers("catalogs"):
+            schemes.update(dict.fromkeys(provider.uri_schemes, provider.names[0]))
+        return schemes.get(scheme.lower()) or schemes.get("*")
 
     def service(self, kind: str, name: str) -> Callable[[Any], Any] | None:
         """The maker of a service, of the kind ``table-services`` or ``scan-services``.
@@ -327,6 +346,7 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
     listing: list[PluginInfo] = []
     offers: dict[tuple[str, str], list[_Offer]] = {}
     requirements = {each: [f"icefield[{extra}]"] for each, extra in EXTRAS.items()}
+    properties: list[Property] = []
     for info, plugin in candidates:
         try:
             if isinstance(plugin, Exception | SystemExit):
@@ -335,6 +355,7 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
             manager.register(plugin, name=f"{info.name} #{len(listing)}")
             provided = [(kind, provider) for kind in KINDS.values() for provider in _providers(plugin, kind)]
             hints = _install_hints(plugin)
+            declared = list(_declared_properties(plugin))
         except (Exception, SystemExit) as error:
             listing.append(
                 PluginInfo(info.name, info.distribution, info.version, (), f"{type(error).__name__}: {error}")
@@ -345,6 +366,7 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
         names = tuple((kind.name, name) for kind, provider in provided for name in provider.names)
         full = PluginInfo(info.name, info.distribution, info.version, names)
         listing.append(full)
+        properties += declared
         for kind, provider in provided:
             for name in provider.names:
                 offers.setdefault((kind.name, name), []).append(_Offer(full, provider))
@@ -353,7 +375,8 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
                 known = requirements.setdefault((hint.kind, name), [])
                 if hint.requirement not in known:
                     known.append(hint.requirement)
-    return _Assembled(listing, offers, requirements, manager)
+    formats = {name for kind, name in (*offers, *requirements) if kind == "file-formats"}
+    return _Assembled(listing, offers, requirements, KnownProperties(formats, properties), manager)
 
 
 def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
@@ -384,6 +407,19 @@ def _providers(plugin: Any, kind: Kind) -> Iterator[Provider]:
         if not _is_range(provider.contract):
             raise InvalidArgument(f"{kind.hook} returned {provider!r}, whose contract is no pair (lowest, highest)")
         yield provider
+
+
+def _declared_properties(plugin: Any) -> Iterator[Property]:
+    hook = "icefield_table_properties"
+    for each in _returned(plugin, hook, Property):
+        if not isinstance(each, Property) or not each.name:
+            raise InvalidArgument(f"{hook} returned {each!r}, which is no Property(name, type, default, doc)")
+        if each.name in TABLE_PROPERTIES:
+            raise InvalidArgument(f"{hook} returned '{each.name}', which is a property of the kernel")
+        check_property_name(each.name)
+        if each.default is not None:
+            each.parse(str(each.default))
+        yield each
 
 
 def _services(plugin: Any, hook: str) -> Iterator[TableService]:

@@ -63,8 +63,8 @@ class FileScan(BaseScan):
     def with_dictionaries(self, *names: str) -> Self:
         """The scan with these columns as Arrow dictionaries, replacing the columns named before.
 
-        They must be top-level columns of type string or binary. Repeated values then take less memory, and Parquet
-        files with dictionaries are read faster. In pandas they become categories.
+        They must be top-level columns of type string or binary. Repeated values then take less memory, and files
+        with dictionaries are read faster. In pandas they become categories.
         """
         return replace(self, dictionary_columns=names)
 

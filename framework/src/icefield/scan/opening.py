@@ -13,17 +13,17 @@ from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.manifest import DataFile
 from icefield.storage import FileIO
 
-# The magic bytes of plain files, and of files encrypted by the specification or by Parquet.
-_PLAIN: Final = {"parquet": b"PAR1", "avro": b"Obj\x01", "orc": b"ORC"}
-_ENCRYPTED: Final = (b"AGS1", b"PARE")
+# The magic bytes of files that are encrypted as the specification says.
+_ENCRYPTED: Final = b"AGS1"
 
 
 def open_file(io: FileIO, file: DataFile) -> AbstractContextManager[FormatReader]:
     """A reader of a data file or a delete file. Raises ``UnsupportedFeature`` for an encrypted file."""
+    file_format = io.file_format(file.file_format)
     source = io.open_input(file.file_path)
     if file.key_metadata is not None:
-        _refuse_encrypted(file, source)
-    return io.file_format(file.file_format).open_reader(source, file.file_path, size=file.file_size_in_bytes)
+        _refuse_encrypted(file, source, file_format.magic)
+    return file_format.open_reader(source, file.file_path, size=file.file_size_in_bytes)
 
 
 def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:
@@ -65,12 +65,11 @@ def deleted_rows(io: FileIO, file: DataFile, reader: FormatReader, request: Read
         raise _contradiction(file, str(rows), rows)
 
 
-def _refuse_encrypted(file: DataFile, source: InputFile) -> None:
+def _refuse_encrypted(file: DataFile, source: InputFile, magic: bytes) -> None:
     """Raise ``UnsupportedFeature`` unless the file has plain magic bytes: Impala sets keys on plain files, too."""
-    magic = source.read(4)
+    start = source.read(max(len(magic), len(_ENCRYPTED)))
     source.seek(0)
-    plain = _PLAIN.get(file.file_format.lower())
-    if magic.startswith(_ENCRYPTED) or (plain is not None and not magic.startswith(plain)):
+    if start.startswith(_ENCRYPTED) or not start.startswith(magic):
         source.close()
         raise UnsupportedFeature(
             f"{file.file_path} is encrypted, and cannot be decrypted here", location=file.file_path

@@ -1,8 +1,8 @@
 """Detects locations that name the same file, for whole columns of locations.
 
-``file:/a``, ``file:///a`` and ``/a`` are one file; so are ``s3a://b/k`` and ``s3://b/k``, and locations that location
-maps lead to the same place. On local disks ``.``, ``..``, double slashes and links to folders make no difference. Two
-locations that may be one file count as one.
+``file:/a``, ``file:///a`` and ``/a`` are one file; so are locations under two schemes of one file system, and locations
+that location maps lead to the same place. On local disks ``.``, ``..``, double slashes and links to folders make no
+difference. Two locations that may be one file count as one.
 """
 
 from __future__ import annotations

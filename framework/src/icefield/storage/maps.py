@@ -53,7 +53,7 @@ def map_of(key: str, target: str) -> tuple[str, str]:
         if not target.startswith("/"):
             raise InvalidArgument(
                 f"{key} leads to {target!r}, which is no absolute location: write one, such as "
-                f"{os.path.abspath(target)} or s3://bucket/folder"
+                f"{os.path.abspath(target)} or scheme://bucket/folder"
             )
         target = f"file://{target}"
     if prefix.endswith("/"):

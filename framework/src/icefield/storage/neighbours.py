@@ -38,7 +38,6 @@ from icefield.toolkit.table_folders import (
     plain_folder,
     table_uuid_in,
 )
-from icefield.toolkit.versioned_strategy import VersionedStrategy
 
 _MOST_FOLDERS: Final = 64
 _OTHER: Final = "give another location, or remove what is there if no table needs it any more"
@@ -50,7 +49,7 @@ def free_location(io: FileIO, strategy: CommitStrategy, default: str) -> str:
     The files of a renamed table are still there, and files of a dropped table may be. A strategy that finds a table by
     its path has no choice: there the versions of a dropped table and of the new one follow each other.
     """
-    if isinstance(strategy, VersionedStrategy):
+    if strategy.folder is not None:
         return default
     try:
         used = is_used(io.storage(default), default)
@@ -174,7 +173,7 @@ def tables_in(
     found: dict[str, tuple[str, str]] = {}
     left, seen = [metadata_file.rpartition("/")[0]], set[str]()
     # For a table that is found by its path, each spelling of the path is the table itself.
-    itself = _folder(io, f"{strategy.folder}/-") if isinstance(strategy, VersionedStrategy) else None
+    itself = None if strategy.folder is None else _folder(io, f"{strategy.folder}/-")
     while left and len(seen) < _MOST_FOLDERS:
         folder = left.pop()
         wanted = _folder(io, f"{folder}/-")

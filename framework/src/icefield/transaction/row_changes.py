@@ -308,7 +308,7 @@ class RowChanges(ABC):
 
         The format is ``file_format``, or else the format that a suffix or first bytes show. Each file must be in one
         partition. If a file has no field ids and the table no name mapping, a mapping is stored. ``partition_values``
-        are values of columns that files lack, by location and name, as Hive keeps them in the names of folders; the
+        are values of columns that files lack, by location and name, as the names of folders may hold them; the
         table must have identity partition fields of these columns. ``check_duplicate_files`` makes sure on commit that
         no file is in the table already, however its location is spelled. A file outside of the table's own folders
         stays when the table no longer needs it. A file in a folder of data that tables may share is refused, as it

@@ -128,6 +128,7 @@ class Transaction(RowChanges, Generic[R]):
     def set_properties(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Self:
         """Stage table properties to set."""
         UpdateProperties(self.stage).set(properties, **more).commit()
+        self._context.io.plugins.table_properties.warn_of_names({**(properties or {}), **more})
         return self
 
     def remove_properties(self, *keys: str) -> Self:

@@ -8,7 +8,6 @@ from typing import Any, Self
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import FORMAT_VERSION, check_properties
-from icefield.metadata.property_checks import check_values, warn_of_names
 from icefield.metadata.updates import RemoveProperties, SetProperties, TableUpdate
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.old_snapshots import OldSnapshots
@@ -33,7 +32,6 @@ class UpdateProperties(Action):
         for key, value in strings.items():
             self._not_both(key, self._removals)
             self._sets[key] = value
-        warn_of_names(strings)
         return self
 
     def remove(self, *keys: str) -> Self:
@@ -48,7 +46,7 @@ class UpdateProperties(Action):
         """The differences from the base: a change without effect makes no version."""
         updates: list[TableUpdate] = []
         sets = {key: value for key, value in self._sets.items() if base.properties.get(key) != value}
-        check_values(sets, context.io.plugins.names("file-formats"))
+        context.io.plugins.table_properties.check(sets)
         version = sets.pop(FORMAT_VERSION.name, None)
         if version is not None:
             updates += upgrade(base, int(version), context, self._old)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import pyarrow as pa
 
 from icefield.errors import ValidationFailed
 from icefield.metadata import TableMetadata
-from icefield.metadata.properties import NAME_MAPPING_DEFAULT, TABLE_PROPERTIES
+from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.requirements import (
     AssertCurrentSchemaId,
@@ -157,7 +157,7 @@ class UpdateSchema(Action):
             return Changes(requirements=tuple(self._requirements))
         updates: list[TableUpdate] = [
             *choose_schema(base, schema, self._update.last_column_id),
-            *_properties_follow(base, self._base.schema(), schema),
+            *_properties_follow(base, self._base.schema(), schema, context.io.plugins.table_properties.column_prefixes),
         ]
         return Changes(tuple(updates), tuple(self._requirements))
 
@@ -166,7 +166,9 @@ def _sources(spec: PartitionSpec) -> list[int]:
     return [id_ for field in spec.fields for id_ in field.source_ids if not isinstance(field.transform, VoidTransform)]
 
 
-def _properties_follow(base: TableMetadata, before: Schema, after: Schema) -> list[TableUpdate]:
+def _properties_follow(
+    base: TableMetadata, before: Schema, after: Schema, prefixes: Iterable[str]
+) -> list[TableUpdate]:
     """Updates of the properties that name columns: the stored name mapping, and properties of single columns."""
     sets: dict[str, str] = {}
     removals: list[str] = []
@@ -175,7 +177,6 @@ def _properties_follow(base: TableMetadata, before: Schema, after: Schema) -> li
         updated = update_name_mapping(parse_name_mapping(mapping), after).to_string()
         if updated != mapping:
             sets[NAME_MAPPING_DEFAULT.name] = updated
-    prefixes = tuple(declared.name for declared in TABLE_PROPERTIES.values() if declared.per_column)
     for name, value in base.properties.items():
         prefix = next((prefix for prefix in prefixes if name.startswith(prefix)), None)
         column = None if prefix is None else name[len(prefix) :]

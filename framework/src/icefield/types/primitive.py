@@ -13,7 +13,7 @@ MAX_TYPE_STRING: Final = 1000
 """The longest string of a primitive type, in characters."""
 
 MAX_FIXED_LENGTH: Final = 2**31 - 1
-"""The longest ``fixed``, in bytes: Arrow, Avro and Parquet hold its length in 32 bits."""
+"""The longest ``fixed``, in bytes: Arrow and the file formats hold its length in 32 bits."""
 
 DEFAULT_CRS: Final = "OGC:CRS84"
 EDGE_ALGORITHMS: Final = frozenset({"spherical", "vincenty", "thomas", "andoyer", "karney"})

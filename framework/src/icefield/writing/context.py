@@ -10,7 +10,7 @@ from uuid import uuid4
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import TableMetadata
 from icefield.metadata.encryption import refuse_plain_files
-from icefield.metadata.properties import WRITE_FORMAT_DEFAULT, WRITE_TARGET_FILE_SIZE, get_int, get_str
+from icefield.metadata.properties import DEFAULT_FORMAT, WRITE_FORMAT_DEFAULT, WRITE_TARGET_FILE_SIZE, get_int, get_str
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.schema.row_lineage import with_lineage
@@ -36,7 +36,7 @@ class WriteContext:
     spec: PartitionSpec
     locations: LocationProvider
     io: FileIO
-    file_format: str = "parquet"
+    file_format: str = DEFAULT_FORMAT
     properties: Mapping[str, str] = field(default_factory=dict)
     sort_order_id: int | None = None
     operation_id: str = field(default_factory=lambda: str(uuid4()))

@@ -16,6 +16,7 @@ import deflate
 import pyarrow as pa
 from icefield.errors import InvalidArgument, UnsupportedFeature
 
+from icefield_avro.properties import AVRO_COMPRESSION, AVRO_COMPRESSION_LEVEL
 from icefield_avro.varints import Malformed
 
 MAX_INFLATED: Final = 256 * 1024 * 1024
@@ -166,12 +167,12 @@ def codec_of(properties: Mapping[str, str]) -> tuple[str, int | None]:
 
     Without a level, deflate packs at its level 1 and zstandard takes its own default. Raises ``InvalidArgument``.
     """
-    asked = properties.get("write.avro.compression-codec", "gzip").strip().lower()
+    asked = properties.get(AVRO_COMPRESSION.name, "gzip").strip().lower()
     codec = _PROPERTY_NAMES.get(asked)
     if codec is None:
         known = ", ".join(_PROPERTY_NAMES)
-        raise InvalidArgument(f"write.avro.compression-codec is {asked[:40]!r}; it may be {known}")
-    string = properties.get("write.avro.compression-level")
+        raise InvalidArgument(f"{AVRO_COMPRESSION.name} is {asked[:40]!r}; it may be {known}")
+    string = properties.get(AVRO_COMPRESSION_LEVEL.name)
     if string is None or not str(string).strip():
         return codec, None
     bounds = {"deflate": (0, 9), "zstandard": (-7, 22), "bzip2": (1, 9), "xz": (0, 9)}.get(codec)
@@ -183,6 +184,6 @@ def codec_of(properties: Mapping[str, str]) -> tuple[str, int | None]:
         level = bounds[0] - 1
     if not bounds[0] <= level <= bounds[1]:
         raise InvalidArgument(
-            f"write.avro.compression-level is {str(string)[:20]!r}; {codec} takes {bounds[0]} to {bounds[1]}"
+            f"{AVRO_COMPRESSION_LEVEL.name} is {str(string)[:20]!r}; {codec} takes {bounds[0]} to {bounds[1]}"
         )
     return codec, level

@@ -19,6 +19,7 @@ from icefield_avro.codecs import MAX_INFLATED, codec_of, deflater
 from icefield_avro.container import CODEC_KEY, SCHEMA_KEY, SPLIT_EVERY, SYNC_SIZE, encode_header
 from icefield_avro.encoding import encode
 from icefield_avro.nodes import Record
+from icefield_avro.properties import AVRO_BLOCK_SIZE
 from icefield_avro.row_bytes import EncodedRows
 from icefield_avro.schema_reading import parse_schema
 from icefield_avro.schema_writing import DEFAULT_RECORD_NAME, avro_schema
@@ -26,7 +27,6 @@ from icefield_avro.varints import Data, encode_long
 
 RECORD_NAME: Final = "avro.record-name"
 BLOCK_SIZE: Final = "avro.block-size"
-TABLE_BLOCK_SIZE: Final = "write.avro.block-size-bytes"
 COLLECT_METRICS: Final = "avro.collect-metrics"
 DEFAULT_BLOCK_SIZE: Final = 64 * 1024
 ICEBERG_SCHEMA: Final = "iceberg.schema"
@@ -178,7 +178,7 @@ def encode_block(count: int, packed: Data, sync: bytes) -> bytes:
 
 
 def _block_size(properties: Mapping[str, str]) -> int:
-    name = BLOCK_SIZE if BLOCK_SIZE in properties else TABLE_BLOCK_SIZE
+    name = BLOCK_SIZE if BLOCK_SIZE in properties else AVRO_BLOCK_SIZE.name
     string = str(properties.get(name, DEFAULT_BLOCK_SIZE))
     if not string.isdecimal() or not 1 <= int(string) <= MAX_INFLATED:
         raise InvalidArgument(f"{name} is {string[:20]!r}; it is a number of bytes up to {MAX_INFLATED:,}")

@@ -16,6 +16,7 @@ from icefield.partitioning import sort_order_to_json, spec_to_json
 from icefield.schema import schema_to_json
 
 from icefield_hive.columns import columns_of
+from icefield_hive.properties import HIVE_ENABLED
 from icefield_hive.settings import HiveSettings
 from icefield_hive.structs import Record
 
@@ -25,7 +26,6 @@ METADATA_LOCATION: Final = "metadata_location"
 PREVIOUS_LOCATION: Final = "previous_metadata_location"
 TABLE_TYPE: Final = "table_type"
 OWNER: Final = "hive.metastore.table.owner"
-_ENGINE_ENABLED: Final = "engine.hive.enabled"
 _STORAGE_HANDLER: Final = "storage_handler"
 _FOREVER: Final = 2**31 - 1
 _MOST_KEY: Final = 256
@@ -139,7 +139,7 @@ class Description:
     @property
     def _for_hive(self) -> bool:
         """Whether Hive itself shall read the table: the table's own property, else the catalog's."""
-        said = self.properties.get(_ENGINE_ENABLED)
+        said = self.properties.get(HIVE_ENABLED.name)
         return self.settings.hive_engine if said is None else said.lower() == "true"
 
     def _parameters(self, before: Mapping[str, str], previous: str | None, location: str) -> dict[str, str]:

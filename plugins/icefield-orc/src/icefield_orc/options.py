@@ -17,7 +17,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.metadata import (
+from icefield.metadata import get_float, get_int, get_str
+
+from icefield_orc.properties import (
     ORC_BLOCK_SIZE,
     ORC_BLOOM_FILTER_COLUMNS,
     ORC_BLOOM_FILTER_FPP,
@@ -25,9 +27,6 @@ from icefield.metadata import (
     ORC_COMPRESSION_STRATEGY,
     ORC_STRIPE_SIZE,
     ORC_VECTORIZED_BATCH_SIZE,
-    get_float,
-    get_int,
-    get_str,
 )
 
 _CODECS = {
@@ -73,7 +72,4 @@ def _bloom_filters(properties: Mapping[str, str], columns: Mapping[str, int]) ->
     wanted = [columns[name] for name in names if name in columns]
     if not wanted:
         return {}
-    fpp = get_float(properties, ORC_BLOOM_FILTER_FPP)
-    if not 0 < fpp < 1:
-        raise InvalidArgument(f"table property '{ORC_BLOOM_FILTER_FPP.name}' must be between 0 and 1")
-    return {"bloom_filter_columns": wanted, "bloom_filter_fpp": fpp}
+    return {"bloom_filter_columns": wanted, "bloom_filter_fpp": get_float(properties, ORC_BLOOM_FILTER_FPP)}

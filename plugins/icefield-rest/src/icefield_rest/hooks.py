@@ -11,7 +11,7 @@ from icefield_rest.hearing import HEARERS
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
     """Provide the catalog ``rest``."""
-    return [Provider(("rest",), "icefield_rest.backend:RestBackend", contract=(2, 2))]
+    return [Provider(("rest",), "icefield_rest.backend:RestBackend", contract=(2, 2), uri_schemes=("http", "https"))]
 
 
 @hookimpl

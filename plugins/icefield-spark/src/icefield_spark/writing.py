@@ -11,6 +11,7 @@ import pyarrow as pa
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
 from icefield.metadata import MAIN_BRANCH, TableMetadata
 from icefield.writing import DataFile, WriteContext, write_batches
+from icefield_parquet.properties import PARQUET_ROW_GROUP_SIZE
 from pyspark import AccumulatorParam, TaskContext
 from pyspark import __version__ as spark_version
 from pyspark.sql.types import StructType
@@ -29,8 +30,6 @@ if TYPE_CHECKING:  # a worker needs no catalog
 MESSAGE_SCHEMA = "message binary"
 BUFFER_BYTES = 256 << 20
 """Bytes of rows that one task holds at most: an executor runs a task a core, next to the JVM's own memory."""
-
-_ROW_GROUP = "write.parquet.row-group-size-bytes"
 
 ENGINE = {"engine-name": "spark", "engine-version": spark_version}
 """The properties of the writer in a snapshot's summary."""
@@ -76,7 +75,7 @@ def on_one_core(found: WriteContext) -> WriteContext:
     if context.spec.is_unpartitioned:
         return context
     # Many files are open at a time, and the writer of each holds rows until it has a row group.
-    return replace(context, properties={_ROW_GROUP: str(BUFFER_BYTES // 4), **context.properties})
+    return replace(context, properties={PARQUET_ROW_GROUP_SIZE.name: str(BUFFER_BYTES // 4), **context.properties})
 
 
 def check_fits(context: WriteContext, columns: StructType, *, case_sensitive: bool = True) -> None:

@@ -8,4 +8,4 @@ from icefield import Provider, hookimpl
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
     """Provide the catalog ``sql``."""
-    return [Provider(("sql",), "icefield_sql.backend:SqlBackend", contract=(2, 2))]
+    return [Provider(("sql",), "icefield_sql.backend:SqlBackend", contract=(2, 2), uri_schemes="*")]

@@ -16,8 +16,9 @@ from zlib import crc32
 
 import msgspec
 import pyarrow as pa
-from icefield import Schema
+from icefield import Provider, Schema, hookimpl
 from icefield.abc import FileFormat, FormatAbility, FormatReader, FormatWriter, InputFile, OutputStream, WrittenFile
+from icefield.metadata import Property, get_int
 from icefield.toolkit import (
     Block,
     BlockReader,
@@ -31,14 +32,13 @@ from icefield.toolkit import (
     schema_to_arrow,
     schema_to_json,
     to_rows,
-    whole_number,
 )
 
 MAGIC = b"RECORDS1"
 HEADER = struct.Struct("<cQQI")
 LENGTH = struct.Struct("<I")
 PLACE = struct.Struct("<Q")
-FRAME_ROWS = "write.records.frame-rows"
+FRAME_ROWS = Property("write.records.frame-rows", int, 5_000, "Rows of a frame.", minimum=1)
 
 
 def packed(kind: pa.DataType) -> Any:
@@ -76,7 +76,7 @@ class RecordsFormat(FileFormat):
         properties: Mapping[str, str] | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> FormatWriter:
-        return RecordsWriter(sink, schema, whole_number(properties or {}, FRAME_ROWS, 5_000, 1), metadata or {})
+        return RecordsWriter(sink, schema, get_int(properties or {}, FRAME_ROWS), metadata or {})
 
 
 class RecordsWriter(FormatWriter):
@@ -231,3 +231,15 @@ class RecordsReader(BlockReader):
 
     def close(self) -> None:
         self._source.close()
+
+
+@hookimpl
+def icefield_file_formats() -> Sequence[Provider]:
+    """Provide the format ``records``."""
+    return [Provider("records", f"{__name__}:RecordsFormat", contract=(2, 2))]
+
+
+@hookimpl
+def icefield_table_properties() -> Sequence[Property]:
+    """Declare the format's property."""
+    return [FRAME_ROWS]

@@ -11,7 +11,7 @@ from icefield_testing import FileFormatSuite
 
 
 class TestRecords(FileFormatSuite):
-    small_blocks: ClassVar = {FRAME_ROWS: "500"}
+    small_blocks: ClassVar = {FRAME_ROWS.name: "500"}
 
     @pytest.fixture
     def file_format(self) -> FileFormat:

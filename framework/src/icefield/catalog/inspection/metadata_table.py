@@ -13,7 +13,7 @@ from icefield.catalog.inspection.selection import MetadataSelection
 from icefield.errors import InvalidMetadata
 
 INSTANT: Final = pa.timestamp("us", "UTC")
-"""The type of every time, as in Spark."""
+"""The type of every time."""
 
 
 class MetadataTable(ABC):

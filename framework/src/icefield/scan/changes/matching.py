@@ -1,8 +1,7 @@
 """Matching of deleted rows with inserted rows: removal of carried-over rows, and computation of updates.
 
 Each row has a change number: twice its change ordinal, plus one for an insert. Copy-on-write deletes and inserts again
-every row of a file; unchanged rows cancel out here. "Changelog" in Iceberg's documentation of Spark defines the change
-types.
+every row of a file; unchanged rows cancel out here. "Changelog" in Iceberg's documentation defines the change types.
 """
 
 from __future__ import annotations

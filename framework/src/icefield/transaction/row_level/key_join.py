@@ -28,7 +28,7 @@ _FEWEST_BITS, _MOST_BITS = 16, 25
 class Keys:
     """The keys of given rows, to be joined with the rows of batches. A null in a key equals nothing.
 
-    Floats are equal as in Spark's joins: NaN equals NaN, and -0.0 equals 0.0.
+    Floats are equal as in SQL joins: NaN equals NaN, and -0.0 equals 0.0.
     """
 
     def __init__(self, rows: pa.Table, names: Sequence[str]) -> None:

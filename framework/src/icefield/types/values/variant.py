@@ -1,4 +1,4 @@
-"""Variants: semi-structured values in the binary encoding of Parquet, version 1, and their bounds.
+"""Variants: semi-structured values in their binary encoding, version 1, and their bounds.
 
 A variant is two byte strings: ``metadata``, the dictionary of its field names, and ``value``. Spec: Variant
 encoding (Parquet); bounds of a variant column, Appendix D.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 from uuid import uuid4
 
 import numpy as np
@@ -14,37 +13,13 @@ from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata import TableMetadata
 from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.properties import (
-    AVRO_COMPRESSION,
-    AVRO_COMPRESSION_LEVEL,
-    DELETE_AVRO_COMPRESSION,
-    DELETE_AVRO_COMPRESSION_LEVEL,
+    DEFAULT_FORMAT,
     DELETE_FORMAT_DEFAULT,
     DELETE_GRANULARITY,
-    DELETE_ORC_BLOCK_SIZE,
-    DELETE_ORC_COMPRESSION,
-    DELETE_ORC_COMPRESSION_STRATEGY,
-    DELETE_ORC_STRIPE_SIZE,
-    DELETE_PARQUET_COMPRESSION,
-    DELETE_PARQUET_COMPRESSION_LEVEL,
-    DELETE_PARQUET_DICT_SIZE,
-    DELETE_PARQUET_PAGE_ROW_LIMIT,
-    DELETE_PARQUET_PAGE_SIZE,
-    DELETE_PARQUET_ROW_GROUP_SIZE,
     DELETE_TARGET_FILE_SIZE,
     METRICS_COLUMN,
     METRICS_DEFAULT,
-    ORC_BLOCK_SIZE,
-    ORC_COMPRESSION,
-    ORC_COMPRESSION_STRATEGY,
-    ORC_STRIPE_SIZE,
-    PARQUET_COMPRESSION,
-    PARQUET_COMPRESSION_LEVEL,
-    PARQUET_DICT_SIZE,
-    PARQUET_PAGE_ROW_LIMIT,
-    PARQUET_PAGE_SIZE,
-    PARQUET_ROW_GROUP_SIZE,
     WRITE_FORMAT_DEFAULT,
-    Property,
     find_value,
     get_int,
     get_str,
@@ -56,22 +31,6 @@ from icefield.schema import Schema
 from icefield.storage import FileIO, LocationProvider
 from icefield.types.values import distinct
 from icefield.writing.context import WriteContext
-
-_OF_FORMATS: Final[Mapping[Property, Property]] = {
-    DELETE_PARQUET_ROW_GROUP_SIZE: PARQUET_ROW_GROUP_SIZE,
-    DELETE_PARQUET_PAGE_SIZE: PARQUET_PAGE_SIZE,
-    DELETE_PARQUET_PAGE_ROW_LIMIT: PARQUET_PAGE_ROW_LIMIT,
-    DELETE_PARQUET_DICT_SIZE: PARQUET_DICT_SIZE,
-    DELETE_PARQUET_COMPRESSION: PARQUET_COMPRESSION,
-    DELETE_PARQUET_COMPRESSION_LEVEL: PARQUET_COMPRESSION_LEVEL,
-    DELETE_AVRO_COMPRESSION: AVRO_COMPRESSION,
-    DELETE_AVRO_COMPRESSION_LEVEL: AVRO_COMPRESSION_LEVEL,
-    DELETE_ORC_STRIPE_SIZE: ORC_STRIPE_SIZE,
-    DELETE_ORC_BLOCK_SIZE: ORC_BLOCK_SIZE,
-    DELETE_ORC_COMPRESSION: ORC_COMPRESSION,
-    DELETE_ORC_COMPRESSION_STRATEGY: ORC_COMPRESSION_STRATEGY,
-}
-"""The properties of delete files, each with the property of data files that it overrides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +59,7 @@ class DeleteContext:
     spec_id: int
     schema: Schema
     format_version: int
-    file_format: str = "parquet"
+    file_format: str = DEFAULT_FORMAT
     properties: Mapping[str, str] = field(default_factory=dict)
     operation_id: str = field(default_factory=lambda: str(uuid4()))
     target_file_bytes: int = 64 << 20
@@ -157,9 +116,10 @@ class DeleteContext:
         ``exact`` asks for all metrics, with bounds that are not truncated.
         """
         given = self.properties
+        own, data = f"write.delete.{self.file_format}.", f"write.{self.file_format}."
         properties = {
             **given,
-            **{data.name: given[own.name] for own, data in _OF_FORMATS.items() if own.name in given},
+            **{f"{data}{name[len(own) :]}": value for name, value in given.items() if name.startswith(own)},
         }
         if exact:
             named = METRICS_COLUMN.name

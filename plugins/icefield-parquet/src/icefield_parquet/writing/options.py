@@ -20,7 +20,9 @@ from typing import Any
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.metadata import (
+from icefield.metadata import columns_with, find_value, get_bool, get_int, get_str
+
+from icefield_parquet.properties import (
     PARQUET_BLOOM_FILTER_ENABLED,
     PARQUET_BLOOM_FILTER_FPP,
     PARQUET_BLOOM_FILTER_MAX_BYTES,
@@ -35,11 +37,6 @@ from icefield.metadata import (
     PARQUET_SHRED_VARIANTS,
     PARQUET_STATS_ENABLED,
     PARQUET_VARIANT_INFERENCE_BUFFER_SIZE,
-    columns_with,
-    find_value,
-    get_bool,
-    get_int,
-    get_str,
 )
 
 # Codec names of table properties, with pyarrow's names.
@@ -145,8 +142,6 @@ def _bloom_filters(properties: Mapping[str, str], leaf_paths: Mapping[str, str])
         if not enabled or name not in leaf_paths:
             continue
         fpp = find_value(properties, PARQUET_BLOOM_FILTER_FPP, name)
-        if not 0 < fpp < 1:
-            raise InvalidArgument(f"table property '{PARQUET_BLOOM_FILTER_FPP.name}{name}' must be between 0 and 1")
         most_values = _values_of_bloom_filter(most, fpp)
         wanted = find_value(properties, PARQUET_BLOOM_FILTER_NDV, name)
         blooms[leaf_paths[name]] = {"ndv": min(wanted or most_values, most_values), "fpp": fpp}

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from icefield import types as iceberg
-from icefield.metadata import (
+from icefield.metadata import Property, TableMetadata, get_int, get_str
+from icefield.types import NestedField
+from icefield.writing import WriteContext
+from icefield_parquet.properties import (
     PARQUET_COMPRESSION,
     PARQUET_COMPRESSION_LEVEL,
     PARQUET_DICT_SIZE,
@@ -15,13 +18,7 @@ from icefield.metadata import (
     PARQUET_PAGE_SIZE,
     PARQUET_PAGE_VERSION,
     PARQUET_ROW_GROUP_SIZE,
-    Property,
-    TableMetadata,
-    get_int,
-    get_str,
 )
-from icefield.types import NestedField
-from icefield.writing import WriteContext
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
