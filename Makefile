@@ -21,7 +21,8 @@ LONG := server or peer or slow
 SOAK := counted or soak
 PYTEST := $(RUN) -m pytest --dist worksteal --durations=20
 
-.PHONY: quickstart test test-all spark-matrix lint types layers packaging bench spec-coverage reference soak clean
+.PHONY: quickstart test test-all spark-matrix matrix mutants-kernel lint types layers packaging bench spec-coverage \
+        reference soak clean
 
 quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over real data
 	$(RUN) examples/quickstart/quickstart.py
@@ -34,6 +35,12 @@ test-all: .venv/dev.stamp  ## Run what `make test` leaves out: servers, peers, c
 
 spark-matrix: .venv/dev.stamp  ## Run tests of Spark under PySpark 3.5, 4.0, 4.1 and 4.3
 	$(RUN) tests/support/spark_matrix.py $(VERSIONS)
+
+matrix: .venv/dev.stamp  ## Run fast tests under Python 3.11 to 3.13, with the oldest and the newest libraries
+	$(RUN) tests/support/version_matrix.py $(ENVIRONMENTS)
+
+mutants-kernel: .venv/dev.stamp  ## Run the kernel's fast unit tests on 200 random mutants of it
+	$(RUN) tests/support/mutants.py $(PACKAGES)
 
 lint: .venv/dev.stamp types layers  ## Check style, types and layers
 	$(BIN)/ruff check .

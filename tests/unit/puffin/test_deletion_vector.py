@@ -75,6 +75,50 @@ def test_offsets_are_written_beside_runs_from_four_containers_on(containers: int
         assert offsets == tuple(body + 6 * at for at in range(containers))
 
 
+PAIRS = np.arange(0, BLOCK, 32)  # starts of 2048 runs
+
+
+@pytest.mark.spec("DEL-41", "DEL-44")
+@pytest.mark.parametrize(
+    ("positions", "form", "size"),
+    [
+        (np.array([0]), "array", 2),
+        (np.array([BLOCK - 1]), "array", 2),
+        (np.arange(3), "array", 6),  # as long as a run
+        (np.arange(4), "run", 6),
+        (np.arange(0, 2 * 4095, 2), "array", 2 * 4095),
+        (np.arange(0, 2 * 4096, 2), "array", 8192),
+        (np.arange(0, 2 * 4097, 2), "bits", 8192),
+        (positions_of(*(PAIRS[:2047] + n for n in range(20))), "run", 2 + 4 * 2047),
+        (positions_of(*(PAIRS + n for n in range(20))), "bits", 8192),
+        (np.arange(BLOCK - 1), "run", 6),
+        (np.arange(1, BLOCK), "run", 6),
+    ],
+    ids=lambda part: f"{len(part)} from {part[0]}" if isinstance(part, np.ndarray) else str(part),
+)
+def test_a_container_has_its_smallest_form_at_each_threshold(positions: Any, form: str, size: int) -> None:
+    blob = encode_vector(positions)
+    assert np.array_equal(decode_vector(blob, "v", cardinality=len(positions)), positions)
+    bitmap = blob[8 + 8 + 4 : -4]
+    cookie = {"run": 12_347}.get(form, 12_346)
+    assert int.from_bytes(bitmap[:2], "little") == cookie
+    header = 4 + 1 + 4 if form == "run" else 4 + 4 + 4 + 4
+    assert len(bitmap) == header + size
+
+
+@pytest.mark.spec("DEL-41")
+@pytest.mark.parametrize("containers", [7, 8, 9, 16, 17])
+@pytest.mark.parametrize("run", [0, 6, -1])
+def test_the_bits_of_runs_fill_whole_bytes(containers: int, run: int) -> None:
+    parts = [np.array([5]) + at * BLOCK for at in range(containers)]
+    parts[run] = parts[run] + np.arange(100)
+    positions = positions_of(*parts)
+    blob = encode_vector(positions)
+    assert np.array_equal(decode_vector(blob, "v", cardinality=len(positions)), positions)
+    bits = int.from_bytes(blob[8 + 8 + 4 + 4 :][: (containers + 7) // 8], "little")
+    assert bits == 1 << (run % containers)
+
+
 @pytest.mark.slow
 def test_positions_far_apart_are_written_together() -> None:
     # A container for each, and one position in a container of a second bitmap; runs and a bit set between them.
@@ -89,6 +133,11 @@ def test_what_is_written_does_not_depend_on_how_much_is_written_at_once(monkeypa
     whole = encode_vector(positions)
     monkeypatch.setattr(roaring_encoding, "_AT_ONCE", 5000)
     assert encode_vector(positions) == whole
+
+
+def test_few_vectors_that_are_written_together_are_as_each_alone() -> None:
+    several = [KINDS["array"], positions_of([]), positions_of([5, KEY + 3]), KINDS["runs"] + KEY, positions_of([9])]
+    assert encode_vectors(several) == [encode_vector(positions) for positions in several]
 
 
 POSITIONS = st.lists(

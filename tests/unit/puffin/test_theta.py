@@ -22,6 +22,7 @@ def sketch(longs: int, flags: int, *, count: int = 0, theta: int | None = None, 
 def test_the_estimate_follows_from_the_header_of_a_compact_sketch() -> None:
     assert theta_estimate(sketch(1, 0x1E), "s") == 0.0
     assert theta_estimate(sketch(1, 0x3A, hashes=1), "s") == 1.0
+    assert theta_estimate(sketch(2, 0x1A, count=0), "s") == 0.0
     assert theta_estimate(sketch(2, 0x1A, count=7, hashes=7), "s") == 7.0
     assert round(theta_estimate(sketch(3, 0x1A, count=100, theta=1 << 61, hashes=100), "s")) == 400
 

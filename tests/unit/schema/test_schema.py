@@ -108,8 +108,9 @@ def test_a_name_with_a_dot_is_not_confused_with_a_path():
     both = Schema(NestedField(1, "a.b", "int"), NestedField(2, "a", StructType(NestedField(3, "b", "string"))))
     assert both.find_field(("a.b",)).field_id == 1
     assert both.find_field(("a", "b")).field_id == 3
-    with pytest.raises(InvalidArgument, match="tuple"):
-        both.find_field("a.b")
+    for name, exactly in (("a.b", True), ("a.b", False), ("A.B", False)):
+        with pytest.raises(InvalidArgument, match="tuple"):
+            both.find_field(name, case_sensitive=exactly)
     literal = Schema(NestedField(1, "a.b", "int"), NestedField(2, "a", "int"))
     assert literal.find_field("a.b").field_id == 1
     with pytest.raises(InvalidArgument):

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import FileMissing, InvalidArgument, InvalidFile
-from icefield.types.values import from_bytes
+from icefield.types.values import from_bytes, to_internal
 from tables import ids, new_table, rows, stored_files
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("ts", pa.timestamp("us"))])
@@ -48,6 +48,25 @@ def test_a_file_without_ids_is_read_by_the_name_mapping_that_is_stored_with_it()
     table.update_schema().rename_column("kind", "sort").commit()
     assert table.scan("id = 2").to_arrow()["sort"].to_pylist() == ["a"]
     assert len(table.snapshots()) == 2
+
+
+@pytest.mark.spec("META-21")
+@pytest.mark.parametrize("has_ids", [False, True])
+def test_bounds_of_a_file_with_narrower_types_are_values_of_the_tables_types(has_ids: bool):
+    table = new_table(schema=SCHEMA)
+    days = [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 3)]
+    data = pa.table({"id": pa.array([2, 3], pa.int32()), "kind": ["a", "b"], "ts": pa.array(days, pa.timestamp("ms"))})
+    if has_ids:
+        fields = [field.with_metadata({"PARQUET:field_id": str(at)}) for at, field in enumerate(data.schema, 1)]
+        data = data.cast(pa.schema(fields))
+    location = put(f"memory://elsewhere/{table.metadata.table_uuid}/narrow.parquet", data)
+    table.add_files(location)
+    file = next(table.scan().plan_files(include_stats=True)).file
+    for number, (name, ends) in enumerate((("id", [2, 3]), ("kind", ["a", "b"]), ("ts", days)), 1):
+        kind = table.schema().find_type(name)
+        stored = [from_bytes(kind, bounds[number]) for bounds in (file.lower_bounds, file.upper_bounds)]
+        assert stored == [to_internal(kind, end) for end in ends]
+    assert ids(table, "ts > '2024-01-02' and id = 3") == [3]
 
 
 def test_a_file_with_ids_is_described_by_its_footer():
