@@ -90,7 +90,7 @@ def by_value() -> Iterator[None]:
 @contextmanager
 def vectorized_only(*, strictly: bool = True) -> Iterator[None]:
     """Even a few rows are decoded by the vectorized decoder; ``strictly``: it is a failure when that gives up."""
-    before = decoding._FEW_ROWS, decoding._FEW_BYTES, decoding.Decoder._by_value
+    before = decoding._FEW_ROWS, decoding._FEW_BYTES, decoding.Decoder._by_row
     decoding._FEW_ROWS = decoding._FEW_BYTES = 0
 
     def refuse(self: Any, *given: Any) -> Any:
@@ -98,11 +98,11 @@ def vectorized_only(*, strictly: bool = True) -> Iterator[None]:
         return before[2](self, *given)
 
     if strictly:
-        decoding.Decoder._by_value = refuse
+        decoding.Decoder._by_row = refuse
     try:
         yield
     finally:
-        decoding._FEW_ROWS, decoding._FEW_BYTES, decoding.Decoder._by_value = before
+        decoding._FEW_ROWS, decoding._FEW_BYTES, decoding.Decoder._by_row = before
 
 
 # -- the encoder

@@ -8,7 +8,7 @@ import pytest
 from avro_files import by_value, check, container, encode, long, read_file, sized, vectorized_only
 from icefield.errors import InvalidFile
 from icefield_avro.vectorized import nested
-from icefield_avro.vectorized.chains import Chain
+from icefield_avro.vectorized.nested import ArrayStep
 
 
 def record(**fields):
@@ -202,8 +202,7 @@ def test_an_array_that_claims_more_items_than_it_has_is_refused():
             read_file(data)
 
 
-def test_the_positions_that_a_chain_gives_are_those_of_a_walk(monkeypatch):
-    """The ways of passing items agree where each is taken for the other."""
+def test_rows_that_advance_alone_give_the_same_as_rows_that_advance_together(monkeypatch):
     data = file_with("bounds", [laid_out("bounds", items_of("bounds", 2000), 1), laid_out("bounds", [])])
     expected = check(data)
     monkeypatch.setattr(nested, "_MANY_ITEMS", 0)
@@ -232,8 +231,8 @@ def bounds_of(count, number):
 
 
 def test_maps_whose_keys_and_lengths_are_those_of_the_one_before_are_passed_without_a_walk(monkeypatch):
-    walks, walk = [], Chain.walk
-    monkeypatch.setattr(Chain, "walk", lambda *args: walks.append(args) or walk(*args))
+    walks, walk = [], ArrayStep._pass_long
+    monkeypatch.setattr(ArrayStep, "_pass_long", lambda *args: walks.append(args) or walk(*args))
     rows = [bounds_of(300, number) for number in range(200)]
     data = file_with("bounds", [laid_out("bounds", row) for row in rows], 70)
     table = read_file(data)

@@ -21,7 +21,7 @@ def places_of(raw: bytes, run: bytes) -> list[int]:
 @given(wanted, st.lists(noise, min_size=1, max_size=12))
 def test_every_place_is_found_at_any_distance(run: bytes, between: list[bytes]) -> None:
     payload = run.join(between)
-    found = find_all(tape_of(payload), run, len(between)).tolist()
+    found = find_all(tape_of(payload), run).tolist()
     true = places_of(payload, run)
     assert sorted(set(found)) == found
     if len(true) == payload.count(run):  # those that overlap are not all looked for
@@ -35,7 +35,7 @@ def test_every_place_is_found_at_any_distance(run: bytes, between: list[bytes]) 
 def test_runs_that_are_short_or_repeat_themselves_are_found(run: bytes) -> None:
     records = [b"%d" % number * 9 for number in range(300)]
     payload = run + run.join(records)
-    assert find_all(tape_of(payload), run, len(records)).tolist() == places_of(payload, run)
+    assert find_all(tape_of(payload), run).tolist() == places_of(payload, run)
 
 
 def test_what_an_earlier_tape_left_in_the_memory_is_not_found() -> None:
@@ -43,5 +43,5 @@ def test_what_an_earlier_tape_left_in_the_memory_is_not_found() -> None:
     ByteBuffer([run * 50], 64, memory)
     payload = b"--" + run + b"--"
     later = ByteBuffer([payload], 64, memory)
-    assert find_all(later, run, 1).tolist() == [2]
+    assert find_all(later, run).tolist() == [2]
     assert bytes(later.raw[later.end :]).strip(b"\0") == b""

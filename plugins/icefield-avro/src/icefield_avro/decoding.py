@@ -1,4 +1,4 @@
-"""Decoding groups of blocks: vectorized where the result can be proved, else value by value."""
+"""Decoding groups of blocks: vectorized where the result can be proved, else row by row with fastavro."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from icefield_avro.nodes import Record
-from icefield_avro.scalar import ScalarDecoder
+from icefield_avro.row_decoding import RowDecoder
 from icefield_avro.selection import Selection, select
 from icefield_avro.varints import Data
 from icefield_avro.vectorized import Memory, Unfit, Unproven, VectorizedDecoder
@@ -32,8 +32,9 @@ class Decoder:
         memory: Memory | None = None,
     ) -> None:
         self.failed_block = 0
+        self._record = record
         self._selection, self._vectorized = _compiled(_Key(record, columns, map_keys))
-        self._scalar: ScalarDecoder | None = None
+        self._rows: RowDecoder | None = None
         self._memory = Memory() if memory is None else memory
 
     def decode(self, payloads: list[Data], counts: list[int]) -> Iterator[pa.Array]:
@@ -50,18 +51,18 @@ class Decoder:
                 return
             except Unproven:
                 pass
-        yield from self._by_value(payloads, counts, done)
+        yield from self._by_row(payloads, counts, done)
 
-    def _by_value(self, payloads: list[Data], counts: list[int], done: int) -> Iterator[pa.Array]:
-        """Decode value by value, without the first ``done`` records."""
-        if self._scalar is None:
-            self._scalar = ScalarDecoder(self._selection)
+    def _by_row(self, payloads: list[Data], counts: list[int], done: int) -> Iterator[pa.Array]:
+        """Decode row by row, without the first ``done`` records."""
+        if self._rows is None:
+            self._rows = RowDecoder(self._record, self._selection)
         for index, (payload, count) in enumerate(zip(payloads, counts, strict=True)):
             self.failed_block = index
             if done >= count:
                 done -= count
                 continue
-            yield self._scalar.decode(bytes(payload), count)[done:]
+            yield self._rows.decode(payload, count)[done:]
             done = 0
 
 

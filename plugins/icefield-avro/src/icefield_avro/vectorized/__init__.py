@@ -4,7 +4,7 @@
 """
 
 from icefield_avro.vectorized.building import Unfit
-from icefield_avro.vectorized.byte_buffer import Memory, Unproven
+from icefield_avro.vectorized.byte_buffer import ByteBuffer, Memory, Unproven
 from icefield_avro.vectorized.decoder import VectorizedDecoder
 
-__all__ = ["Memory", "Unfit", "Unproven", "VectorizedDecoder"]
+__all__ = ["ByteBuffer", "Memory", "Unfit", "Unproven", "VectorizedDecoder"]

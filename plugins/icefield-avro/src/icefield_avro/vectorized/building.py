@@ -17,7 +17,7 @@ MAX_REACH: Final = 1 << 20
 
 
 class Unfit(Exception):
-    """A schema that is better decoded value by value: records or items of no bytes, or of huge fixed values."""
+    """A schema that is better decoded row by row: records or items of no bytes, or of huge fixed values."""
 
 
 def build(record: Record, selection: Selection) -> RecordStep:

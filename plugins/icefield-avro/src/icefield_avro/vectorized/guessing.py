@@ -58,7 +58,7 @@ def _by_string(buffer: ByteBuffer, begins: Vector, total: int, record: RecordSte
     prefix = _common_prefix([bytes(buffer.raw[start : start + length]) for start, length in places])
     if len(prefix) < _LEAST_PREFIX:
         return nothing
-    hits = find_all(buffer, prefix, total)
+    hits = find_all(buffer, prefix)
     distances, often = np.unique(starts - begins, return_counts=True)
     if len(distances) == 1 and len(hits) == total and hits[0] >= distances[0]:
         candidates: Vector = hits - distances[0]

@@ -16,15 +16,13 @@ from icefield_avro.arrays import Vector
 from icefield_avro.skipping import Skip
 from icefield_avro.varints import Malformed, Truncated, read_long
 from icefield_avro.vectorized.byte_buffer import ByteBuffer, Unproven, fence_of
-from icefield_avro.vectorized.chains import Chain
-from icefield_avro.vectorized.nested import ArrayStep, Gathered, Items, holds_arrays
+from icefield_avro.vectorized.nested import ArrayStep, Gathered, Items
 from icefield_avro.vectorized.patterns import Pattern
 from icefield_avro.vectorized.rows import Rows, from_children, from_items, from_values, no_items
 from icefield_avro.vectorized.steps import ENOUGH, Read, SizedStep, Step, VarintStep
 
 _U64 = np.uint64
 _WIDEST = 1024  # bytes of entries that are compared at once
-_MORE = np.uint8(0x80)
 _FEWEST_LIKE = 64  # entries of a map that is compared with the one before
 _MOST_UNLIKE = 8  # entries of it that may differ
 _SELDOM = 64  # maps until two are compared again, after comparisons without success
@@ -55,24 +53,16 @@ class IntMapStep(ArrayStep):
         self._rows_unlike = 0  # how many in a row were not like the one before
         if isinstance(value, VarintStep):
             self.integers = 2
-        self._is_flat = not holds_arrays(value)
 
-    def _chain(self, buffer: ByteBuffer) -> Chain:
-        if isinstance(self.item, _SizedEntry):
-            return Chain(buffer, partial(self.item.skip, buffer), partial(_ends_in_window, buffer))
-        return super()._chain(buffer)
-
-    def _pass_long(
-        self, buffer: ByteBuffer, position: int, count: int, chain: Chain | None = None
-    ) -> tuple[Vector, int]:
+    def _pass_long(self, buffer: ByteBuffer, position: int, count: int) -> tuple[Vector, int]:
         if not isinstance(self.item, _SizedEntry) or count < _FEWEST_LIKE or buffer.is_guessed:
-            return super()._pass_long(buffer, position, count, chain)
+            return super()._pass_long(buffer, position, count)
         if self._rows_unlike >= ENOUGH and self._rows_unlike % _SELDOM > 1:  # two in a row, since one is the pattern
             self._rows_unlike += 1
-            return super()._pass_long(buffer, position, count, chain)
+            return super()._pass_long(buffer, position, count)
         some, at = self._pass_like(buffer, position, count)
         left = count - len(some)
-        rest, end = super()._pass_long(buffer, at, left, chain) if left else (some[:0], at)
+        rest, end = super()._pass_long(buffer, at, left) if left else (some[:0], at)
         found = np.concatenate([some, rest]) if left else some
         self._rows_unlike = 0 if left <= len(some) else self._rows_unlike + 1
         if left > len(some):
@@ -324,31 +314,6 @@ class _SizedEntry:
 
     def read(self, buffer: ByteBuffer, at: Vector, rows: Rows) -> Read:
         raise AssertionError  # entries are read as keys and values
-
-
-def _ends_in_window(buffer: ByteBuffer, start: int, width: int) -> Vector:
-    """The distances from the first position of a window to the ends of the entries that begin at each position.
-
-    A distance is negative if a key has more than three bytes, or a length has more than two bytes or a sign. ``skip``
-    looks up each position; this function takes whole slices of the buffer.
-    """
-    data = buffer.bytes[start : start + width + 4]  # zeros follow the end of the data
-    more = data >= _MORE
-    # Behind a length that begins at each place, and as many bytes.
-    first, second = data[:-1].astype(np.int32), data[1:].astype(np.int32)
-    ends = first >> 1
-    ends += np.arange(1, width + 4, dtype=np.int32)
-    both = more[:-1]
-    # A length of two bytes is ((first & 0x7F) >> 1) + (second << 6); first >> 1 has the 64 of the high bit too much,
-    # and the second byte is one more to pass: d8 04 gives 108 + 256 - 63 = 301, for 300 bytes behind two.
-    np.copyto(ends, ends + (second << 6) - 63, where=both)
-    np.copyto(ends, -1, where=(data[:-1] & 1).view(bool) | (both & more[1:]))
-    out = ends[1 : width + 1].copy()
-    np.copyto(out, ends[2 : width + 2], where=more[:width])
-    middle = more[:width] & more[1 : width + 1]
-    np.copyto(out, ends[3 : width + 3], where=middle)
-    np.copyto(out, -1, where=middle & more[2 : width + 2])
-    return out
 
 
 class _Entry:

@@ -13,10 +13,9 @@ from icefield_avro.arrays import Vector
 from icefield_avro.skipping import Skip
 from icefield_avro.varints import Malformed, Truncated
 from icefield_avro.vectorized.byte_buffer import ByteBuffer
-from icefield_avro.vectorized.chains import Chain, starts_of_longs
 from icefield_avro.vectorized.rows import Finish, Rows, from_children, from_items, no_items
 from icefield_avro.vectorized.slices import items_from_slices
-from icefield_avro.vectorized.steps import ENOUGH, FixedStep, OptionalStep, Read, Step, VarintStep, strides
+from icefield_avro.vectorized.steps import ENOUGH, FixedStep, Read, Step, VarintStep, strides
 
 _FEW_ROWS: Final = 6
 _MANY_ITEMS: Final = 64
@@ -24,7 +23,10 @@ _LONG_BLOCK: Final = 256  # items; if only a few rows have more, each of these i
 _LONG_ROWS: Final = 64
 _MANY_BLOCKS: Final = 64  # blocks; if only a few rows have more, each of these is skipped alone
 _ROWS_OF_MANY_BLOCKS: Final = 16
-_NO_LIMIT: Final = 1 << 62
+_SHORTEST_LOOK: Final = 1024
+_LONGEST_LOOK: Final = 1 << 18
+_LONGEST_INTEGER: Final = 10
+_MORE: Final = np.uint8(0x80)
 _LEAST_ALIKE: Final = 8
 _PATIENCE: Final = 16
 
@@ -154,7 +156,6 @@ class ArrayStep:
         self.arrow = arrow
         if isinstance(item, VarintStep):
             self.integers = 1
-        self._is_flat = not holds_arrays(item)
 
     def skip(self, buffer: ByteBuffer, at: Vector) -> Vector:
         return self._walk(buffer, at, None)
@@ -202,44 +203,27 @@ class ArrayStep:
         return ends
 
     def _walk_alone(self, buffer: ByteBuffer, position: int, row: int, items: Gathered) -> int:
-        """Skip the remaining blocks of one row: blocks with one item as a chain, other short ones one by one."""
-        chain, inner, pending = Chain(buffer, partial(self._after_short, buffer)), self._chain(buffer), list[int]()
-        wait = 0
+        """Skip the remaining blocks of one row."""
+        pending: list[int] = []
         while True:
             count, first = buffer.count_at(position, self.item_size)
-            is_single = count == 1 and wait <= 0 and self._is_flat
-            if (is_single or not 0 < count <= _MANY_ITEMS) and pending:
+            if pending and not 0 < count <= _MANY_ITEMS:
                 self._note_row(buffer, np.array(pending), items, row)
                 pending.clear()
             if not count:
                 return first
-            if is_single:
-                starts, position = chain.walk(position, _NO_LIMIT)
-                _, places = buffer.counts(starts, self.item_size)
-                self._note_row(buffer, places, items, row)
-                wait = 0 if len(starts) >= _FEW_ROWS else _MANY_BLOCKS
-                continue
-            wait -= 1
             if count <= _MANY_ITEMS:
                 some, position = self._one_by_one(buffer, first, count)
                 pending += some
             else:
-                found, position = self._pass_long(buffer, first, count, inner)
+                found, position = self._pass_long(buffer, first, count)
                 self._note_row(buffer, found, items, row)
-
-    def _after_short(self, buffer: ByteBuffer, at: Vector) -> Vector:
-        """Return the position after each block with one item; the position itself before any other block."""
-        count, first = buffer.counts(at, self.item_size)
-        return np.where(count == 1, np.minimum(self.item.skip(buffer, first), buffer.dead), at)
 
     def _note_row(self, buffer: ByteBuffer, at: Vector, items: Gathered, row: int) -> None:
         """Remember where the next items of a row are."""
         if items is not None:
             self._note(buffer, at, cast("Items", items), np.full(len(at), row), np.arange(len(at)))
             items.counts[row] += len(at)
-
-    def _chain(self, buffer: ByteBuffer) -> Chain:
-        return Chain(buffer, partial(self.item.skip, buffer))
 
     def _pass_blocks(
         self, buffer: ByteBuffer, at: Vector, count: Vector, items: Gathered, live: Vector | None
@@ -269,17 +253,10 @@ class ArrayStep:
             ends[rest] = self._pass_block(buffer, at[rest], count[rest], items, rows)
         return ends
 
-    def _pass_long(
-        self, buffer: ByteBuffer, position: int, count: int, chain: Chain | None = None
-    ) -> tuple[Vector, int]:
+    def _pass_long(self, buffer: ByteBuffer, position: int, count: int) -> tuple[Vector, int]:
         """Return the starts of ``count`` items from a position on, and the position after them."""
         if self.integers:
             return starts_of_longs(buffer, position, count, self.integers)
-        if self._is_flat and count > _MANY_ITEMS:
-            found, position = (chain or self._chain(buffer)).walk(position, count)
-            if len(found) == count:
-                return found, position
-            return np.concatenate([found, np.full(count - len(found), buffer.dead)]), buffer.dead
         places, position = self._one_by_one(buffer, position, count)
         return np.array(places, np.int64), position
 
@@ -356,14 +333,23 @@ def _is_nonsense(buffer: ByteBuffer, long: int, rows: int) -> bool:
     return buffer.is_guessed and long * _PATIENCE < rows
 
 
-def holds_arrays(step: Step) -> bool:
-    """Whether a value holds arrays: read as one where there is none, it may seem to go on for very long."""
-    match step:
-        case OptionalStep():
-            return holds_arrays(step.inner)
-        case RecordStep():
-            return any(map(holds_arrays, step.steps))
-    return isinstance(step, ArrayStep)
+def starts_of_longs(buffer: ByteBuffer, start: int, count: int, each: int) -> tuple[Vector, int]:
+    """Return the starts of ``count`` items of ``each`` integers, and the position after them; ``dead`` if too few."""
+    stops: list[Vector] = []
+    left, at = count * each, start
+    while left and at < buffer.end:
+        width = min(max(4 * left, _SHORTEST_LOOK), _LONGEST_LOOK, buffer.end - at)
+        found = np.flatnonzero(buffer.bytes[at : at + width] < _MORE)[:left] + (at + 1)
+        stops.append(found)
+        left -= len(found)
+        at += width
+    ends = np.concatenate([[start], *stops])
+    if np.count_nonzero(np.diff(ends) > _LONGEST_INTEGER):
+        left = max(left, 1)
+    starts = ends[:-1:each][:count]
+    if left:
+        return np.concatenate([starts, np.full(count - len(starts), buffer.dead)]), buffer.dead
+    return starts, int(ends[-1])
 
 
 class FixedItems(ArrayStep):
@@ -391,15 +377,17 @@ class FixedItems(ArrayStep):
         child = pa.Array.from_buffers(self.arrow.value_type, total, [None, data])
         return from_items(self.arrow, blocks.counts, rows, child)
 
-    def _after_short(self, buffer: ByteBuffer, at: Vector) -> Vector:
-        count, first = buffer.counts(at, self.item_size)
-        return np.where(count > 0, np.minimum(first + count * self.item_size, buffer.dead), at)
-
     def _walk_alone(self, buffer: ByteBuffer, position: int, row: int, items: Gathered) -> int:
-        starts, position = Chain(buffer, partial(self._after_short, buffer)).walk(position, _NO_LIMIT)
-        if len(starts) and items is not None:
-            self._note_blocks(buffer, starts, items, row)
-        return buffer.count_at(position, self.item_size)[1]
+        starts: list[int] = []
+        while True:
+            count, first = buffer.count_at(position, self.item_size)
+            if not count:
+                break
+            starts.append(position)
+            position = min(first + count * self.item_size, buffer.dead)
+        if starts and items is not None:
+            self._note_blocks(buffer, np.array(starts), items, row)
+        return first
 
     def _note_blocks(self, buffer: ByteBuffer, starts: Vector, items: Items | Blocks, row: int) -> None:
         """Remember the blocks of one row."""

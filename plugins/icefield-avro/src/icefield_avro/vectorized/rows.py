@@ -65,8 +65,8 @@ def from_items(arrow: pa.DataType, counts: Vector, rows: Rows, child: pa.Array) 
 def no_items(arrow: pa.DataType) -> pa.Array:
     """Return the child array of lists or maps that are all empty."""
     if pa.types.is_map(arrow):
-        return pa.array([], pa.struct([arrow.key_field, arrow.item_field]))
-    return pa.array([], arrow.value_type)
+        return pa.nulls(0, pa.struct([arrow.key_field, arrow.item_field]))
+    return pa.nulls(0, arrow.value_type)
 
 
 def from_children(arrow: pa.DataType, children: list[pa.Array], rows: Rows) -> pa.Array:

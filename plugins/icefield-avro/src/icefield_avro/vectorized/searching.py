@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import sub
+import re
 from typing import Final
 
 import numpy as np
@@ -11,16 +11,18 @@ from icefield_avro.arrays import Vector
 from icefield_avro.vectorized.byte_buffer import ByteBuffer
 
 _WORD: Final = 8
-_SAMPLES: Final = 64
 _SLOTS_LOG: Final = 12
 _MULTIPLIERS: Final = tuple(np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93))
 _TO_SLOT: Final = np.uint64(64 - _SLOTS_LOG)
 
 
-def find_all(buffer: ByteBuffer, wanted: bytes, total: int) -> Vector:
-    """Places, ascending, where the bytes most likely are: about ``total``, an even distance from each other."""
+def find_all(buffer: ByteBuffer, wanted: bytes) -> Vector:
+    """The places, ascending, of the bytes, or of bytes with the same start and end."""
     found = _by_words(buffer, wanted)
-    return np.array(_by_searching(buffer, wanted, total), np.int64) if found is None else found
+    if found is None:
+        matches = re.compile(re.escape(wanted)).finditer(buffer.raw, 0, buffer.end)
+        found = np.fromiter((match.start() for match in matches), np.int64)
+    return found
 
 
 def _by_words(buffer: ByteBuffer, wanted: bytes) -> Vector | None:
@@ -58,23 +60,3 @@ def _slots(words: Vector, multiplier: np.uint64) -> Vector:
     An example with the first multiplier: the words 1 and 2 get the slots 2,531 and 966, far from each other.
     """
     return ((words * multiplier) >> _TO_SLOT).view(np.int64)
-
-
-def _by_searching(buffer: ByteBuffer, wanted: bytes, total: int) -> list[int]:
-    """Search from place to place, and skip most bytes between two; search all bytes if too few were found."""
-    few = _found(buffer, wanted, 0, len(wanted), _SAMPLES)
-    if len(few) < _SAMPLES:
-        return few
-    step = max(len(wanted), min(map(sub, few[1:], few)) * 7 // 8)
-    found = few + _found(buffer, wanted, few[-1] + step, step, 8 * total)
-    return found if len(found) >= total else few + _found(buffer, wanted, few[-1] + 1, len(wanted), 8 * total)
-
-
-def _found(buffer: ByteBuffer, wanted: bytes, start: int, step: int, most: int) -> list[int]:
-    out: list[int] = []
-    find, note, end = buffer.raw.find, out.append, buffer.end
-    position = find(wanted, start, end)
-    while position >= 0 and len(out) < most:
-        note(position)
-        position = find(wanted, position + step, end)
-    return out

@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield_avro.arrays import FIRST_BYTES, Vector, bitmap
+from icefield_avro.arrays import Vector, bitmap
 from icefield_avro.vectorized.byte_buffer import ByteBuffer
 from icefield_avro.vectorized.rows import Rows
 
-_FEW: Final = 2_000
 _NOT_ASCII: Final = 0x80
 
 # Arrow's own pool hands the pages of each array back at once; malloc keeps them, which is three times as fast.
@@ -27,21 +26,35 @@ def from_slices(
     Raises ``ArrowInvalid`` for a string that is not UTF-8.
     """
     is_string = not arrow.equals(pa.binary())
-    few = len(start) <= _FEW and int(length.max()) <= 8
-    taken = _short(arrow, buffer, start, length, is_string) if few else None
-    if taken is None:
-        taken = _taken(buffer, start, length)
-        if is_string:
-            taken = _as_string(taken, arrow)
+    taken = _taken(buffer, start, length)
+    if is_string:
+        taken = _as_string(taken, arrow)
+    return _spread(taken, length, rows, present)
+
+
+def from_parts(arrow: pa.DataType, parts: list[bytes], rows: Rows, present: Vector | None) -> pa.Array:
+    """An array of binaries or strings. Raises ``ArrowInvalid`` for a string that is not UTF-8."""
+    length = np.fromiter(map(len, parts), np.int64, len(parts))
+    buffers = [None, _offsets(length), pa.py_buffer(b"".join(parts))]
+    made = pa.Array.from_buffers(pa.binary(), len(parts), buffers)
+    return _spread(made if arrow.equals(pa.binary()) else _as_string(made, arrow), length, rows, present)
+
+
+def _spread(dense: pa.Array, length: Vector, rows: Rows, present: Vector | None) -> pa.Array:
+    """An array for all rows, of which some have no value."""
     valid = rows.valid(present)
     if valid is None:
-        return taken
-    _, offsets, data = taken.buffers()
+        return dense
+    _, offsets, data = dense.buffers()
     if rows.index is not None:
-        starts = np.zeros(rows.count + 1, np.int32)
-        np.cumsum(rows.spread(length), out=starts[1:])
-        offsets = pa.py_buffer(starts)
-    return pa.Array.from_buffers(arrow, rows.count, [bitmap(valid), offsets, data])
+        offsets = _offsets(rows.spread(length))
+    return pa.Array.from_buffers(dense.type, rows.count, [bitmap(valid), offsets, data])
+
+
+def _offsets(length: Vector) -> pa.Buffer:
+    ends = np.zeros(len(length) + 1, np.int32)
+    np.cumsum(length, out=ends[1:])
+    return pa.py_buffer(ends)
 
 
 def _as_string(taken: pa.Array, arrow: pa.DataType) -> pa.Array:
@@ -64,17 +77,7 @@ def _taken(buffer: ByteBuffer, start: Vector, length: Vector) -> pa.Array:
     edges[0::2] = start
     np.add(start, length, out=edges[1::2], casting="unsafe")
     both = pa.Array.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(edges), pa.py_buffer(buffer.raw)])
-    wanted = pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32))
+    # Not pa.array: it imports pandas where that is installed.
+    every_second = pa.py_buffer(np.arange(0, 2 * count - 1, 2, dtype=np.int32))
+    wanted = pa.Array.from_buffers(pa.int32(), count, [None, every_second])
     return pc.take(both, wanted, boundscheck=False, memory_pool=_POOL)
-
-
-def _short(arrow: pa.DataType, buffer: ByteBuffer, start: Vector, length: Vector, is_string: bool) -> pa.Array | None:
-    """Slices of eight bytes at most, which one look at a word gives; None for a string that is not all ASCII."""
-    first = FIRST_BYTES[length]
-    word = buffer.words[start]
-    if is_string and np.count_nonzero(word & (first << np.uint64(7))):
-        return None
-    ends = np.zeros(len(start) + 1, np.int32)
-    np.cumsum(length, out=ends[1:])
-    data = word.view(np.uint8)[first.view(bool)]
-    return pa.Array.from_buffers(arrow, len(start), [None, pa.py_buffer(ends), pa.py_buffer(data)])

@@ -16,7 +16,6 @@ from icefield.toolkit import validate_full
 
 from icefield_avro.arrays import Vector
 from icefield_avro.nodes import Optional, Primitive
-from icefield_avro.scalar import DAY
 from icefield_avro.vectorized.byte_buffer import ByteBuffer, Unproven
 from icefield_avro.vectorized.rows import Finish, Rows, from_values, nulls
 from icefield_avro.vectorized.slices import from_slices
@@ -25,6 +24,7 @@ ENOUGH: Final = 4  # consecutive failures after which an attempt is skipped
 
 Read = tuple[Finish, Vector]
 
+_DAY: Final = 86_400_000_000  # microseconds
 _OFTEN: Final = 8
 _LONGEST_RUN: Final = 6
 _LONG: Final = np.iinfo(np.int64)
@@ -90,23 +90,20 @@ class FixedStep:
 
     def read_where(self, buffer: ByteBuffer, at: Vector, present: Vector | None, rows: Rows) -> Read:
         end = self.skip(buffer, at) if present is None else self.skip_where(buffer, at, present)
-        return partial(self._finish, buffer, at, present, rows), end
+        return partial(self.array, buffer, at, present, rows), end
 
-    def _finish(self, buffer: ByteBuffer, at: Vector, present: Vector | None, rows: Rows) -> pa.Array:
+    def array(self, buffer: ByteBuffer, at: Vector, present: Vector | None, rows: Rows) -> pa.Array:
+        """The array of the values at the positions. Raises ``Unproven`` for a value that the type does not have."""
         node = self.node
         match node.wire:
             case "double":
                 return from_values(node.arrow, _kept(buffer.words[at], present), rows, present)
             case "float":
                 return from_values(node.arrow, _kept(buffer.words[at].astype("<u4"), present), rows, present)
-            case "boolean":
-                return _booleans(_kept(buffer.bytes[at], present), rows, present)
         matrix = buffer.fixed(at, self.width)
         if present is not None:
             matrix *= present[:, None]
-        if pa.types.is_decimal(node.arrow):
-            return from_values(node.arrow, _decimals(matrix, node.arrow.precision), rows, present)
-        return from_values(node.arrow, matrix, rows, present)
+        return from_matrix(node, matrix, rows, present)
 
 
 class VarintStep:
@@ -136,7 +133,7 @@ class VarintStep:
         if node.wire == "int":
             numbers = _within(numbers, np.dtype(np.int32))
         if pa.types.is_time(node.arrow):
-            numbers = _scaled(numbers, node.factor, 0, DAY - 1)
+            numbers = _scaled(numbers, node.factor, 0, _DAY - 1)
         elif node.factor != 1:
             numbers = _scaled(numbers, node.factor, _LONG.min, _LONG.max)
         return from_values(node.arrow, numbers, rows, present)
@@ -198,11 +195,10 @@ class SizedStep:
 
     def read_where(self, buffer: ByteBuffer, at: Vector, present: Vector | None, rows: Rows) -> Read:
         start, length, end = buffer.sized(at) if present is None else buffer.sized_where(at, present)
-        return partial(self._finish, buffer, start, length, present, rows), end
+        return partial(self.array, buffer, start, length, present, rows), end
 
-    def _finish(
-        self, buffer: ByteBuffer, start: Vector, length: Vector, present: Vector | None, rows: Rows
-    ) -> pa.Array:
+    def array(self, buffer: ByteBuffer, start: Vector, length: Vector, present: Vector | None, rows: Rows) -> pa.Array:
+        """The array of slices of the buffer. Raises ``Unproven`` for a string that is not UTF-8."""
         arrow = self.node.arrow
         if pa.types.is_decimal(arrow):
             return from_values(arrow, _decimals_of_any_size(buffer, start, length, arrow.precision), rows, present)
@@ -265,6 +261,15 @@ class OptionalStep:
         index = np.flatnonzero(present)
         finish, after[index] = self.inner.read(buffer, after[index], rows.subset(index))
         return finish, after
+
+
+def from_matrix(node: Primitive, matrix: Vector, rows: Rows, present: Vector | None) -> pa.Array:
+    """The array of values of fixed width, given as rows of bytes. Raises ``Unproven`` for an impossible value."""
+    if node.wire == "boolean":
+        return _booleans(matrix.ravel(), rows, present)
+    if pa.types.is_decimal(node.arrow):
+        matrix = _decimals(matrix, node.arrow.precision)
+    return from_values(node.arrow, matrix, rows, present)
 
 
 def _kept(values: Vector, present: Vector | None) -> Vector:
