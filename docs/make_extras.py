@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from icefield import Plugins
+from icefield_cli import Command
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULE = ROOT / "framework/src/icefield/plugins/extras.py"
@@ -60,10 +61,19 @@ def _extras() -> dict[tuple[str, str], str]:
         if plugin.error is not None:
             raise ImportError(f"{project['name']} cannot be loaded: {plugin.error}")
         extra = _smallest(brought, project["name"])
-        for each in plugin.provides:
+        for each in (*plugin.provides, *_commands(hooks)):
             if found.setdefault(each, extra) != extra:
                 raise ValueError(f"both {found[each]} and {extra} bring {each}")
     return found
+
+
+def _commands(hooks: str) -> list[tuple[str, str]]:
+    """The commands that a plugin adds to the command line, as names of a kind."""
+    if hooks == "icefield_cli.hooks":  # without it, there is no command line
+        return []
+    plugins = Plugins([hooks, "icefield_cli.hooks"])
+    records = plugins.records("icefield_commands", Command)
+    return [("commands", record.name) for plugin, record in records if plugin.name == hooks]
 
 
 def _smallest(brought: dict[str, list[str]], distribution: str) -> str:

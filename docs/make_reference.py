@@ -19,7 +19,8 @@ from icefield.errors import IcefieldError
 from icefield.metadata import properties
 from icefield.metadata.properties import TABLE_PROPERTIES, Property
 from icefield_cli.command_line import GROUP
-from icefield_cli.options import shared_options
+from icefield_cli.rendering import shared_options
+from icefield_maintenance import OPERATIONS, OperationOption, options_of
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs/reference"
@@ -79,11 +80,21 @@ except IcefieldError as error:
 
 _COMMANDS_HEAD = """# Commands
 
-Generated from `icefield_cli.commands` by `make reference`; do not edit. [The command line](../guide/command-line.md)
+Generated from the records of commands by `make reference`; do not edit. [The command line](../guide/command-line.md)
 shows them at work.
 
 Every command takes these options, before its name or behind it:
 
+"""
+
+
+_MAINTENANCE_HEAD = """# Maintenance
+
+Generated from the records in `icefield_maintenance.options` by `make reference`; do not
+edit.
+
+Each operation is a method of `table.maintenance`. "Command" is the option of the command, "`CALL`" is the argument of
+the procedure in Spark; in parentheses stands the key in its argument `options`.
 """
 
 
@@ -105,12 +116,31 @@ def commands_page() -> str:
     return _COMMANDS_HEAD + _option_table(shared) + "".join(_commands({each.name for each in shared}))
 
 
+def maintenance_page() -> str:
+    """The page of the operations of maintenance, with every option."""
+    return _MAINTENANCE_HEAD + "".join(_operation(name, record) for name, record in OPERATIONS.items())
+
+
+def _operation(name: str, record: type) -> str:
+    head = f"\n## `{name}`\n\n| keyword | default | command | `CALL` | meaning |\n|---|---|---|---|---|\n"
+    return head + "".join(map(_operation_row, options_of(record)))
+
+
+def _operation_row(option: OperationOption) -> str:
+    about = option.description
+    default = "required" if option.is_required else f"`{option.default!r}`"
+    command = f"`{option.command}`" if option.command else "-"
+    call = f"`{about.argument}`" if about.argument else f"(`{about.entry}`)" if about.entry else "-"
+    return f"| `{option.name}` | {default} | {command} | {call} | {_cell(about.doc)} |\n"
+
+
 def pages() -> dict[Path, str]:
     """Every generated page with its string."""
     return {
         REFERENCE / "properties.md": properties_page(),
         REFERENCE / "errors.md": errors_page(),
         REFERENCE / "commands.md": commands_page(),
+        REFERENCE / "maintenance.md": maintenance_page(),
     }
 
 

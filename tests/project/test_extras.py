@@ -12,6 +12,7 @@ import pytest
 from icefield import Plugins
 from icefield.errors import MissingPlugin
 from icefield.plugins.extras import EXTRAS
+from icefield_cli import Command
 from repository import ROOT, text_of
 
 SCRIPT = ROOT / "docs/make_extras.py"
@@ -21,6 +22,13 @@ MODULE = Path("framework/src/icefield/plugins/extras.py")
 def distributions() -> list[dict[str, Any]]:
     found = (tomllib.loads(path.read_text("utf-8"))["project"] for path in ROOT.glob("plugins/*/pyproject.toml"))
     return sorted(found, key=lambda project: str(project["name"]))
+
+
+def commands(hooks: str) -> set[tuple[str, str]]:
+    """The commands that a plugin provides, as names of a kind."""
+    plugins = Plugins(dict.fromkeys([hooks, "icefield_cli.hooks"]))
+    records = plugins.records("icefield_commands", Command)
+    return {("commands", record.name) for plugin, record in records if plugin.name == hooks}
 
 
 def test_the_list_of_extras_is_current() -> None:
@@ -33,7 +41,10 @@ def test_each_name_that_a_plugin_provides_says_what_to_install(project: dict[str
     extras = tomllib.loads(text_of(Path("pyproject.toml")))["project"]["optional-dependencies"]
     for hooks in project.get("entry-points", {}).get("icefield", {}).values():
         (plugin,) = Plugins([hooks]).listing()
-        assert plugin.provides or Plugins([hooks]).table_properties.of_plugins
+        assert plugin.provides or commands(hooks) or Plugins([hooks]).table_properties.of_plugins
+        for _, name in commands(hooks) if hooks != "icefield_cli.hooks" else ():
+            assert project["name"] in extras[EXTRAS["commands", name]]
+            assert Plugins([]).requirements("commands", name) == [f"icefield[{EXTRAS['commands', name]}]"]
         for kind, name in plugin.provides:
             extra = EXTRAS[kind, name]
             assert project["name"] in extras[extra]
@@ -47,7 +58,8 @@ def test_no_extra_is_said_to_bring_what_no_plugin_provides() -> None:
         each for project in distributions() for each in project.get("entry-points", {}).get("icefield", {}).values()
     ]
     provided = {each for plugin in Plugins(hooks).listing() for each in plugin.provides}
-    assert set(EXTRAS) == provided
+    added = {each for plugin in hooks if plugin != "icefield_cli.hooks" for each in commands(plugin)}
+    assert set(EXTRAS) == provided | added
 
 
 def test_the_readme_has_a_row_for_each_extra() -> None:

@@ -15,3 +15,9 @@ def plant(
     installed = registry._entry_points()
     planted = (PluginInfo(name, distribution, version), plugin)
     patch.setattr(registry, "_entry_points", lambda: (*installed, planted))
+
+
+def uninstall(patch: pytest.MonkeyPatch, name: str) -> None:
+    """Leave out an installed plugin."""
+    left = tuple(each for each in registry._entry_points() if each[0].name != name)
+    patch.setattr(registry, "_entry_points", lambda: left)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from icefield.catalog.config import catalog_properties, default_catalog_name
     from icefield.errors import IcefieldError
     from icefield.manifest import clear_caches
-    from icefield.plugins import InstallHint, Plugins, Provider, TableService, hookimpl
+    from icefield.plugins import InstallHint, PluginInfo, Plugins, Provider, TableService, hookimpl, hookspec
     from icefield.schema import Schema
     from icefield.storage import FileIO
 
@@ -26,6 +26,7 @@ _PUBLIC = {
     "InstallHint": "icefield.plugins.hookspecs",
     "LocalFileSystem": "icefield.builtin.local",
     "MemoryFileSystem": "icefield.builtin.memory",
+    "PluginInfo": "icefield.plugins",
     "Plugins": "icefield.plugins",
     "Provider": "icefield.plugins.hookspecs",
     "Schema": "icefield.schema",
@@ -34,6 +35,7 @@ _PUBLIC = {
     "View": "icefield.catalog.views",
     "clear_caches": "icefield.manifest",
     "hookimpl": "icefield.plugins.hookspecs",
+    "hookspec": "icefield.plugins.hookspecs",
     "load_catalog": "icefield.catalog",
     "open_table": "icefield.catalog",
 }
@@ -46,6 +48,7 @@ __all__ = [
     "InstallHint",
     "LocalFileSystem",
     "MemoryFileSystem",
+    "PluginInfo",
     "Plugins",
     "Provider",
     "Schema",
@@ -56,6 +59,7 @@ __all__ = [
     "clear_caches",
     "default_catalog_name",
     "hookimpl",
+    "hookspec",
     "load_catalog",
     "open_table",
 ]

@@ -408,7 +408,7 @@ def test_metadata_that_became_a_gzip_bomb_is_not_inflated(events: icefield.Table
     bomb = tmp_path / "bomb"
     bomb.write_bytes(gzip.compress(bytes(2**29), 9))
     bomb.replace(location.removeprefix("file://"))
-    context = SimpleNamespace(table=lambda name: table)  # opened before the file changed under it
+    context: Any = SimpleNamespace(table=lambda name: table)  # opened before the file changed under it
     with bounded(megabytes=256), pytest.raises(InvalidMetadata, match="bytes of gzip hold more than") as raised:
-        metadata.run.make_context("metadata", [location], obj=context).forward(metadata.run)
+        metadata.run(context, location)
     assert location in str(raised.value)

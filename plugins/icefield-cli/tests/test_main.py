@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_library
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pytest
 from icefield.errors import IcefieldError
 from icefield_cli import output
-from icefield_cli.commands import COMMANDS
+from icefield_cli.command_line import provided_commands
 from icefield_cli.context import Context
 from icefield_cli.main import main
 from icefield_cli.progress import Progress
@@ -173,7 +174,8 @@ def test_every_command_tells_what_it_does_and_takes(capsys: pytest.CaptureFixtur
         main(["--help"])
     assert ended.value.code == 0
     listed = capsys.readouterr().out
-    for command in COMMANDS:
+    assert len(provided_commands()) >= 34
+    for command in provided_commands():
         assert f"\n  {command} " in listed
         with pytest.raises(SystemExit):
             main([command, "--help"])
@@ -183,6 +185,30 @@ def test_every_command_tells_what_it_does_and_takes(capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"icefield {icefield.__version__}\n"
+
+
+@pytest.mark.parametrize(("argument", "most"), [("--version", 800), ("--help", 850)])
+def test_help_and_version_import_no_command(argument: str, most: int) -> None:
+    """The help listed every command by importing its module, 1,218 modules in all."""
+    program = (
+        "import sys\nfrom icefield_cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    print(len(sys.modules), *sys.modules)"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", program, argument], text=True)
+    number, *modules = printed.splitlines()[-1].split()
+    targets = {record.target.partition(":")[0] for found in provided_commands().values() for _, record in found}
+    assert targets.isdisjoint(modules)
+    assert int(number) < most
+
+
+def test_click_is_imported_where_commands_are_rendered_and_nowhere_else() -> None:
+    root = Path(__file__).parents[3]
+    sources = [
+        path
+        for path in root.glob("plugins/*/src/**/*.py")
+        if re.search(r"^\s*(from|import) click\b", path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert sorted(path.name for path in sources) == ["command_line.py", "rendering.py"]
 
 
 # -- what a terminal sees -----------------------------------------------------------------------------------------

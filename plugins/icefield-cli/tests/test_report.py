@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import icefield
 import pyarrow as pa
 import pytest
 from icefield_cli.main import main
+from planted_plugins import uninstall
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_page_of_a_table_or_of_the_catalog_is_written(options: list[str], tmp_
 def test_what_to_install_is_said(
     options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "icefield_report", None)
+    uninstall(monkeypatch, "report")
     assert main(["report", "db.t", *options]) == 1
     assert 'pip install "icefield[report]"' in capsys.readouterr().err
 

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 import icefield
 import pytest
-from icefield import InstallHint, Plugins, Provider, TableService, hookimpl
+from icefield import InstallHint, Plugins, Provider, TableService, hookimpl, hookspec
 from icefield.abc import CommitMade, Event, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
@@ -274,6 +274,14 @@ def test_a_hint_that_is_none_breaks_its_plugin_only(returned: Any, reason: str) 
     assert plugins.names("file-systems") == ["x"]
 
 
+def test_requirements_are_those_of_extras_and_hints() -> None:
+    hints = plugin("hints", icefield_install_hints=[InstallHint("commands", ("lint", "serve"), "table-lint")])
+    plugins = Plugins([hints])
+    assert plugins.requirements("commands", "lint") == ["table-lint"]
+    assert plugins.requirements("commands", "serve") == ["icefield[rest-server]", "table-lint"]
+    assert plugins.requirements("commands", "absent") == []
+
+
 def test_an_unknown_name_lists_what_is_installed() -> None:
     with pytest.raises(MissingPlugin, match="installed are: x, y"):
         Plugins([plugin("one", icefield_file_systems=schemes("y", "x"))]).file_system("zzz")
@@ -417,6 +425,70 @@ def test_a_hook_marked_as_optional_may_be_unknown_here() -> None:
     plugins = Plugins([given])
     assert plugins.listing()[0].error is None
     assert plugins.file_system("x") is LocalFileSystem
+
+
+def specifications(monkeypatch: pytest.MonkeyPatch, name: str, *hooks: str) -> types.ModuleType:
+    """An importable module with specifications of hooks without arguments."""
+    module = types.ModuleType(name)
+    for hook in hooks:
+        setattr(module, hook, hookspec(lambda: None))
+    monkeypatch.setitem(sys.modules, name, module)
+    return module
+
+
+def test_hook_icefield_addhooks_lets_a_plugin_specify_a_hook_that_others_implement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    specifications(monkeypatch, "paints_hooks", "icefield_paints")
+    user = plugin("user", icefield_paints=["red", "green"])
+    owner = plugin("owner", icefield_addhooks=["paints_hooks"], icefield_paints=["blue"])
+    plugins = Plugins([user, owner, plugin("other", icefield_file_systems=schemes("x"))])
+    assert [info.error for info in plugins.listing()] == [None, None, None]
+    found = [(info.name, paint) for info, paint in plugins.records("icefield_paints", str)]
+    assert found == [("user", "red"), ("user", "green"), ("owner", "blue")]
+    (alone,) = Plugins([user]).listing()
+    assert "'icefield_paints' is no hook of Icefield" in (alone.error or "")
+
+
+@pytest.mark.parametrize("returned", [ValueError("no paint"), [1], "red", SystemExit(2)], ids=repr)
+def test_a_plugin_that_fails_in_a_hook_of_another_plugin_is_logged_and_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, returned: Any
+) -> None:
+    specifications(monkeypatch, "paints_hooks", "icefield_paints")
+
+    @hookimpl
+    def icefield_paints() -> Any:
+        if isinstance(returned, BaseException):
+            raise returned
+        return returned
+
+    bad = types.ModuleType("bad")
+    bad.icefield_paints = icefield_paints  # type: ignore[attr-defined]
+    owner = plugin("owner", icefield_addhooks=["paints_hooks"], icefield_paints=["blue"])
+    found = Plugins([bad, owner]).records("icefield_paints", str)
+    assert [paint for _, paint in found] == ["blue"]
+    assert "the hook icefield_paints of plugin 'bad' (not from a distribution) failed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("absent_hooks", "No module named 'absent_hooks'"), ("again_hooks", "icefield_catalogs"), ("json", "json")],
+)
+def test_specifications_that_are_missing_or_specified_already_break_their_plugin_only(
+    monkeypatch: pytest.MonkeyPatch, name: str, reason: str
+) -> None:
+    specifications(monkeypatch, "again_hooks", "icefield_catalogs")
+    plugins = Plugins([plugin("bad", icefield_addhooks=[name]), plugin("good", icefield_file_systems=schemes("x"))])
+    bad, good = plugins.listing()
+    assert reason in (bad.error or "")
+    assert good.error is None
+
+
+def test_the_target_of_a_record_is_loaded_and_a_failure_names_its_plugin() -> None:
+    (info,) = Plugins([plugin("painter")]).listing()
+    assert Plugins.load(info, "builtins:repr", "paint 'red'") is repr
+    with pytest.raises(BrokenPlugin, match=r"plugin 'painter' .* provides paint 'red' but builtins:red cannot"):
+        Plugins.load(info, "builtins:red", "paint 'red'")
 
 
 def test_a_provider_has_names_a_target_a_contract_and_schemes_and_nothing_else() -> None:

@@ -1,7 +1,17 @@
 """The hook specifications and the registry of plugins."""
 
-from icefield.plugins.hookspecs import InstallHint, Provider, TableService, hookimpl
+from icefield.plugins.hookspecs import InstallHint, Provider, TableService, hookimpl, hookspec
 from icefield.plugins.registry import PluginInfo, Plugins, library
 from icefield.plugins.services import Extensible
 
-__all__ = ["Extensible", "InstallHint", "PluginInfo", "Plugins", "Provider", "TableService", "hookimpl", "library"]
+__all__ = [
+    "Extensible",
+    "InstallHint",
+    "PluginInfo",
+    "Plugins",
+    "Provider",
+    "TableService",
+    "hookimpl",
+    "hookspec",
+    "library",
+]

@@ -140,6 +140,17 @@ def icefield_table_services() -> Sequence[TableService]:  # type: ignore[empty-b
 
 
 @hookspec
+def icefield_addhooks() -> Sequence[str]:  # type: ignore[empty-body]
+    """Add hooks of this plugin's own: return the names of modules with hook specifications.
+
+    A specification is a function with a docstring, marked with ``@icefield.hookspec``. Called once, before any other
+    hook; the modules are imported then, so they should be light. The plugin that brings a hook calls it with
+    ``Plugins.records``. Other plugins implement it with ``@hookimpl(optionalhook=True)``, so that they work without
+    the distribution that specifies it.
+    """
+
+
+@hookspec
 def icefield_install_hints() -> Sequence[InstallHint]:  # type: ignore[empty-body]
     """Return installation hints for names that this plugin does not provide itself.
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from icefield.abc import Event
 
 _LOG = logging.getLogger(__name__)
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,6 @@ KINDS = {
         Kind("table-services", "icefield_table_services", None, "service of tables"),
         Kind("scan-services", "icefield_table_services", None, "service of scans"),
     )
-}
-_HOOKS = {kind.hook for kind in KINDS.values()} | {
-    "icefield_install_hints",
-    "icefield_events",
-    "icefield_table_properties",
 }
 
 
@@ -89,6 +85,7 @@ class _Assembled:
     """The declarations of plugins: by kind and name, the providers and the requirements to install."""
 
     listing: list[PluginInfo]
+    working: list[tuple[PluginInfo, Any]]
     offers: dict[tuple[str, str], list[_Offer]]
     requirements: dict[tuple[str, str], list[str]]
     properties: KnownProperties
@@ -181,6 +178,44 @@ class Plugins:
         found: Callable[[Any], Any] = self._load(kind, name)
         return found
 
+    def requirements(self, kind: str, name: str) -> list[str]:
+        """The arguments of ``pip install`` that bring a name of a kind, of the extras and of installation hints."""
+        return list(self._assembled.requirements.get((kind, name), ()))
+
+    def records(self, hook: str, record: type[_Record]) -> list[tuple[PluginInfo, _Record]]:
+        """The records that plugins return from a hook, in the order of the plugins, each with its plugin.
+
+        For a hook that a plugin specifies. A plugin whose hook fails, or returns other things than records of this
+        class, is logged and left out.
+        """
+        found: list[tuple[PluginInfo, _Record]] = []
+        for info, plugin in self._assembled.working:
+            try:
+                returned = list(_returned(plugin, hook, record))
+                if wrong := [each for each in returned if not isinstance(each, record)]:
+                    raise InvalidArgument(f"{hook} returned {wrong[0]!r}, which is no {record.__name__}")
+            except (Exception, SystemExit) as error:
+                _LOG.error("the hook %s of plugin %s failed: %s: %s", hook, info, type(error).__name__, error)
+                continue
+            found.extend((info, each) for each in returned)
+        return found
+
+    @staticmethod
+    def load(plugin: PluginInfo, target: str, what: str) -> Any:
+        """Import ``module:attribute`` for a plugin, which provides it as ``what``: ``"command 'lint'"``.
+
+        Raises ``BrokenPlugin``, with the plugin's name, if it cannot be imported.
+        """
+        module, _, attribute = target.partition(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except (Exception, SystemExit) as error:
+            raise BrokenPlugin(
+                f"plugin {plugin} provides {what} but {target} cannot be "
+                f"loaded: {type(error).__name__}: {error}; reinstall it or report it to its author",
+                plugin=plugin.name,
+            ) from error
+
     def check_preferences(self) -> None:
         """Raise ``InvalidArgument`` for a preference without effect.
 
@@ -217,15 +252,7 @@ class Plugins:
     def _checked(self, kind: str, name: str) -> Any:
         offer = self._choose(kind, name)
         _check_contract(offer, kind, name)
-        module, _, attribute = offer.provider.target.partition(":")
-        try:
-            found = getattr(import_module(module), attribute)
-        except (Exception, SystemExit) as error:
-            raise BrokenPlugin(
-                f"plugin {offer.plugin} provides {KINDS[kind].noun} '{name}' but {offer.provider.target} cannot be "
-                f"loaded: {type(error).__name__}: {error}; reinstall it or report it to its author",
-                plugin=offer.plugin.name,
-            ) from error
+        found = self.load(offer.plugin, offer.provider.target, f"{KINDS[kind].noun} '{name}'")
         contract = KINDS[kind].contract
         if contract is None:
             return found
@@ -343,7 +370,9 @@ def _assemble_installed(installed: tuple[tuple[PluginInfo, Any], ...]) -> _Assem
 def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(hookspecs)
+    candidates = [(info, _with_specifications(manager, plugin)) for info, plugin in candidates]
     listing: list[PluginInfo] = []
+    working: list[tuple[PluginInfo, Any]] = []
     offers: dict[tuple[str, str], list[_Offer]] = {}
     requirements = {each: [f"icefield[{extra}]"] for each, extra in EXTRAS.items()}
     properties: list[Property] = []
@@ -367,6 +396,7 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
         full = PluginInfo(info.name, info.distribution, info.version, names)
         listing.append(full)
         properties += declared
+        working.append((full, plugin))
         for kind, provider in provided:
             for name in provider.names:
                 offers.setdefault((kind.name, name), []).append(_Offer(full, provider))
@@ -376,7 +406,22 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
                 if hint.requirement not in known:
                     known.append(hint.requirement)
     formats = {name for kind, name in (*offers, *requirements) if kind == "file-formats"}
-    return _Assembled(listing, offers, requirements, KnownProperties(formats, properties), manager)
+    return _Assembled(listing, working, offers, requirements, KnownProperties(formats, properties), manager)
+
+
+def _with_specifications(manager: pluggy.PluginManager, plugin: Any) -> Any:
+    """Add the hook specifications that a plugin brings. Returns the plugin, or the exception that it caused."""
+    try:
+        for name in _returned(plugin, "icefield_addhooks", str):
+            manager.add_hookspecs(import_module(name))
+    except (Exception, SystemExit) as error:
+        return error
+    return plugin
+
+
+def _specified(manager: pluggy.PluginManager) -> set[str]:
+    """The names of the hooks that are specified, by the kernel or by plugins."""
+    return {name for name, hook in vars(manager.hook).items() if hook.spec is not None}
 
 
 def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
@@ -384,12 +429,13 @@ def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
 
     A hook marked with ``optionalhook=True`` may be absent here: another plugin or a later version specifies it.
     """
+    hooks = _specified(manager)
     for name in dir(plugin):
         options = manager.parse_hookimpl_opts(plugin, name)
         marked = options is not None
-        if options is not None and name not in _HOOKS and not options.get("optionalhook"):
-            raise BrokenPlugin(f"'{name}' is no hook of Icefield; the hooks are {', '.join(sorted(_HOOKS))}")
-        if not marked and name in _HOOKS:
+        if options is not None and name not in hooks and not options.get("optionalhook"):
+            raise BrokenPlugin(f"'{name}' is no hook of Icefield; the hooks are {', '.join(sorted(hooks))}")
+        if not marked and name in hooks:
             raise BrokenPlugin(f"'{name}' is not marked with @hookimpl, so it would never be called")
 
 
@@ -446,10 +492,11 @@ def _install_hints(plugin: Any) -> list[InstallHint]:
             raise InvalidArgument(
                 f"icefield_install_hints returned {hint!r}, which is no InstallHint(kind, names, 'distribution[extra]')"
             )
-        if hint.kind not in KINDS:
+        kinds = {*KINDS, *(kind for kind, _ in EXTRAS)}
+        if hint.kind not in kinds:
             raise InvalidArgument(
                 f"icefield_install_hints returned {hint!r}: no '{hint.kind}' is provided by plugins"
-                f"{was_meant(hint.kind, KINDS)}"
+                f"{was_meant(hint.kind, kinds)}"
             )
         hints.append(hint)
     return hints

@@ -9,19 +9,19 @@ import sys
 import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Any
 
 import click
 from click.shell_completion import shell_complete
-from icefield import IcefieldError, __version__, catalog_properties, default_catalog_name
+from icefield import IcefieldError, PluginInfo, Plugins, __version__, catalog_properties, default_catalog_name
+from icefield.errors import MissingPlugin, PluginConflict
 from icefield.toolkit import without_credentials
 
-from icefield_cli.commands import COMMANDS
 from icefield_cli.context import Context
+from icefield_cli.hookspecs import Command
 from icefield_cli.main import print_error
-from icefield_cli.options import SETTINGS, shared_options
 from icefield_cli.output import clean
+from icefield_cli.rendering import SETTINGS, RenderedCommand, shared_options
 
 _COMPLETE = "_ICEFIELD_COMPLETE"
 _EPILOG = """\b
@@ -31,28 +31,48 @@ ICEFIELD_DEBUG=1 shows where an error came from."""
 
 
 class Commands(click.Group):
-    """A command group that imports the module of a command when the command is needed."""
+    """The commands that plugins provide. The target of a command is imported when the command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order of the help."""
-        return list(COMMANDS)
+        return list(provided_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"icefield_cli.commands.{cmd_name.replace('-', '_')}")
-        found: click.Command = module.run
-        return found
+        found = provided_commands().get(cmd_name)
+        return None if found is None else RenderedCommand(found[0][1], found[0][0])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names. Raises click's error of wrong usage, with the nearest names."""
-        if args[0] not in COMMANDS and args[0][:1] != "-" and not ctx.resilient_parsing:
-            near = " or ".join(f"'{name}'" for name in get_close_matches(args[0], COMMANDS))
-            raise click.UsageError(f"no command '{args[0]}'{f'; did you mean {near}?' if near else ''}", ctx)
+        """The command that the first argument names. Raises click's error of wrong usage, with the nearest names.
+
+        Raises ``MissingPlugin`` for a command that can be installed, ``PluginConflict`` for one of several plugins.
+        """
+        name = args[0]
+        if name[:1] == "-" or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        provided = provided_commands()
+        found = provided.get(name, [])
+        if len(found) > 1:
+            plugins = " and by ".join(str(plugin) for plugin, _ in found)
+            raise PluginConflict(f"command '{name}' is provided by {plugins}; uninstall all but one", name=name)
+        if not found:
+            if requirements := Plugins.installed().requirements("commands", name):
+                advice = " or ".join(f'pip install "{each}"' for each in requirements)
+                raise MissingPlugin(f"no command '{name}'; {advice}", kind="commands", name=name)
+            near = " or ".join(f"'{each}'" for each in get_close_matches(name, provided))
+            raise click.UsageError(f"no command '{name}'{f'; did you mean {near}?' if near else ''}", ctx)
         return super().resolve_command(ctx, args)
+
+
+def provided_commands() -> dict[str, list[tuple[PluginInfo, Command]]]:
+    """The commands by name, each with its plugin: first those of this plugin, then the plugins in order of names."""
+    found: dict[str, list[tuple[PluginInfo, Command]]] = {}
+    records = Plugins.installed().records("icefield_commands", Command)
+    for plugin, command in sorted(records, key=lambda each: (each[0].name != "cli", each[0].name)):
+        found.setdefault(command.name, []).append((plugin, command))
+    return found
 
 
 def run(arguments: Sequence[str] | None) -> int:

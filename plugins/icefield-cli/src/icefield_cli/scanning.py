@@ -1,20 +1,18 @@
-"""Options and printing of the commands that show rows of a table: the limit, the columns, and rows as they come."""
+"""The filter, the limit and the printing of commands that show rows of a table, as they come."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-import click
 import pyarrow as pa
 from icefield import Schema
+from icefield.expressions import AlwaysTrue, BooleanExpression
 
 from icefield_cli.context import Context
-from icefield_cli.options import Function, count, flag, names_option, where_option
 from icefield_cli.progress import Progress
 from icefield_cli.rows import rows_of
 
-EXCLUSIVE = ("limit", "all", "count")
 _LIMIT = 20
 
 
@@ -32,17 +30,9 @@ class Scan(Protocol):
         """The rows, batch by batch."""
 
 
-def row_options(function: Function) -> Function:
-    """Declare ``where``, ``columns``, ``limit``, ``all`` and ``count``; the last three are ``EXCLUSIVE``."""
-    for option in (
-        flag("--count", "Print the number of rows only."),
-        flag("--all", "Every row."),
-        click.option("--limit", type=count, metavar="N", help=f"The most rows; default: {_LIMIT}."),
-        names_option("--columns", "The columns, separated by commas."),
-        where_option("A filter, such as \"kind in ('a', 'b')\"."),
-    ):
-        function = option(function)
-    return function
+def filter_of(where: str | None) -> BooleanExpression | str:
+    """Return the filter of ``where``: every row if it was not given. The kernel refuses an empty filter."""
+    return AlwaysTrue() if where is None else where
 
 
 def limit_of(rows: dict[str, Any]) -> int | None:

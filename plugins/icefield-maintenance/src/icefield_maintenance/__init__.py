@@ -15,31 +15,71 @@ if TYPE_CHECKING:
     from icefield_maintenance.expiry import ExpireSnapshotsResult
     from icefield_maintenance.maintenance_table import MaintenanceTable
     from icefield_maintenance.manifests import RewriteManifestsResult
+    from icefield_maintenance.operation_options import OperationOption, options_of
+    from icefield_maintenance.options import (
+        OPERATIONS,
+        ConvertDeletesOptions,
+        ExpireOptions,
+        PartitionStatsOptions,
+        RemoveDanglingOptions,
+        RemoveOrphansOptions,
+        RewriteDeletesOptions,
+        RewriteManifestsOptions,
+        RewriteOptions,
+        RewritePathOptions,
+        TableStatsOptions,
+    )
     from icefield_maintenance.paths import RewriteTablePathResult
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
 _PUBLIC = {
+    "ConvertDeletesOptions": "icefield_maintenance.options",
     "ConvertEqualityDeletesResult": "icefield_maintenance.deletes",
+    "ExpireOptions": "icefield_maintenance.options",
     "ExpireSnapshotsResult": "icefield_maintenance.expiry",
     "MaintenanceTable": "icefield_maintenance.maintenance_table",
+    "OPERATIONS": "icefield_maintenance.options",
+    "OperationOption": "icefield_maintenance.operation_options",
+    "PartitionStatsOptions": "icefield_maintenance.options",
     "RemoveDanglingDeletesResult": "icefield_maintenance.deletes",
+    "RemoveDanglingOptions": "icefield_maintenance.options",
+    "RemoveOrphansOptions": "icefield_maintenance.options",
     "RewriteDataFilesResult": "icefield_maintenance.compaction",
+    "RewriteDeletesOptions": "icefield_maintenance.options",
     "RewriteDeletesResult": "icefield_maintenance.deletes",
+    "RewriteManifestsOptions": "icefield_maintenance.options",
     "RewriteManifestsResult": "icefield_maintenance.manifests",
+    "RewriteOptions": "icefield_maintenance.options",
+    "RewritePathOptions": "icefield_maintenance.options",
     "RewriteTablePathResult": "icefield_maintenance.paths",
     "RewrittenGroup": "icefield_maintenance.compaction",
+    "TableStatsOptions": "icefield_maintenance.options",
+    "options_of": "icefield_maintenance.operation_options",
 }
 
 __all__ = [
+    "OPERATIONS",
+    "ConvertDeletesOptions",
     "ConvertEqualityDeletesResult",
+    "ExpireOptions",
     "ExpireSnapshotsResult",
     "MaintenanceTable",
+    "OperationOption",
+    "PartitionStatsOptions",
     "RemoveDanglingDeletesResult",
+    "RemoveDanglingOptions",
+    "RemoveOrphansOptions",
     "RewriteDataFilesResult",
+    "RewriteDeletesOptions",
     "RewriteDeletesResult",
+    "RewriteManifestsOptions",
     "RewriteManifestsResult",
+    "RewriteOptions",
+    "RewritePathOptions",
     "RewriteTablePathResult",
     "RewrittenGroup",
+    "TableStatsOptions",
+    "options_of",
 ]
 
 

@@ -1,41 +1,8 @@
-"""One command a module: ``run``, made by ``icefield_cli.options.command``; the module's docstring is its help."""
+"""The commands for catalogs and tables: their records, and a module with a function ``run`` for each."""
 
-COMMANDS = (
-    "plugins",
-    "doctor",
-    "namespaces",
-    "tables",
-    "describe",
-    "schema",
-    "properties",
-    "scan",
-    "files",
-    "partitions",
-    "manifests",
-    "snapshots",
-    "history",
-    "refs",
-    "metadata",
-    "create-namespace",
-    "drop-namespace",
-    "create-table",
-    "drop-table",
-    "rename-table",
-    "register",
-    "changes",
-    "branch",
-    "tag",
-    "rollback",
-    "cherry-pick",
-    "expire-snapshots",
-    "remove-orphans",
-    "rewrite-data-files",
-    "rewrite-manifests",
-    "rewrite-deletes",
-    "compute-stats",
-    "report",
-    "serve",
-)
-"""The names of the commands, in the order of the help; the module of each is named as the command is."""
+from icefield_cli.commands.changing import CHANGING
+from icefield_cli.commands.reading import READING
+
+COMMANDS = (*READING, *CHANGING)
 
 __all__ = ["COMMANDS"]

@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import product
-
-import click
 from icefield.transaction import ManageSnapshots
 
-from icefield_cli.commands import references
-from icefield_cli.commands.references import check_there, target_of, target_options, target_or_current, without_target
+from icefield_cli.commands.references import check_there, target_of, target_or_current
 from icefield_cli.context import Context
-from icefield_cli.options import command, count, flag, table_argument
-from icefield_cli.times import span
 
 NAME = "branch"
-_CHANGES = ("replace", "fast_forward", "rename", "delete", "retain")
-_AGES = ("max_ref_age", "max_snapshot_age", "min_snapshots")
-_EXCLUSIVE = (
-    references.EXCLUSIVE,
-    _CHANGES,
-    *without_target("fast_forward", "rename", "delete", "retain"),
-    *product(("rename", "delete"), _AGES),
-)
 
 
-@command(NAME, __doc__, exclusive=_EXCLUSIVE, goes_with={"retain": _AGES})
-@table_argument
-@click.argument("name")
-@target_options
-@flag("--replace", "Move the branch, wherever it was.")
-@click.option("--fast-forward", metavar="REF", help="Move the branch forward to this branch or tag.")
-@click.option("--rename", metavar="NEW", help="Give it this name.")
-@flag("--delete", "Delete the branch.")
-@flag("--retain", "Change only how long a branch that is there is kept.")
-@click.option("--max-ref-age", type=span, metavar="SPAN", help="How long the branch is kept, such as 7d.")
-@click.option("--max-snapshot-age", type=span, metavar="SPAN", help="How long its snapshots are kept.")
-@click.option("--min-snapshots", type=count, metavar="N", help="How many are kept whatever their age.")
 def run(
     context: Context,
     table: str,

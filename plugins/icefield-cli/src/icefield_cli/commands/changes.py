@@ -4,26 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
-from icefield_cli import scanning
 from icefield_cli.context import Context
-from icefield_cli.options import command, filter_of, flag, id_option, names_option, table_argument
-from icefield_cli.scanning import limit_of, print_scan, row_options
-from icefield_cli.times import instant_or_age
+from icefield_cli.scanning import filter_of, limit_of, print_scan
 
 
-@command("changes", __doc__, exclusive=(("after", "first", "since"), ("to", "until"), scanning.EXCLUSIVE))
-@table_argument
-@id_option("--after", "Begin after this snapshot.")
-@id_option("--from", "Begin with this snapshot.", "first")
-@click.option("--since", type=instant_or_age, metavar="TIME", help="Begin after a time, or an age such as 1d.")
-@id_option("--to", "End with this snapshot; default: the head.")
-@click.option("--until", type=instant_or_age, metavar="TIME", help="End at a time, or an age such as 1h.")
-@click.option("--ref", metavar="NAME", help="A branch or tag; default: main.")
-@flag("--net", "Leave out changes that later ones undid.")
-@names_option("--key", "Columns that tell rows apart, so that updates are found.")
-@row_options
 def run(
     context: Context,
     table: str,

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import click
-
 from icefield_cli.context import Context
-from icefield_cli.options import command, id_option, table_argument
 
 NAME = "cherry-pick"
-_WHICH = ("snapshot", "wap_id")
 
 
-@command(NAME, __doc__, exclusive=(_WHICH,), needs=_WHICH)
-@table_argument
-@id_option("--snapshot", "The snapshot.")
-@click.option("--wap-id", metavar="ID", help="The one that was staged under this wap.id.")
 def run(context: Context, table: str, snapshot: int | None, wap_id: str | None) -> None:
     """Run the command."""
     change = context.table(table).manage_snapshots()

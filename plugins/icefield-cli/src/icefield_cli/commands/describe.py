@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from icefield_cli.context import Context
-from icefield_cli.options import command, table_argument
 from icefield_cli.people import partition_field, sort_field
 
 
-@command("describe", __doc__)
-@table_argument
 def run(context: Context, table: str) -> None:
     """Run the command."""
     found = context.table(table)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from icefield_cli.context import Context
-from icefield_cli.options import command, flag, table_argument
 
 
-@command("drop-table", __doc__)
-@table_argument
-@flag("--purge", "Delete its data and its metadata too.")
 def run(context: Context, table: str, purge: bool) -> None:
     """Run the command."""
     with context.progress("deleting"):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from icefield_cli.commands import versions
-from icefield_cli.commands.versions import scan_of, version_options
+from icefield_cli.commands.versions import scan_of
 from icefield_cli.context import Context, Row
-from icefield_cli.options import command, filter_of, table_argument, where_option
 from icefield_cli.people import number, partitions_of, size
 from icefield_cli.rows import rows_of
+from icefield_cli.scanning import filter_of
 
 _COLUMNS = ("file_path", "file_format", "record_count", "file_size_in_bytes", "spec_id", "partition")
 _FOR_PEOPLE = ("path", "format", "rows", "size", "partition")
 
 
-@command("files", __doc__, exclusive=(versions.EXCLUSIVE,))
-@table_argument
-@where_option("A filter, such as \"ts >= '2024-01-01'\".")
-@version_options
 def run(
     context: Context, table: str, where: str | None, snapshot: int | None, ref: str | None, as_of: int | None
 ) -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from icefield_cli.context import Context, Row
-from icefield_cli.options import command, id_option, table_argument
 from icefield_cli.people import number, size
 from icefield_cli.rows import rows_of
 
 _COLUMNS = ("path", "size", "content", "spec", "snapshot_id", "added", "existing", "deleted")
 
 
-@command("manifests", __doc__)
-@table_argument
-@id_option("--snapshot", "An earlier snapshot by its id.")
 def run(context: Context, table: str, snapshot: int | None) -> None:
     """Run the command."""
     found = context.table(table).inspect.manifests(snapshot)

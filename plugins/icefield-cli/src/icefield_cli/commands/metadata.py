@@ -8,11 +8,8 @@ from icefield.metadata import inflated
 
 from icefield_cli import output
 from icefield_cli.context import Context
-from icefield_cli.options import command, table_argument
 
 
-@command("metadata", __doc__)
-@table_argument
 def run(context: Context, table: str) -> None:
     """Run the command."""
     found = context.table(table)  # loading reads and checks the metadata, its bounds as well

@@ -5,17 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 
 from icefield_cli.context import Context, Row
-from icefield_cli.options import command, filter_of, id_option, table_argument, where_option
 from icefield_cli.people import number, partitions_of, seconds, size
 from icefield_cli.rows import rows_of
+from icefield_cli.scanning import filter_of
 
 _COLUMNS = ("rows", "files", "size", "updated")
 
 
-@command("partitions", __doc__)
-@table_argument
-@where_option("Only files that may match, such as \"ts >= '2024-01-01'\".")
-@id_option("--snapshot", "An earlier snapshot by its id.")
 def run(context: Context, table: str, where: str | None, snapshot: int | None) -> None:
     """Run the command."""
     named = context.table(table)

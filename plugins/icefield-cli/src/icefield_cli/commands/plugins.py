@@ -5,7 +5,7 @@ from __future__ import annotations
 from icefield import Plugins
 
 from icefield_cli.context import Context
-from icefield_cli.options import command
+from icefield_cli.hookspecs import Command
 
 _NOUNS = {
     "file-formats": "file format",
@@ -14,20 +14,23 @@ _NOUNS = {
     "catalogs": "catalog",
     "table-services": "service of tables",
     "scan-services": "service of scans",
+    "commands": "command",
 }
 
 
-@command("plugins", __doc__)
 def run(context: Context) -> None:
     """Run the command."""
+    plugins = Plugins.installed()
+    commands = plugins.records("icefield_commands", Command)
     rows = []
-    for info in Plugins.installed().listing():
+    for info in plugins.listing():
+        provided = [*info.provides, *(("commands", command.name) for plugin, command in commands if plugin == info)]
         rows.append(
             {
                 "plugin": info.name,
                 "distribution": info.distribution,
                 "version": info.version,
-                "provides": ", ".join(f"{_NOUNS[kind]} {name}" for kind, name in info.provides),
+                "provides": ", ".join(f"{_NOUNS[kind]} {name}" for kind, name in provided),
                 "error": info.error,
             }
         )

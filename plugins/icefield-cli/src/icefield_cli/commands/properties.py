@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import click
-
 from icefield_cli.context import Context
-from icefield_cli.options import command, pairs_option, table_argument
+from icefield_cli.hookspecs import WrongUsage
 
 
-@command("properties", __doc__)
-@table_argument
-@pairs_option("--set", "Set a property; repeatable.", "changes")
-@click.option("--remove", metavar="KEY", multiple=True, help="Remove a property; repeatable.")
 def run(context: Context, table: str, changes: tuple[tuple[str, str], ...], remove: tuple[str, ...]) -> None:
     """Run the command."""
     for key in dict(changes):
         if key in remove:
-            raise click.UsageError(f"'--set' and '--remove' are both given for {key}; give one")
+            raise WrongUsage(f"'--set' and '--remove' are both given for {key}; give one")
     found = context.table(table)
     if changes or remove:
         with found.transaction() as transaction:

@@ -1,28 +1,9 @@
-"""Options that choose the snapshot of a branch or tag, and the check that a branch or tag exists."""
+"""The snapshot that the options of a branch or tag choose, and the check that a branch or tag exists."""
 
 from __future__ import annotations
 
-from itertools import product
-
-import click
 from icefield import Table
 from icefield.errors import NoSuchSnapshot
-
-from icefield_cli.options import Function, id_option
-
-EXCLUSIVE = ("snapshot", "source")
-
-
-def without_target(*changes: str) -> tuple[tuple[str, str], ...]:
-    """Pairs of parameters that exclude each other: each of these changes leaves the snapshot, or chooses it itself."""
-    return tuple(product(changes, EXCLUSIVE))
-
-
-def target_options(function: Function) -> Function:
-    """Declare ``snapshot`` and ``source``, which are ``EXCLUSIVE``."""
-    source = click.option("--from", "source", metavar="REF", help="The snapshot that this branch or tag names.")
-    declared: Function = id_option("--snapshot", "The snapshot; default: the current one.")(source(function))
-    return declared
 
 
 def check_there(table: Table, name: str, kind: str) -> None:

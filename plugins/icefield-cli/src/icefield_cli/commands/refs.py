@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from icefield_cli.context import Context, Row
-from icefield_cli.options import command, table_argument
 from icefield_cli.people import age
 from icefield_cli.rows import rows_of
 
 _COLUMNS = ("name", "type", "snapshot_id", "max_ref_age", "min_snapshots", "max_snapshot_age")
 
 
-@command("refs", __doc__)
-@table_argument
 def run(context: Context, table: str) -> None:
     """Run the command."""
     context.rows(rows_of(context.table(table).inspect.refs().to_batches()), _COLUMNS, _for_people)

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from icefield_cli import scanning
-from icefield_cli.commands import versions
-from icefield_cli.commands.versions import scan_of, version_options
+from icefield_cli.commands.versions import scan_of
 from icefield_cli.context import Context
-from icefield_cli.options import command, filter_of, table_argument
-from icefield_cli.scanning import limit_of, print_scan, row_options
+from icefield_cli.scanning import filter_of, limit_of, print_scan
 
 
-@command("scan", __doc__, exclusive=(scanning.EXCLUSIVE, versions.EXCLUSIVE))
-@table_argument
-@row_options
-@version_options
 def run(context: Context, table: str, snapshot: int | None, ref: str | None, as_of: int | None, **rows: Any) -> None:
     """Run the command."""
     scan = scan_of(

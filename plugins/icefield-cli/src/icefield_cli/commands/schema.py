@@ -5,12 +5,8 @@ from __future__ import annotations
 from icefield.errors import InvalidArgument
 
 from icefield_cli.context import Context
-from icefield_cli.options import command, id_option, table_argument
 
 
-@command("schema", __doc__)
-@table_argument
-@id_option("--id", "An earlier schema by its id.", "schema_id")
 def run(context: Context, table: str, schema_id: int | None) -> None:
     """Run the command."""
     found = context.table(table)

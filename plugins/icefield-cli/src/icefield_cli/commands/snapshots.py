@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icefield_cli.context import Context, Row
-from icefield_cli.options import command, table_argument
 from icefield_cli.people import seconds
 from icefield_cli.rows import rows_of
 
@@ -19,8 +18,6 @@ _SUMMARY = {
 _COLUMNS = ("snapshot_id", "committed_at", "operation", *_SUMMARY)
 
 
-@command("snapshots", __doc__)
-@table_argument
 def run(context: Context, table: str) -> None:
     """Run the command."""
     rows = rows_of(context.table(table).inspect.snapshots().to_batches())

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import click
 from icefield import Catalog
 
 from icefield_cli.context import Context
-from icefield_cli.options import command
 
 
-@command("tables", __doc__)
-@click.argument("namespace", metavar="[NAMESPACE]", required=False)
 def run(context: Context, namespace: str | None) -> None:
     """Run the command."""
     catalog = context.catalog

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import click
-
-from icefield_cli.commands import references
-from icefield_cli.commands.references import check_there, target_options, target_or_current, without_target
+from icefield_cli.commands.references import check_there, target_or_current
 from icefield_cli.context import Context
-from icefield_cli.options import command, flag, table_argument
-from icefield_cli.times import span
 
 NAME = "tag"
-_EXCLUSIVE = (
-    references.EXCLUSIVE,
-    ("replace", "delete", "retain"),
-    *without_target("delete", "retain"),
-    ("delete", "max_ref_age"),
-)
 
 
-@command(NAME, __doc__, exclusive=_EXCLUSIVE, goes_with={"retain": ("max_ref_age",)})
-@table_argument
-@click.argument("name")
-@target_options
-@flag("--replace", "Move the tag, wherever it was.")
-@flag("--delete", "Delete the tag.")
-@flag("--retain", "Change only how long a tag that is there is kept.")
-@click.option("--max-ref-age", type=span, metavar="SPAN", help="How long the tag is kept, such as 90d.")
 def run(
     context: Context,
     table: str,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield_maintenance import OperationOption, options_of
 from pyspark.sql import SparkSession
 from sqlglot.tokenizer_core import TokenType
 
@@ -83,21 +84,64 @@ def checked(procedure: str, parameters: Sequence[Parameter], given: Mapping[str,
     return found
 
 
-def options(
-    procedure: str, given: Mapping[str, str], known: Mapping[str, Any], ignored: Sequence[str]
-) -> dict[str, Any]:
-    """The options of a rewrite as arguments. ``known``: names and types by the names of Java's options."""
+_KINDS: Final = {
+    "string": STRING,
+    "names": STRINGS,
+    "integer": INT,
+    "count": INT,
+    "id": LONG,
+    "flag": BOOLEAN,
+    "time-or-age": TIME,
+    "pair": MAP,
+}
+"""The types of arguments for the kinds of options in the records of maintenance."""
+
+
+def parameters_of(record: type) -> dict[str, Parameter]:
+    """The parameters of a procedure for the options of an operation, by the names in ``CALL``."""
+    return {
+        each.description.argument: Parameter(
+            each.description.argument,
+            LONGS if each.description.kind == "id" and each.default == () else _KINDS[each.description.kind],
+            _sentence(each.description.doc),
+            required=each.is_required,
+        )
+        for each in options_of(record)
+        if each.description.argument
+    }
+
+
+def keywords_of(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of an operation for the arguments of a procedure, without arguments that are no options."""
+    names = {each.description.argument: each.name for each in options_of(record) if each.description.argument}
+    return {names[argument]: value for argument, value in given.items() if argument in names}
+
+
+def entries_of(record: type) -> dict[str, OperationOption]:
+    """The options of an operation that the map ``options`` of a procedure takes, by their keys."""
+    return {each.description.entry: each for each in options_of(record) if each.description.entry}
+
+
+def _sentence(doc: str) -> str:
+    """The documentation of an option as a part of the description of a procedure."""
+    return doc[:1].lower() + doc[1:].removesuffix(".")
+
+
+def options(procedure: str, given: Mapping[str, str], record: type, ignored: Sequence[str]) -> dict[str, Any]:
+    """The options of a rewrite as keywords of the operation. ``given``: values by the names of Java's options."""
     made = {}
+    known = entries_of(record)
     for key, value in given.items():
         if key in ignored:
             continue
         if key not in known:
             raise UnsupportedFeature(f"{procedure} has no option '{key}'; it has {', '.join(sorted(known))}")
-        name, kind = known[key]
+        kind = known[key].description.kind
+        parse, noun = _PARSERS.get(kind, (str, "str"))
         try:
-            made[name] = _flag(value) if kind is bool else kind(value)
+            made[known[key].name] = parse(value)
         except ValueError as error:
-            raise InvalidArgument(f"option '{key}' is a {kind.__name__}, not '{value}'") from error
+            raise InvalidArgument(f"option '{key}' is a {noun}, not '{value}'") from error
     return made
 
 
@@ -105,6 +149,16 @@ def _flag(value: str) -> bool:
     if value.lower() not in ("true", "false"):
         raise ValueError(value)
     return value.lower() == "true"
+
+
+_PARSERS: Final[Mapping[str, tuple[Callable[[str], Any], str]]] = {
+    "count": (int, "int"),
+    "integer": (int, "int"),
+    "id": (int, "int"),
+    "number": (float, "float"),
+    "flag": (_flag, "bool"),
+}
+"""The functions for values in the map ``options``, and the names of their types, by kind."""
 
 
 def _is_named(item: Cursor) -> bool:

@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from icefield import Table
 from icefield.errors import UnsupportedFeature
+from icefield_maintenance import (
+    ExpireOptions,
+    PartitionStatsOptions,
+    RemoveOrphansOptions,
+    RewriteDeletesOptions,
+    RewriteManifestsOptions,
+    RewriteOptions,
+    RewritePathOptions,
+    TableStatsOptions,
+)
 from pyspark.sql import DataFrame
 
 from icefield_spark.sql import snapshot_procedures as snapshots
 from icefield_spark.sql import upkeep_procedures as upkeep
 from icefield_spark.sql.adding_files import add_files, name_of, snapshot
-from icefield_spark.sql.arguments import BOOLEAN, INT, LONG, LONGS, MAP, STRINGS, TIME, Parameter, checked, taken
+from icefield_spark.sql.arguments import (
+    BOOLEAN,
+    INT,
+    LONG,
+    MAP,
+    STRINGS,
+    TIME,
+    Parameter,
+    checked,
+    parameters_of,
+    taken,
+)
 from icefield_spark.sql.changelog import create_changelog_view
 from icefield_spark.sql.context import Rows, StatementContext
 from icefield_spark.sql.parsing import Cursor
@@ -87,7 +108,13 @@ _SNAPSHOT = Parameter("snapshot_id", LONG, "the current one, unless given")
 _CONCURRENT = Parameter("max_concurrent_deletes", INT, "has no effect: files are deleted in bulk", ignored=True)
 _STREAMED = Parameter("stream_results", BOOLEAN, "has no effect: results are never held at once", ignored=True)
 _PARALLEL = Parameter("parallelism", INT, "has no effect", ignored=True)
-_WHERE = Parameter("where", doc="only files that may hold rows of this condition")
+_EXPIRE = parameters_of(ExpireOptions)
+_ORPHANS = parameters_of(RemoveOrphansOptions)
+_REWRITE = parameters_of(RewriteOptions)
+_MANIFESTS = parameters_of(RewriteManifestsOptions)
+_DELETES = parameters_of(RewriteDeletesOptions)
+_TABLE_STATS = parameters_of(TableStatsOptions)
+_PARTITION_STATS = parameters_of(PartitionStatsOptions)
 
 PROCEDURES: Final[dict[str, Procedure]] = {
     "rollback_to_snapshot": Procedure(
@@ -144,11 +171,11 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "Remove old snapshots, and delete the files that only they had.",
         [
             _TABLE,
-            Parameter("older_than", TIME, "those before this time; by default as the table's properties say"),
-            Parameter("retain_last", INT, "how many of each branch stay whatever their age"),
+            _EXPIRE["older_than"],
+            _EXPIRE["retain_last"],
             _CONCURRENT,
             _STREAMED,
-            Parameter("snapshot_ids", LONGS, "snapshots that go whatever their age"),
+            _EXPIRE["snapshot_ids"],
             Parameter(
                 "clean_expired_metadata",
                 BOOLEAN,
@@ -165,20 +192,20 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "Delete the files in the table's folder that no version of it has.",
         [
             _TABLE,
-            Parameter("older_than", TIME, "those before this time, three days ago by default"),
-            Parameter("location", doc="a folder of the table, all of it by default"),
-            Parameter("dry_run", BOOLEAN, "list them only; false by default"),
+            _ORPHANS["older_than"],
+            _ORPHANS["location"],
+            replace(_ORPHANS["dry_run"], doc=f"{_ORPHANS['dry_run'].doc}; false by default"),
             _CONCURRENT,
             Parameter(
                 "file_list_view", unsupported="the store is listed anew; location says which folder of it", doc="none"
             ),
-            Parameter("equal_schemes", MAP, "schemes that mean the same store"),
-            Parameter("equal_authorities", MAP, "authorities that mean the same store"),
-            Parameter("prefix_mismatch_mode", doc="error (by default), ignore or delete"),
+            _ORPHANS["equal_schemes"],
+            _ORPHANS["equal_authorities"],
+            _ORPHANS["prefix_mismatch_mode"],
             Parameter("prefix_listing", BOOLEAN, "has no effect", ignored=True),
             _STREAMED,
             # Last, since the other parameters have fixed positions.
-            Parameter("exclusive", BOOLEAN, "whether no other table needs anything there; false by default"),
+            _ORPHANS["exclusive"],
         ],
         "orphan_file_location string NOT NULL",
         _of_table(upkeep.remove_orphan_files),
@@ -187,11 +214,11 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "Write data files anew: small ones together, and sorted where that is asked for.",
         [
             _TABLE,
-            Parameter("strategy", doc="binpack or sort; by default sort where sort_order is given"),
-            Parameter("sort_order", doc="as in ORDER BY, or zorder(a, b); the table's by default"),
+            _REWRITE["strategy"],
+            replace(_REWRITE["sort_order"], doc="as in ORDER BY, or zorder(a, b); default: the table's order"),
             Parameter("options", MAP, "such as rewrite-all and target-file-size-bytes"),
-            _WHERE,
-            Parameter("branch", doc="main by default"),
+            _REWRITE["where"],
+            _REWRITE["branch"],
         ],
         "rewritten_data_files_count int NOT NULL, added_data_files_count int NOT NULL, "
         "rewritten_bytes_count bigint NOT NULL, failed_data_files_count int NOT NULL, "
@@ -203,42 +230,34 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         [
             _TABLE,
             Parameter("use_caching", BOOLEAN, "has no effect", ignored=True),
-            Parameter("spec_id", INT, "a partition spec, the current one by default"),
-            Parameter("sort_by", STRINGS, "the partition fields that come first"),
+            _MANIFESTS["spec_id"],
+            _MANIFESTS["sort_by"],
         ],
         "rewritten_manifests_count int NOT NULL, added_manifests_count int NOT NULL",
         _of_table(upkeep.rewrite_manifests),
     ),
     "rewrite_position_delete_files": Procedure(
         "Write position delete files anew, without deletes in files that are gone.",
-        [_TABLE, Parameter("options", MAP, "such as rewrite-all and target-file-size-bytes"), _WHERE],
+        [_TABLE, Parameter("options", MAP, "such as rewrite-all and target-file-size-bytes"), _DELETES["where"]],
         "rewritten_delete_files_count int NOT NULL, added_delete_files_count int NOT NULL, "
         "rewritten_bytes_count bigint NOT NULL, added_bytes_count bigint NOT NULL",
         _of_table(upkeep.rewrite_position_delete_files),
     ),
     "compute_table_stats": Procedure(
         "Find how many distinct values columns have, for optimizers.",
-        [_TABLE, _SNAPSHOT, Parameter("columns", STRINGS, "all by default")],
+        [_TABLE, _TABLE_STATS["snapshot_id"], _TABLE_STATS["columns"]],
         "statistics_file string",
         _of_table(upkeep.compute_table_stats),
     ),
     "compute_partition_stats": Procedure(
         "Find the numbers of rows and files of each partition.",
-        [_TABLE, _SNAPSHOT],
+        [_TABLE, _PARTITION_STATS["snapshot_id"]],
         "partition_statistics_file string",
         _of_table(upkeep.compute_partition_stats),
     ),
     "rewrite_table_path": Procedure(
         "Write the metadata of a copy of the table that is at another place.",
-        [
-            _TABLE,
-            Parameter("source_prefix", doc="how locations begin", required=True),
-            Parameter("target_prefix", doc="how those of the copy begin", required=True),
-            Parameter("start_version", doc="the metadata file after which the copy begins"),
-            Parameter("end_version", doc="the last metadata file; the current one by default"),
-            Parameter("staging_location", doc="the folder of the metadata; one in the table's by default"),
-            Parameter("create_file_list", BOOLEAN, "whether a list says which files to copy; true by default"),
-        ],
+        [_TABLE, *parameters_of(RewritePathOptions).values()],
         "latest_version string NOT NULL, file_list_location string NOT NULL, "
         "rewritten_manifest_file_paths_count int NOT NULL, rewritten_delete_file_paths_count int NOT NULL",
         _of_table(upkeep.rewrite_table_path),

@@ -7,12 +7,22 @@ from typing import Any
 from icefield import Schema, Table
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
+from icefield_maintenance import (
+    ExpireOptions,
+    PartitionStatsOptions,
+    RemoveOrphansOptions,
+    RewriteDeletesOptions,
+    RewriteManifestsOptions,
+    RewriteOptions,
+    RewritePathOptions,
+    TableStatsOptions,
+)
 from pyspark.errors import PySparkException
 
 from icefield_spark.catalog.predicates import Filters
 from icefield_spark.comparisons import Side
 from icefield_spark.conditions import said_of
-from icefield_spark.sql.arguments import options
+from icefield_spark.sql.arguments import keywords_of, options
 from icefield_spark.sql.context import Rows, StatementContext
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.terms import term
@@ -20,36 +30,12 @@ from icefield_spark.types import to_spark_schema
 from icefield_spark.upkeep import maintenance_of
 from icefield_spark.writing import is_case_sensitive
 
-_REWRITE_OPTIONS: dict[str, tuple[str, type]] = {
-    "target-file-size-bytes": ("target_file_size_bytes", int),
-    "min-file-size-bytes": ("min_file_size_bytes", int),
-    "max-file-size-bytes": ("max_file_size_bytes", int),
-    "min-input-files": ("min_input_files", int),
-    "delete-file-threshold": ("delete_file_threshold", int),
-    "delete-ratio-threshold": ("delete_ratio_threshold", float),
-    "max-file-group-size-bytes": ("max_file_group_size_bytes", int),
-    "partial-progress.enabled": ("partial_progress", bool),
-    "partial-progress.max-commits": ("max_commits", int),
-    "rewrite-all": ("rewrite_all", bool),
-    "use-starting-sequence-number": ("use_starting_sequence_number", bool),
-    "remove-dangling-deletes": ("remove_dangling_deletes", bool),
-    "partial-progress.max-failed-commits": ("max_failed_commits", int),
-    "rewrite-job-order": ("rewrite_job_order", str),
-    "output-spec-id": ("output_spec_id", int),
-}
-_DELETE_OPTIONS: dict[str, tuple[str, type]] = {
-    "target-file-size-bytes": ("target_file_size", int),
-    "min-input-files": ("min_input_files", int),
-    "rewrite-all": ("rewrite_all", bool),
-}
 _IGNORED_OPTIONS = ("max-concurrent-file-group-rewrites",)
 
 
 def expire_snapshots(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Remove old snapshots, and delete the files that only they had."""
-    made = maintenance_of(context.spark, table).expire_snapshots(
-        given.get("older_than"), given.get("retain_last"), given.get("snapshot_ids") or ()
-    )
+    made = maintenance_of(context.spark, table).expire_snapshots(**keywords_of(ExpireOptions, given))
     return [
         [
             made.data_files,
@@ -64,22 +50,16 @@ def expire_snapshots(context: StatementContext, table: Table, given: dict[str, A
 
 def remove_orphan_files(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Delete the files that no version of the table has."""
-    mismatch = given.get("prefix_mismatch_mode", "error").lower()
-    made = maintenance_of(context.spark, table).remove_orphan_files(
-        given.get("older_than"),
-        given.get("location"),
-        dry_run=given.get("dry_run", False),
-        equal_schemes=given.get("equal_schemes"),
-        equal_authorities=given.get("equal_authorities"),
-        prefix_mismatch=mismatch,
-        exclusive=given.get("exclusive", False),
-    )
+    chosen = {"dry_run": False, **keywords_of(RemoveOrphansOptions, given)}
+    if "prefix_mismatch" in chosen:
+        chosen["prefix_mismatch"] = chosen["prefix_mismatch"].lower()
+    made = maintenance_of(context.spark, table).remove_orphan_files(**chosen)
     return [[location] for location in made.orphans.column("location").to_pylist()]
 
 
 def rewrite_data_files(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Rewrite data files, in better sizes or sorted."""
-    chosen = options("rewrite_data_files", given.get("options", {}), _REWRITE_OPTIONS, _IGNORED_OPTIONS)
+    chosen = options("rewrite_data_files", given.get("options", {}), RewriteOptions, _IGNORED_OPTIONS)
     order = given.get("sort_order")
     strategy = given.get("strategy", "binpack" if order is None else "sort").lower()
     if order is not None and strategy == "binpack":
@@ -151,15 +131,13 @@ def _zorder(order: str) -> list[str]:
 
 def rewrite_manifests(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Rewrite manifests."""
-    made = maintenance_of(context.spark, table).rewrite_manifests(
-        given.get("spec_id"), cluster_by=given.get("sort_by") or ()
-    )
+    made = maintenance_of(context.spark, table).rewrite_manifests(**keywords_of(RewriteManifestsOptions, given))
     return [[made.rewritten_manifests, made.added_manifests]]
 
 
 def rewrite_position_delete_files(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Rewrite position deletes, without the deletes of rows that are gone."""
-    chosen = options("rewrite_position_delete_files", given.get("options", {}), _DELETE_OPTIONS, _IGNORED_OPTIONS)
+    chosen = options("rewrite_position_delete_files", given.get("options", {}), RewriteDeletesOptions, _IGNORED_OPTIONS)
     made = maintenance_of(context.spark, table).rewrite_position_delete_files(_where(context, table, given), **chosen)
     return [
         [
@@ -173,18 +151,18 @@ def rewrite_position_delete_files(context: StatementContext, table: Table, given
 
 def rewrite_table_path(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Write the metadata of a copy of the table at another place."""
-    made = table.maintenance.rewrite_table_path(**given)
+    made = table.maintenance.rewrite_table_path(**keywords_of(RewritePathOptions, given))
     place = made.file_list_location or "N/A"
     return [[made.latest_version, place, made.rewritten_manifests, made.rewritten_delete_files]]
 
 
 def compute_table_stats(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Compute how many distinct values columns have."""
-    made = maintenance_of(context.spark, table).compute_table_stats(given.get("columns"), given.get("snapshot_id"))
+    made = maintenance_of(context.spark, table).compute_table_stats(**keywords_of(TableStatsOptions, given))
     return [] if made is None else [[made.statistics_path]]
 
 
 def compute_partition_stats(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
     """Compute the statistics of partitions."""
-    made = maintenance_of(context.spark, table).compute_partition_stats(given.get("snapshot_id"))
+    made = maintenance_of(context.spark, table).compute_partition_stats(**keywords_of(PartitionStatsOptions, given))
     return [] if made is None else [[made.statistics_path]]

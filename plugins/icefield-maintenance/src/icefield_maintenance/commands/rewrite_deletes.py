@@ -1,40 +1,14 @@
-"""Write small position delete files into fewer; on request convert equality deletes and remove dangling deletes.
-
-Each of the three is a commit of its own. In version 3 position deletes become deletion vectors. With --dry-run each
-says which of the current delete files it would take, after the steps before it.
-"""
+"""Write small position delete files into fewer; on request convert equality deletes and remove dangling deletes."""
 
 from __future__ import annotations
 
-import click
-from icefield_maintenance import ConvertEqualityDeletesResult, RewriteDeletesResult
+from icefield_cli import Context
 
-from icefield_cli.context import Context
-from icefield_cli.options import (
-    branch_option,
-    command,
-    count,
-    dry_run_option,
-    flag,
-    snapshot_property_option,
-    table_argument,
-    where_option,
-)
+from icefield_maintenance import ConvertEqualityDeletesResult, RewriteDeletesResult
 
 NAME = "rewrite-deletes"
 
 
-@command(NAME, __doc__)
-@table_argument
-@flag("--convert-equality", "First make position deletes of equality deletes.")
-@flag("--remove-dangling", "At the end remove what applies to no data file.")
-@where_option("Only deletes of partitions that may hold such rows.")
-@click.option("--target-file-size", type=count, metavar="BYTES", help="Default: as the table's properties say.")
-@click.option("--min-input-files", type=count, default=5, metavar="N", help="Default: 5.")
-@flag("--all", "Rewrite all, whatever their sizes.")
-@branch_option
-@snapshot_property_option
-@dry_run_option
 def run(
     context: Context,
     table: str,
@@ -43,7 +17,7 @@ def run(
     where: str | None,
     target_file_size: int | None,
     min_input_files: int,
-    all: bool,
+    rewrite_all: bool,
     branch: str,
     snapshot_properties: tuple[tuple[str, str], ...],
     dry_run: bool,
@@ -67,7 +41,7 @@ def run(
             where,
             target_file_size=target_file_size,
             min_input_files=min_input_files,
-            rewrite_all=all,
+            rewrite_all=rewrite_all,
             dry_run=dry_run,
             branch=branch,
             snapshot_properties=summary,

@@ -1,9 +1,4 @@
-"""Check that a catalog works, or a table: its files against the specification. Nothing changes without --repair.
-
-For a catalog it checks plugins, configuration, credentials, permissions, clocks and the real behaviour of the storage.
-It creates files and a table of its own below the folder .icefield-doctor of the warehouse, and deletes them at the end.
-The exit status is 1 when a check failed.
-"""
+"""Check that a catalog works, or a table: its files against the specification. Nothing changes without --repair."""
 
 from __future__ import annotations
 
@@ -11,9 +6,10 @@ import time
 from collections.abc import Sequence
 from enum import Enum
 
-import click
 from icefield import IcefieldError
 from icefield.toolkit import without_userinfo
+from icefield_cli import Context, WrongUsage
+
 from icefield_maintenance.doctor import (
     Finding,
     GroupOfChecks,
@@ -24,9 +20,6 @@ from icefield_maintenance.doctor import (
     examine_table,
     repair_table,
 )
-
-from icefield_cli.context import Context
-from icefield_cli.options import command, flag
 
 ALL = "all"
 
@@ -39,26 +32,6 @@ def _named(repair: Enum) -> str:
 REPAIRS = {_named(repair): repair for repair in Repair}
 
 
-@command("doctor", __doc__, goes_with={"dry_run": ("repairs",)})
-@click.argument("table", metavar="[TABLE]", required=False)
-@flag("--whole", "Of a table: read every data file, not a sample.")
-@click.option(
-    "--repair",
-    "repairs",
-    multiple=True,
-    is_flag=False,
-    flag_value=ALL,
-    type=click.Choice([ALL, *REPAIRS]),
-    help="Of a table: put right what is wrong, by commits; behind the table's name. Repeatable. Without a NAME all but "
-    "upgrade, rewrite-partitions, expire-snapshots and forget-missing-files.",
-    metavar="[NAME]",
-)
-@flag("--dry-run", "With --repair: show what would be done.")
-@click.option("--location", metavar="URI", help="Try this location instead of the warehouse.")
-@click.option(
-    "--namespace", metavar="NAME", help="For a metastore: one that is there; default: one is made and dropped."
-)
-@flag("--read-only", "Change nothing: no file, no table.")
 def run(
     context: Context,
     table: str | None,
@@ -72,16 +45,14 @@ def run(
     """Run the command."""
     if table is not None:
         if location is not None or namespace is not None or read_only:
-            raise click.UsageError(
-                "--location, --namespace and --read-only are for catalogs; leave them out for a table"
-            )
+            raise WrongUsage("--location, --namespace and --read-only are for catalogs; leave them out for a table")
         if repairs:
             _repair(context, table, repairs, whole=whole, dry_run=dry_run)
         else:
             _table(context, table, whole)
         return
     if whole or repairs:
-        raise click.UsageError("--whole and --repair are for tables; name one")
+        raise WrongUsage("--whole and --repair are for tables; name one")
     findings: list[Finding] = []
     began = time.monotonic()
     with context.progress("examining", prints=True) as progress:

@@ -1,0 +1,163 @@
+"""A command of another distribution runs as those of Icefield do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import icefield
+import pyarrow as pa
+import pytest
+from authors.lint import lint_hooks
+from icefield import hookimpl
+from icefield_cli import Command
+from icefield_cli.main import main
+from planted_plugins import plant
+
+Lint = Callable[..., int]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def properties(tmp_path: Path) -> list[str]:
+    warehouse = f"file://{tmp_path}/warehouse"
+    catalog = icefield.load_catalog("test", type="directory", warehouse=warehouse)
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", pa.schema([("id", pa.int64()), ("userName", pa.string()), ("Bad Name", pa.string())]))
+    return ["--catalog", "test", "-p", "type=directory", "-p", f"warehouse={warehouse}"]
+
+
+@pytest.fixture
+def lint(monkeypatch: pytest.MonkeyPatch, properties: list[str]) -> Lint:
+    plant(monkeypatch, "lint", lint_hooks, "table-lint", "1.0")
+    return lambda *arguments: main(["lint", *arguments, *properties])
+
+
+def refused(run: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as ended:
+        run()
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_the_command_reads_a_table_and_prints_rows(lint: Lint, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lint("db.t", "--output", "json") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["column"] for row in rows] == ["userName", "Bad Name"]
+    assert lint("db.t", "--style", "camel", "--except", "Bad Name", "--shortest", "3") == 0
+    assert capsys.readouterr().out.split() == ["column", "style", "id", "camel"]
+
+
+def test_the_command_is_listed_in_the_help_with_its_options(lint: Lint, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "lint " in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        lint("--help")
+    printed = capsys.readouterr().out
+    assert "Usage: icefield lint [OPTIONS] TABLE" in printed
+    assert "--style [snake|camel]" in printed
+    assert "--catalog NAME" in printed
+    assert main(["plugins", "--output", "json"]) == 0
+    listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["provides"] for each in listed if each["plugin"] == "lint"] == ["command lint"]
+
+
+def test_an_error_of_the_command_is_one_line(lint: Lint, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lint("db.t", "--fail", "--style", "snake") == 1
+    assert capsys.readouterr().err == "icefield: 2 of 3 names are wrong\n"
+
+
+def test_wrong_usage_shows_the_usage(lint: Lint, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = refused(lambda: lint("db.t", "--except", "x"), capsys)
+    assert "Usage: icefield lint" in printed
+    assert "'--except' names x, which is no column of db.t" in printed
+    assert "'many' is no number of letters" in refused(lambda: lint("db.t", "--shortest", "many"), capsys)
+    assert "'--fail' goes with '--style'" in refused(lambda: lint("db.t", "--fail"), capsys)
+
+
+def test_a_broken_target_names_its_plugin(
+    monkeypatch: pytest.MonkeyPatch, lint: Lint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "authors.lint.lint_command", None)
+    assert lint("db.t") == 1
+    assert "plugin 'lint' (table-lint 1.0) provides command 'lint'" in capsys.readouterr().err
+
+
+def test_a_command_of_two_plugins_names_both(
+    monkeypatch: pytest.MonkeyPatch, lint: Lint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(monkeypatch, "again", again(), "other-lint", "2.0")
+    assert lint("db.t") == 1
+    assert "'again' (other-lint 2.0) and by 'lint' (table-lint 1.0)" in capsys.readouterr().err
+
+
+def again() -> types.ModuleType:
+    @hookimpl(optionalhook=True)
+    def icefield_commands() -> list[Command]:
+        return [Command("lint", "Again.", "again:run")]
+
+    module = types.ModuleType("again")
+    module.icefield_commands = icefield_commands  # type: ignore[attr-defined]
+    return module
+
+
+def test_an_installed_distribution_adds_its_command_to_the_console_script(
+    tmp_path: Path, properties: list[str]
+) -> None:
+    """The entry point of a distribution is found by a new process."""
+    metadata = tmp_path / "site" / "table_lint-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: table-lint\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[icefield]\nlint = authors.lint.lint_hooks\n")
+    path = os.pathsep.join([str(tmp_path / "site"), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    script = Path(sys.executable).with_name("icefield")
+    ran = subprocess.run(
+        [script, "lint", "db.t", *properties],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "userName" in ran.stdout
+
+
+def test_a_process_that_lists_plugins_imports_no_library_of_the_command_line() -> None:
+    program = (
+        "import sys; from icefield import Plugins; from icefield_cli import Command; "
+        "records = Plugins.installed().records('icefield_commands', Command); "
+        "assert len(records) >= 34, len(records); "
+        "print([name for name in ('click', 'rich', 'matplotlib', 'starlette', 'icefield_maintenance.doctor') "
+        "if name in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"name": "Lint"}, "lower case"),
+        ({"target": "lint"}, "'module:attribute'"),
+        ({"parameters": lambda option: (option("x", "", "colour"),)}, "unknown kind 'colour'"),
+        ({"parameters": lambda option: (option("x", "", spellings=("--catalog",)),)}, "option '--catalog'"),
+        ({"parameters": lambda option: (option("x", ""), option("x", ""))}, "parameter 'x'"),
+        ({"needs": ("absent",)}, "no parameter 'absent'"),
+    ],
+    ids=lambda each: str(each)[:20],
+)
+def test_a_malformed_record_is_refused_where_it_is_made(options: dict[str, Any], reason: str) -> None:
+    from icefield.errors import InvalidArgument
+    from icefield_cli import Option
+
+    given = {"name": "lint", "help": "", "target": "lint:run", **options}
+    if callable(given.get("parameters")):
+        given["parameters"] = given["parameters"](Option)
+    with pytest.raises(InvalidArgument, match=reason):
+        Command(**given)
