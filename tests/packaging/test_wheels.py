@@ -165,7 +165,7 @@ def test_the_template_passes_its_kit_with_nothing_but_what_its_author_installs(w
 def test_plugins_of_other_authors_pass_their_suites_on_installed_wheels(wheels: Path, tmp_path: Path) -> None:
     python = python_of(tmp_path / "env")
     kernel = wheel_of("icefield", wheels).as_uri()
-    install(python, f"icefield[maintenance,parquet,testing] @ {kernel}", "obstore", wheels=wheels)
+    install(python, f"icefield[maintenance,parquet,report,rest-server,testing] @ {kernel}", "obstore", wheels=wheels)
     shutil.copytree(ROOT / "tests" / "kit" / "authors", tmp_path / "authors")
     options = ("-p", "no:cacheprovider", "--import-mode=importlib", "-o", "pythonpath=.")
     said = run(python, "-m", "pytest", "-q", *options, "authors", cwd=tmp_path)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import runpy
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from icefield import Plugins
 from icefield.errors import MissingPlugin
+from icefield.plugins import hookspecs
 from icefield.plugins.extras import EXTRAS
 from icefield_cli import Command
 from repository import ROOT, text_of
@@ -31,6 +33,13 @@ def commands(hooks: str) -> set[tuple[str, str]]:
     return {("commands", record.name) for plugin, record in records if plugin.name == hooks}
 
 
+def records_of(hooks: str) -> list[Any]:
+    """The records that a plugin returns from hooks that plugins specify."""
+    given = vars(import_module(hooks)).items()
+    own = [hook for name, hook in given if hasattr(hook, "icefield_impl") and not hasattr(hookspecs, name)]
+    return [record for hook in own for record in hook()]
+
+
 def test_the_list_of_extras_is_current() -> None:
     written: str = runpy.run_path(str(SCRIPT))["module"]()
     assert text_of(MODULE) == written, f"{MODULE} is out of date: run `make reference`"
@@ -41,7 +50,7 @@ def test_each_name_that_a_plugin_provides_says_what_to_install(project: dict[str
     extras = tomllib.loads(text_of(Path("pyproject.toml")))["project"]["optional-dependencies"]
     for hooks in project.get("entry-points", {}).get("icefield", {}).values():
         (plugin,) = Plugins([hooks]).listing()
-        assert plugin.provides or commands(hooks) or Plugins([hooks]).table_properties.of_plugins
+        assert plugin.provides or records_of(hooks) or Plugins([hooks]).table_properties.of_plugins
         for _, name in commands(hooks) if hooks != "icefield_cli.hooks" else ():
             assert project["name"] in extras[EXTRAS["commands", name]]
             assert Plugins([]).requirements("commands", name) == [f"icefield[{EXTRAS['commands', name]}]"]

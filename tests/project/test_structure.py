@@ -21,6 +21,8 @@ KERNEL = Path("framework/src/icefield/__init__.py")
 LAZY = {
     KERNEL,
     Path("plugins/icefield-maintenance/src/icefield_maintenance/__init__.py"),
+    Path("plugins/icefield-report/src/icefield_report/__init__.py"),
+    Path("plugins/icefield-rest-server/src/icefield_rest_server/__init__.py"),
     Path("plugins/icefield-spark/src/icefield_spark/__init__.py"),
 }
 # Looking a plugin up and handing a name on are what importing by name is for.

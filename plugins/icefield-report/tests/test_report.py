@@ -12,8 +12,9 @@ from pathlib import Path
 import icefield
 import pyarrow as pa
 import pytest
-from icefield import Catalog, Table
-from icefield_report import catalog_report, report, write_catalog_report, write_report
+from icefield import Catalog, Table, hookimpl
+from icefield.errors import InvalidArgument, PluginConflict
+from icefield_report import ReportSection, catalog_report, report, write_catalog_report, write_report
 from icefield_report.facts import facts_of
 from icefield_report.manifests import manifests_of
 from icefield_report.partitions import partitions_of
@@ -393,3 +394,36 @@ def test_no_control_character_of_a_table_is_in_its_page() -> None:
     html = report(table)
     assert not {each for each in html if not each.isprintable()} - {"\n", "\N{NO-BREAK SPACE}"}
     assert "a\N{REPLACEMENT CHARACTER}[31mb\N{REPLACEMENT CHARACTER}c" in html
+
+
+class TwicePlugin:
+    @hookimpl
+    def icefield_report_sections(self) -> list[ReportSection]:
+        return [ReportSection("plots", "Plots", "no_such:plots")]
+
+
+class BrokenSectionPlugin:
+    @hookimpl
+    def icefield_report_sections(self) -> list[ReportSection]:
+        return [ReportSection("broken", "Broken", "no_such_module:section", order=15)]
+
+
+def page_with(plugin: object) -> str:
+    return report(memory_catalog(plugin).create_table("db.t", SCHEMA))
+
+
+def test_two_sections_of_one_name_are_an_error_that_names_both() -> None:
+    with pytest.raises(PluginConflict, match=r"report section 'plots' is provided by .*report.* and by 'TwicePlugin'"):
+        page_with(TwicePlugin())
+
+
+def test_a_section_that_cannot_be_imported_is_shown_as_an_error_at_its_place() -> None:
+    page = page_with(BrokenSectionPlugin())
+    assert page.index('id="table-help"') < page.index('id="table-broken"') < page.index('id="table-plots"')
+    assert "BrokenSectionPlugin" in page
+
+
+@pytest.mark.parametrize(("name", "target"), [("", "m:a"), ("a b", "m:a"), ('"><script>', "m:a"), ("good", "module")])
+def test_a_section_that_no_page_can_show_is_refused(name: str, target: str) -> None:
+    with pytest.raises(InvalidArgument, match="is no ReportSection"):
+        ReportSection(name, "Title", target)

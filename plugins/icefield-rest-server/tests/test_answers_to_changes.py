@@ -10,7 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from icefield import Catalog, load_catalog
-from icefield.errors import AccessDenied, StorageError
+from icefield.errors import AccessDenied, CommitStateUnknown, StorageError
 from icefield_rest_server import Settings, app
 from icefield_rest_server.answers import Answer
 from icefield_rest_server.idempotency import Begun, IdempotencyStore
@@ -142,6 +142,27 @@ def test_a_view_that_was_made_is_answered_though_it_cannot_be_read_again(
     assert catalog.list_views("db") == [("db", "w"), ("db", "x")]
 
 
+def test_a_commit_is_answered_though_the_catalog_fails_right_after_it(
+    client: LocalClient, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+    strategy, commit_table = catalog.backend.strategy, catalog.commit_table
+
+    def fails(*_: Any) -> Any:
+        raise FAILURES[0]
+
+    def committed(*given: Any, **more: Any) -> Any:
+        table = commit_table(*given, **more)
+        monkeypatch.setattr(catalog.backend, "strategy", fails)
+        return table
+
+    monkeypatch.setattr(catalog, "commit_table", committed)
+    answer = client.post(f"{TABLES}/t", json=setting("a"))
+    assert answer.status_code == 200, answer.text
+    monkeypatch.setattr(catalog.backend, "strategy", strategy)
+    assert catalog.load_table("db.t").properties["a"] == "done"
+
+
 class _Inherited(IdempotencyStore):
     """A store whose every request was begun by a process that died."""
 
@@ -168,3 +189,52 @@ def test_a_request_that_another_process_may_have_done_stays_in_doubt_where_nobod
     assert answer.status_code == 500, answer.text
     assert answer.json()["error"]["type"] == "CommitStateUnknownException"
     assert store.ended == [None]
+
+
+def test_a_creation_that_another_process_may_have_done_is_not_answered_as_not_done(catalog: Catalog) -> None:
+    catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+    client = LocalClient(app(catalog, Settings(keys=_Inherited())))
+    given = {"name": "t", "schema": SCHEMA}
+    answer = client.post(TABLES, json=given, headers={"Idempotency-Key": str(uuid4())})
+    assert answer.status_code == 500, answer.text
+    assert answer.json()["error"]["type"] == "ServiceFailureException"
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_commit_with_an_unknown_outcome_is_looked_for_when_its_key_comes_again(
+    catalog: Catalog, tmp_path: Path, shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_table("db.t", pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+    first = catalog.load_table("db.t").current_snapshot()
+    assert first is not None
+    added = {
+        "snapshot-id": 777,
+        "parent-snapshot-id": first.snapshot_id,
+        "sequence-number": 2,
+        "timestamp-ms": first.timestamp_ms + 1,
+        "manifest-list": first.manifest_list,
+        "summary": {"operation": "append"},
+        "schema-id": 0,
+    }
+    commit = {
+        "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": first.snapshot_id}],
+        "updates": [
+            {"action": "add-snapshot", "snapshot": added},
+            {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": 777},
+        ],
+    }
+    commit_table = catalog.commit_table
+
+    def unknown(*given: Any, **more: Any) -> Any:
+        commit_table(*given, **more)
+        raise CommitStateUnknown("the reply was lost")
+
+    with LocalClient(app(catalog, Settings(shared=str(tmp_path / "shared") if shared else None))) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(catalog, "commit_table", unknown)
+            headers = {"Idempotency-Key": str(uuid4())}
+            assert client.post(f"{TABLES}/t", json=commit, headers=headers).status_code == 500
+        again = [client.post(f"{TABLES}/t", json=commit, headers=headers) for _ in range(2)]
+        assert [each.status_code for each in again] == [200, 200], again[0].text
+        assert client.post(f"{TABLES}/t", json=commit).status_code == 409
+    assert [each.snapshot_id for each in catalog.load_table("db.t").snapshots()].count(777) == 1

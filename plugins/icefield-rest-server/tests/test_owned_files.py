@@ -302,3 +302,16 @@ def test_a_namespace_whose_place_is_in_anothers_keeps_its_files(catalog: Catalog
     answer = client.delete("/v1/namespaces/around/tables/mine", params={"purgeRequested": "true"})
     assert answer.status_code == 204, answer.text
     assert all(path.exists() for path in there)
+
+
+@pytest.mark.parametrize("is_limited", [True, False])
+def test_commits_of_clients_keep_old_metadata_files_where_there_is_an_authorizer(
+    catalog: Catalog, client: LocalClient, is_limited: bool
+) -> None:
+    asked = client if is_limited else LocalClient(app(catalog, Settings()))
+    first = Path(catalog.load_table("db.mine").metadata_location.removeprefix("file://"))
+    kept = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
+    commit(asked, {"action": "set-properties", "updates": kept})
+    for number in range(3):
+        commit(asked, {"action": "set-properties", "updates": {"x": str(number)}})
+    assert first.exists() == is_limited

@@ -193,6 +193,18 @@ def test_what_was_appended_between_two_snapshots_is_planned(catalog: Catalog, ta
     refused(client.post(f"{TABLE}/plan", json=three), 400, "IllegalArgumentException")
 
 
+def test_a_plan_of_a_range_ends_when_the_range_expires(catalog: Catalog, table: Table) -> None:
+    ids = [snapshot.snapshot_id for snapshot in table.snapshots()]
+    client = asking(catalog, Settings(max_plan_page=1))
+    first = client.post(f"{TABLE}/plan", json={"start-snapshot-id": ids[0], "end-snapshot-id": ids[3]}).json()
+    token = {"plan-task": first["plan-tasks"][0]}
+    table.maintenance.expire_snapshots(snapshot_ids=[ids[0]])
+    assert client.post(f"{TABLE}/tasks", json=token).status_code == 200  # the first snapshot of the range is kept
+    table.refresh().maintenance.expire_snapshots(snapshot_ids=[ids[1]])
+    refused(client.post(f"{TABLE}/tasks", json=token), 404, "NoSuchPlanTaskException")
+    refused(client.get(f"{TABLE}/plan/{first['plan-id']}"), 404, "NoSuchPlanIdException")
+
+
 def test_a_plan_goes_on_in_another_process_and_past_commits(catalog: Catalog, table: Table) -> None:
     settings = Settings(max_plan_page=3)
     wanted = [task.file.file_path for task in table.scan().plan_files()]

@@ -13,9 +13,9 @@ from urllib.parse import parse_qs
 import pyarrow as pa
 import pytest
 from http_between import Answered, Asked, Between, Forward
-from icefield import Catalog, load_catalog
-from icefield.errors import AccessDenied, InvalidArgument, MissingPlugin, StorageError
-from icefield_rest.auth import oauth
+from icefield import Catalog, Plugins, Provider, hookimpl, load_catalog
+from icefield.errors import AccessDenied, BrokenPlugin, InvalidArgument, MissingPlugin, StorageError
+from icefield_rest.auth import Authenticator, Post, Unsigned, oauth
 from icefield_rest.auth.oauth import held_of
 from icefield_testing import RecordingServer
 from servers.java_rest import drop_everything
@@ -70,7 +70,7 @@ def before_java(java_rest: str) -> Iterator[Between]:
         yield made
 
 
-def opened(between: Between, answers: Script, **properties: str) -> Catalog:
+def opened(between: Between, answers: Script, **properties: Any) -> Catalog:
     between.behave = lambda asked, forward: config() if asked.path.startswith("/v1/config") else answers(asked)
     return load_catalog("test", type="rest", uri=between.url, **{"rest.retry.num-retries": "1", **properties})
 
@@ -208,26 +208,36 @@ def test_a_user_and_a_password_are_sent(between: Between) -> None:
         opened(between, no_namespaces, **{"rest.auth.type": "basic", "rest.auth.basic.username": "me"})
 
 
-def test_another_way_is_a_class_that_a_property_names(
-    between: Between, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
-    source = tmp_path / "shared_way.py"
-    source.write_text(
-        "from icefield_rest.auth.authenticator import Authenticator\n"
-        "class Shared(Authenticator):\n"
-        "    def __init__(self, name, properties):\n        self.key = properties['shared.key']\n"
-        "    def headers(self, request):\n        return {'X-Shared': self.key + request.method}\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with opened(between, no_namespaces, **{"rest.auth.type": "shared_way:Shared", "shared.key": "k"}) as catalog:
+class Shared(Authenticator):
+    """A key of the properties, in a header of its own."""
+
+    def __init__(self, name: str, properties: Mapping[str, str], post: Post) -> None:
+        self._key = properties["shared.key"]
+
+    def headers(self, request: Unsigned) -> Mapping[str, str]:
+        return {"X-Shared": self._key + request.method}
+
+
+class SharedPlugin:
+    @hookimpl(optionalhook=True)
+    def icefield_rest_authenticators(self) -> list[Provider]:
+        return [Provider("shared", f"{__name__}:Shared"), Provider("wrong", "collections:ChainMap")]
+
+
+def test_a_plugin_provides_another_way(between: Between) -> None:
+    plugins = Plugins.installed(extra=[SharedPlugin()])
+    given = {"rest.auth.type": "Shared", "shared.key": "k", "plugins": plugins}
+    with opened(between, no_namespaces, **given) as catalog:
         catalog.list_namespaces()
     assert between.asked[-1].headers["x-shared"] == "kGET"
-    with pytest.raises(InvalidArgument, match="names nothing"):
-        opened(between, no_namespaces, **{"rest.auth.type": "no_such_module:Shared"})
-    with pytest.raises(InvalidArgument, match="no subclass"):
-        opened(between, no_namespaces, **{"rest.auth.type": "json:JSONDecoder"})
-    with pytest.raises((InvalidArgument, MissingPlugin)):
-        opened(between, no_namespaces, **{"rest.auth.type": "kerberos"})
+    with pytest.raises(BrokenPlugin, match="gives no"):
+        opened(between, no_namespaces, **{"rest.auth.type": "wrong", "plugins": plugins})
+
+
+def test_an_unknown_way_is_an_error_that_names_the_installed_ones(between: Between) -> None:
+    for kind in ("kerberos", "shared", "json:JSONDecoder"):
+        with pytest.raises(MissingPlugin, match="installed are: basic, entra, google, none, oauth2, sigv4"):
+            opened(between, no_namespaces, **{"rest.auth.type": kind})
 
 
 def test_credentials_go_to_no_host_that_the_properties_do_not_name(between: Between) -> None:

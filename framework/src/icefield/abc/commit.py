@@ -59,13 +59,15 @@ class Proposal:
 
     ``metadata`` is the new metadata, ready to be written. ``updates`` turn the base into it, or create it for a new
     table; ``requirements`` are their preconditions on the base. A service that applies updates itself needs both.
-    ``base`` is the metadata of the commit's base; None for a new table.
+    ``base`` is the metadata of the commit's base; None for a new table. ``is_foreign``: a client of a server stated the
+    updates, and may have written the metadata log. Then no file that the log names is deleted.
     """
 
     metadata: TableMetadata
     updates: tuple[TableUpdate, ...] = ()
     requirements: tuple[TableRequirement, ...] = ()
     base: TableMetadata | None = None
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)

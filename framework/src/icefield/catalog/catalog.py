@@ -330,8 +330,8 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         self._backend.rename_table(table_name(from_identifier), target)
         return self.load_table(target)
 
-    def drop_table(self, identifier: Identifier, purge: bool = False) -> None:
-        """Drop a table; with ``purge``, delete its files too. Raises ``NoSuchTable``.
+    def drop_table(self, identifier: Identifier, purge: bool = False, *, io: FileIO | None = None) -> None:
+        """Drop a table; with ``purge``, delete its files too, by ``io`` or the table's own. Raises ``NoSuchTable``.
 
         Purging keeps data files when the table's property ``gc.enabled`` is false: other tables may share them. It
         keeps files outside of the table's own folders, and logs how many, unless ``location.owned-only`` is false. It
@@ -351,7 +351,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         if isinstance(pointer, Pointer):
             forget_name(self.io, strategy, pointer.location)
         if table is not None:
-            delete_files_of(table.io, table.metadata, table.metadata_location, strategy)
+            delete_files_of(io or table.io, table.metadata, table.metadata_location, strategy)
             delete_versions_of(strategy)
 
     def purge_table(self, identifier: Identifier) -> None:

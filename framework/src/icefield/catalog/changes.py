@@ -93,8 +93,8 @@ class ChangesOfCatalog:
 
         If another commit comes first, the requirements are checked against the new version and the updates are applied
         to it. For each attempt ``judge`` is called with the table's name and its metadata before and after the change;
-        it raises to refuse the change. Raises ``NoSuchTable``, ``TableExists``, ``CommitFailed``, ``ValidationFailed``,
-        ``InvalidArgument``, ``CommitStateUnknown``.
+        it raises to refuse the change. With a judge, the commit deletes no old metadata files. Raises ``NoSuchTable``,
+        ``TableExists``, ``CommitFailed``, ``ValidationFailed``, ``InvalidArgument``, ``CommitStateUnknown``.
         """
         change = TableUpdates(table_name(identifier), self._checked(updates), tuple(requirements), judge)
         if change.creates:
@@ -106,7 +106,9 @@ class ChangesOfCatalog:
         def build(metadata: TableMetadata | None) -> Proposal | None:
             assert metadata is not None
             changed = change.applied(metadata)
-            return None if changed is metadata else Proposal(changed, change.updates, change.requirements, metadata)
+            if changed is metadata:
+                return None
+            return Proposal(changed, change.updates, change.requirements, metadata, change.judge is not None)
 
         return Table(handle, commit_table(handle, base, build))
 
@@ -154,7 +156,8 @@ class ChangesOfCatalog:
         if metadata is base.metadata:
             return Staged(handle, base, None)
         logged = handle.logged(metadata, base)
-        return Staged(handle, base, Proposal(logged, change.updates, change.requirements, base.metadata))
+        foreign = change.judge is not None
+        return Staged(handle, base, Proposal(logged, change.updates, change.requirements, base.metadata, foreign))
 
     def _loaded(self, name: TableName, known: TableState | None = None) -> tuple[TableHandle, TableState]:
         """A table at its current version; its metadata is read unless it is ``known``. Raises ``NoSuchTable``."""

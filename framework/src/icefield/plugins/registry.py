@@ -24,6 +24,7 @@ from icefield.metadata.properties import TABLE_PROPERTIES, Property, check_prope
 from icefield.metadata.property_checks import KnownProperties
 from icefield.metadata.spelling import was_meant
 from icefield.plugins import hookspecs
+from icefield.plugins.by_name import ProvidersByName
 from icefield.plugins.extras import CATALOG_SCHEMES, EXTRAS
 from icefield.plugins.hookspecs import PROJECT, InstallHint, Provider, TableService
 
@@ -92,7 +93,7 @@ class _Assembled:
     manager: pluggy.PluginManager
 
 
-class Plugins:
+class Plugins(ProvidersByName):
     """A set of plugins, and their providers by kind and name.
 
     ``plugins`` are modules, module names or objects with hook implementations. ``prefer`` settles conflicts:
@@ -281,7 +282,6 @@ class Plugins:
         )
 
     def _missing(self, kind: str, name: str) -> MissingPlugin:
-        broken = [info for info in self.listing() if info.error]
         requirements = self._assembled.requirements
         if (kind, name) in requirements:
             advice = " or ".join(f'pip install "{each}"' for each in requirements[kind, name])
@@ -289,8 +289,7 @@ class Plugins:
             installed = self.names(kind)
             known = [*installed, *(other for found, other in requirements if found == kind)]
             advice = f"installed are: {', '.join(installed) or 'none'}{was_meant(name, known)}"
-        failed = "".join(f"; plugin {info} failed to load: {info.error}" for info in broken)
-        return MissingPlugin(f"no {KINDS[kind].noun} for '{name}'; {advice}{failed}", kind=kind, name=name)
+        return MissingPlugin(f"no {KINDS[kind].noun} for '{name}'; {advice}{self._failures()}", kind=kind, name=name)
 
     @property
     def _assembled(self) -> _Assembled:

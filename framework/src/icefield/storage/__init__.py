@@ -2,7 +2,8 @@
 
 from icefield.storage.canonical import CanonicalLocations
 from icefield.storage.deleting import delete_files
-from icefield.storage.file_io import FileIO, local_path
+from icefield.storage.file_io import FileIO
+from icefield.storage.local_paths import local_path
 from icefield.storage.locations import JOB_FOLDER, LocationProvider, given_location
 from icefield.storage.neighbours import refuse_twins, tables_noted
 from icefield.storage.owned import OwnedFiles, folders_of

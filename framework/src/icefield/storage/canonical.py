@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.errors import IcefieldError
-from icefield.storage.file_io import FileIO, local_path
+from icefield.storage.file_io import FileIO
+from icefield.storage.local_paths import local_path
 from icefield.toolkit.authority import scheme_of, split_location
 
 _UNUSUAL: Final = r"[^:/]//|/\.\.?/"

@@ -12,7 +12,6 @@ from icefield.base.concurrency import map_ahead
 from icefield.base.secrets import without_userinfo
 from icefield.errors import IcefieldError, printable
 from icefield.storage.file_io import FileIO
-from icefield.toolkit.deletions import to_be_deleted
 
 _AT_ONCE: Final = 1000
 """The number of files in one call: the limit of object stores for one request."""
@@ -23,12 +22,11 @@ _log = logging.getLogger(__name__)
 def delete_files(io: FileIO, locations: Iterable[str], notify: Callable[[int], None] | None = None) -> int:
     """Delete files; the number of failed deletions, which are logged. A file that is already gone is no failure.
 
-    Files that may not be deleted here (``deleting_only``) stay, are logged, and are no failure.
-
+    Files that may not be deleted by this file IO (``FileIO.deleting_only``) stay, are logged, and are no failure.
     ``notify`` is called with the number of files done, call by call. Remote stores are called by several threads.
     """
     failed = done = 0
-    for chunk, missed in _deleted(io, _chunks(locations)):
+    for chunk, missed in _deleted(io, _chunks(io, locations)):
         failed += missed
         done += len(chunk)
         if notify is not None:
@@ -65,10 +63,10 @@ def is_remote(io: FileIO, location: str) -> bool:
         return False
 
 
-def _chunks(locations: Iterable[str]) -> Iterator[list[str]]:
+def _chunks(io: FileIO, locations: Iterable[str]) -> Iterator[list[str]]:
     remaining = iter(locations)
     while chunk := list(islice(remaining, _AT_ONCE)):
-        kept = list(to_be_deleted(chunk))
+        kept = list(io.deletable(chunk))
         if left := len(chunk) - len(kept):
             _log.warning("%d files stay that are not known to be the table's own", left)
         if kept:

@@ -45,6 +45,7 @@ from icefield.errors import (
     UnsafeCommit,
 )
 from icefield.plugins import Plugins
+from icefield.storage.local_paths import local_path
 from icefield.storage.maps import MAP, completed, joined, map_of
 from icefield.toolkit.authority import CREDENTIALS_FOR, scheme_of, shown, split_location
 from icefield.toolkit.bounded_reads import read_bounded
@@ -55,6 +56,9 @@ _ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed
 OWNED_ONLY: Final = "location.owned-only"
 _LISTS: Final = (_ALLOWED_SCHEMES, _ALLOWED_ROOTS, CREDENTIALS_FOR)
 _LOCAL: Final = ("", "file")
+Deletable = Callable[[Sequence[str]], Sequence[str]]
+"""A function that returns the given locations without the files that must not be deleted."""
+
 _HOLDS_A_PLACE = re.compile(r"(?:^|[._-])(?:warehouse|endpoint|host)$")
 
 
@@ -81,6 +85,7 @@ class FileIO:
         self._origin: FileIO = self
         self._of_the_table: Mapping[str, str] = {}
         self._judge: Callable[[str], bool] | None = None
+        self._deletable: Deletable | None = None
         self._maps = sorted(
             (map_of(key, value) for key, value in self.properties.items() if key.startswith(MAP)),
             key=lambda pair: -len(pair[0]),
@@ -92,8 +97,8 @@ class FileIO:
         self._systems: dict[tuple[type[FileSystem], FileAccess | None], FileSystem] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._judge is not None:
-            raise TypeError("a FileIO that opens only some files stays in its process")
+        if self._judge is not None or self._deletable is not None:
+            raise TypeError("a FileIO that opens or deletes only some files stays in its process")
         return type(self), (self.plugins, self.properties, self.base, self.access, self.catalog)
 
     def __repr__(self) -> str:  # properties may hold credentials
@@ -111,6 +116,20 @@ class FileIO:
         other = self._at(self.base)
         other._judge = judge
         return other
+
+    def deleting_only(self, deletable: Deletable) -> FileIO:
+        """The same file IO, which deletes only the files that ``deletable`` returns of given locations.
+
+        For a service that deletes files which metadata names, for a client that may have written this metadata. Other
+        files stay.
+        """
+        other = self._at(self.base)
+        other._deletable = deletable
+        return other
+
+    def deletable(self, locations: Sequence[str]) -> Sequence[str]:
+        """The locations of the files that may be deleted: all, unless ``deleting_only`` limits them."""
+        return locations if self._deletable is None else self._deletable(locations)
 
     @property
     def has_roots(self) -> bool:
@@ -139,7 +158,7 @@ class FileIO:
     def _at(self, base: str | None) -> FileIO:
         other = FileIO(self.plugins, self.properties, base, self.access, self.catalog)
         other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table
-        other._judge = self._judge
+        other._judge, other._deletable = self._judge, self._deletable
         return other
 
     def for_table(self, base: str | None, properties: Mapping[str, str], access: Sequence[FileAccess] = ()) -> FileIO:
@@ -153,7 +172,8 @@ class FileIO:
             return self if base in (None, self.base) else self.relative_to(base)
         whole = {**self._origin.properties, **wanted}
         other = FileIO(self.plugins, whole, base if base is not None else self.base, access, self.catalog)
-        other._origin, other._of_the_table, other._judge = self._origin, wanted, self._judge
+        other._origin, other._of_the_table = self._origin, wanted
+        other._judge, other._deletable = self._judge, self._deletable
         return other
 
     def opened_by(self, access: Sequence[FileAccess]) -> FileIO:
@@ -414,44 +434,6 @@ class _Storage(FileSystem):
 def _renamed(info: FileInfo, location: str) -> FileInfo:
     """The information about a file, under the requested location."""
     return info if info.location == location else replace(info, location=location)
-
-
-def local_path(location: str) -> str:
-    """The path that ``file:///path``, ``file:/path`` or ``/path`` names on this machine; nothing is decoded.
-
-    Raises ``LocationRefused`` for another scheme, another machine and a relative path.
-    """
-    scheme = scheme_of(location, default="")
-    if scheme not in ("", "file"):
-        raise LocationRefused(
-            f"{location} is not on local disks: its scheme is '{scheme}', whose own file system opens it",
-            location=location,
-        )
-    path = location[5:] if scheme else location
-    if "\0" in path:
-        raise LocationRefused(f"{shown(location)} is refused: no file can have that name", location=location)
-    if scheme and path.startswith("//"):
-        host, slash, below = path[2:].partition("/")
-        path = slash + below
-        if host not in ("", "localhost"):
-            raise LocationRefused(
-                f"{location} names the machine '{host}', and local disks are of this one; write file:///{host}{path} "
-                f"if '{host}' is a folder",
-                location=location,
-            )
-    if not path.startswith("/"):
-        raise LocationRefused(
-            f"{location!r} is a relative path, which means another place in each working directory; write the "
-            f"absolute one, such as file://{os.path.abspath(path)}",
-            location=location,
-        )
-    if path.isascii():
-        return path
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        raise LocationRefused(f"{shown(location)} is refused: no file can have that name", location=location) from None
-    return path
 
 
 def _check_limits(properties: Mapping[str, str]) -> None:

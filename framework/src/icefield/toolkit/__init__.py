@@ -25,7 +25,6 @@ from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.batches import POSITION, all_skipped, bare_batch, bounded, row_range, with_positions
 from icefield.toolkit.blocks import Block, BlockReader, starts_inside, virtual_blocks
 from icefield.toolkit.damage import reporting_damage
-from icefield.toolkit.deletions import deleting_only
 from icefield.toolkit.entity_tags import unquoted_etag
 from icefield.toolkit.filter_json import filter_to_json
 from icefield.toolkit.filters import parts_that_may_match, translate_filter
@@ -119,7 +118,6 @@ __all__ = [
     "decimal_from_unscaled",
     "decodable",
     "delete_quietly",
-    "deleting_only",
     "distinct",
     "endpoint_of",
     "field_id",

@@ -22,7 +22,6 @@ from icefield.metadata.file_names import (
     writes_gzip,
 )
 from icefield.toolkit.backoff import Backoff
-from icefield.toolkit.deletions import to_be_deleted
 from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.publishing import delete_quietly, read_whole
 from icefield.toolkit.table_folders import (
@@ -215,7 +214,8 @@ class MetastoreStrategy(CommitStrategy):
         Best effort: the commit is done, and no failure here may turn it into a failed commit.
         """
         metadata = proposal.metadata
-        if base is None or metadata.properties.get("write.metadata.delete-after-commit.enabled", "").lower() != "true":
+        wanted = metadata.properties.get("write.metadata.delete-after-commit.enabled", "").lower() == "true"
+        if base is None or not wanted or proposal.is_foreign:
             return
         kept = {base.location, *(entry.metadata_file for entry in metadata.metadata_log)}
         try:
@@ -226,8 +226,9 @@ class MetastoreStrategy(CommitStrategy):
             own = {plain_folder(base.location), plain_folder(current)}
             old = sorted(each for each in set(logged) - kept if plain_folder(each) in own)
             needed = self.__needed_by_other_names(old, metadata.table_uuid)
-            for location in to_be_deleted([each for each in old if each not in needed]):
-                delete_quietly(self.file_system, location)
+            for location in old:
+                if location not in needed:
+                    delete_quietly(self.file_system, location)
         except Exception as error:
             _log.warning("old metadata files of '%s' were not deleted: %s", ".".join(self.table), type(error).__name__)
 

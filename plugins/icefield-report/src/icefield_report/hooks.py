@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from icefield import hookimpl
 
+from icefield_report.hookspecs import ReportSection
+
 if TYPE_CHECKING:
     from icefield_cli import Command
 
@@ -28,4 +30,21 @@ def icefield_commands() -> Sequence[Command]:
                 ),
             ),
         )
+    ]
+
+
+@hookimpl
+def icefield_addhooks() -> list[str]:
+    """Specify ``icefield_report_sections``."""
+    return ["icefield_report.hookspecs"]
+
+
+@hookimpl
+def icefield_report_sections() -> list[ReportSection]:
+    """Provide the sections of the page about a table."""
+    return [
+        ReportSection("figures", "", "icefield_report.sections:figures", order=0),
+        ReportSection("help", "What would help", "icefield_report.sections:advice", order=10),
+        ReportSection("plots", "How it is laid out", "icefield_report.sections:plots", order=20),
+        ReportSection("about", "About the table", "icefield_report.sections:about", order=90),
     ]

@@ -29,6 +29,11 @@ _ENVIRONMENT.filters.update(
 )
 
 
+def part(macro: str, *values: Any) -> Any:
+    """A part of a page, by a macro of ``parts.html``."""
+    return getattr(_ENVIRONMENT.get_template("parts.html").module, macro)(*values)
+
+
 def rendered(template: str, **values: Any) -> str:
     """A page of a template."""
     return _ENVIRONMENT.get_template(template).render(**values)

@@ -11,18 +11,18 @@ from icefield import Catalog, IcefieldError, Table, __version__
 
 from icefield_report.facts import Facts, facts_of
 from icefield_report.page import rendered
-from icefield_report.plots import Plot, plots_of
+from icefield_report.sections import RenderedSection, SectionContext, sections_of
 from icefield_report.whole_files import write_whole
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """The section of a page about one table; ``error`` says why it is empty."""
+class ReportedTable:
+    """One table of a page; ``error`` says why there is nothing about it."""
 
     id: str
     name: str
     facts: Facts | None = None
-    plots: tuple[Plot, ...] = ()
+    sections: tuple[RenderedSection, ...] = ()
     error: str = ""
 
 
@@ -32,7 +32,7 @@ def report(table: Table) -> str:
     The page loads nothing from elsewhere and runs no script. Nothing is changed, and no data file is read.
     Raises ``InvalidMetadata`` for damaged manifests, and errors of the storage.
     """
-    return rendered("table.html", section=_section(table, "table"), version=__version__)
+    return rendered("table.html", table=_table(table, "table", 2), version=__version__)
 
 
 def write_report(table: Table, path: str | os.PathLike[str]) -> None:
@@ -48,8 +48,7 @@ def catalog_report(catalog: Catalog) -> str:
 
     The section of an unreadable table shows the error. Raises errors of the catalog itself.
     """
-    sections = tuple(_sections(catalog))
-    return rendered("catalog.html", name=catalog.name, sections=sections, version=__version__)
+    return rendered("catalog.html", name=catalog.name, tables=tuple(_reported(catalog)), version=__version__)
 
 
 def write_catalog_report(catalog: Catalog, path: str | os.PathLike[str]) -> None:
@@ -60,18 +59,18 @@ def write_catalog_report(catalog: Catalog, path: str | os.PathLike[str]) -> None
     write_whole(Path(path), catalog_report(catalog))
 
 
-def _sections(catalog: Catalog) -> Iterator[Section]:
+def _reported(catalog: Catalog) -> Iterator[ReportedTable]:
     for number, identifier in enumerate(sorted(_tables(catalog)), 1):
         own = f"table-{number}"
         try:
-            yield _section(catalog.load_table(identifier), own)
+            yield _table(catalog.load_table(identifier), own, 3)
         except (IcefieldError, OSError) as error:
-            yield Section(own, ".".join(identifier), error=str(error))
+            yield ReportedTable(own, ".".join(identifier), error=str(error))
 
 
-def _section(table: Table, own: str) -> Section:
+def _table(table: Table, own: str, level: int) -> ReportedTable:
     facts = facts_of(table)
-    return Section(own, facts.name, facts, tuple(plots_of(facts, own)))
+    return ReportedTable(own, facts.name, facts, sections_of(SectionContext(table, facts, own, level)))
 
 
 def _tables(catalog: Catalog) -> Iterator[tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from icefield import hookimpl
+from icefield import Provider, hookimpl
 
 if TYPE_CHECKING:
     from icefield_cli import Command
@@ -27,6 +27,9 @@ def icefield_commands() -> Sequence[Command]:
                 Option(
                     "workers", "Processes; default: 1.", kind="integer", bounds=(1, 64), metavar="NUMBER", default=1
                 ),
+                Option("authenticator", "Authenticates clients: tokens, jwt, or a plugin's.", metavar="NAME"),
+                Option("authorizer", "Decides what clients may do: read-only, or a plugin's.", metavar="NAME"),
+                Option("vendor", "Gives credentials for files: static, sts, or a plugin's.", metavar="NAME"),
                 Option("tokens", "Bearer tokens that are let in: a name and a token in each line.", metavar="FILE"),
                 Option("jwks", "The keys of an issuer of tokens (JWT); with --issuer and --audience.", metavar="URL"),
                 Option("issuer", "Who must have issued a token.", metavar="NAME"),
@@ -36,4 +39,34 @@ def icefield_commands() -> Sequence[Command]:
                 Option("key", "The certificate's private key.", metavar="FILE"),
             ),
         )
+    ]
+
+
+@hookimpl
+def icefield_addhooks() -> list[str]:
+    """Specify the hooks of the server."""
+    return ["icefield_rest_server.hookspecs"]
+
+
+@hookimpl
+def icefield_authenticators() -> list[Provider]:
+    """Provide authenticators of clients, by name."""
+    return [
+        Provider("tokens", "icefield_rest_server.providers:static_tokens"),
+        Provider("jwt", "icefield_rest_server.providers:jwt_tokens"),
+    ]
+
+
+@hookimpl
+def icefield_authorizers() -> list[Provider]:
+    """Provide authorizers of requests, by name."""
+    return [Provider("read-only", "icefield_rest_server.providers:read_only")]
+
+
+@hookimpl
+def icefield_credential_vendors() -> list[Provider]:
+    """Provide vendors of credentials, by name."""
+    return [
+        Provider("static", "icefield_rest_server.providers:static_credentials"),
+        Provider("sts", "icefield_rest_server.providers:sts_credentials"),
     ]

@@ -26,7 +26,7 @@ class Begun(Enum):
 
     NEW = "new"
     AGAIN = "again"
-    """A process began the request and died; its progress is unknown."""
+    """An attempt at the request is over, and its outcome is not known; its process may have died."""
 
 
 class IdempotencyStore(Protocol):
@@ -78,6 +78,8 @@ class _Entry:
     done: threading.Event = field(default_factory=threading.Event)
     answer: Answer | None = None
     packed: bool = False
+    is_unknown: bool = False
+    """Whether an attempt is over and its outcome is not known."""
 
     @property
     def size(self) -> int:
@@ -99,18 +101,24 @@ class IdempotencyKeys:
     def begin(self, who: str, key: str, asked: str, timeout: float) -> Answer | Begun:
         """See ``IdempotencyStore``."""
         check_key(key)
-        with self._lock:
-            self._drop_old()
-            entry = self._entries.get((who, key))
-            if entry is None:
-                self._entries[who, key] = _Entry(asked, time.monotonic() + self._seconds)
-                return Begun.NEW
-        if entry.asked != asked:
-            raise other_request()
-        if not entry.done.wait(timeout) or entry.answer is None:
-            raise under_way()
-        found = entry.answer
-        return replace(found, body=zlib.decompress(found.body)) if entry.packed else found
+        end = time.monotonic() + timeout
+        while True:
+            with self._lock:
+                self._drop_old()
+                entry = self._entries.get((who, key))
+                if entry is None:
+                    self._entries[who, key] = _Entry(asked, time.monotonic() + self._seconds)
+                    return Begun.NEW
+                if entry.asked != asked:
+                    raise other_request()
+                if entry.is_unknown:
+                    entry.is_unknown, entry.done = False, threading.Event()
+                    return Begun.AGAIN
+                done = entry.done
+            if not done.wait(max(0.0, end - time.monotonic())):
+                raise under_way()
+            if (found := entry.answer) is not None:
+                return replace(found, body=zlib.decompress(found.body)) if entry.packed else found
 
     def end(self, who: str, key: str, answer: Answer | None) -> None:
         """See ``IdempotencyStore``."""
@@ -123,6 +131,8 @@ class IdempotencyKeys:
             if kept is not None:
                 entry.answer, entry.packed = replace(kept, body=body), is_packed
                 self._bytes += entry.size
+            elif answer is None:
+                entry.is_unknown = True
             else:
                 del self._entries[who, key]
             self._drop_old()

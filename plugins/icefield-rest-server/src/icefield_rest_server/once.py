@@ -27,18 +27,20 @@ class Once:
         begun = self._keys.begin(who, key, asked, self._timeout)
         if isinstance(begun, Answer):
             return vended_again(self._state, call, begun)
-        # Kept if ``do`` raises; None where a dead process may have done the request.
+        # Kept if ``do`` raises; None where an earlier attempt may have done the request.
         answer = Answer(500) if begun is Begun.NEW else None
         try:
             answer = do() if begun is Begun.NEW else self._done_again(call, do, commits=commits)
         finally:
-            self._keys.end(who, key, None if answer is None else without_credentials(answer))
+            # A commit is answered with 500 only if its outcome is not known: a retry must look for it.
+            is_unknown = answer is None or (commits and answer.status == 500)
+            self._keys.end(who, key, None if answer is None or is_unknown else without_credentials(answer))
         return _unknown(commits=commits) if answer is None else answer
 
     def _done_again(self, call: Call, do: Callable[[], Answer], *, commits: bool) -> Answer | None:
-        """Answer a request that a process began and did not end; None where it may be done already.
+        """Answer a request after an attempt with an unknown outcome; None where it may be done already.
 
-        That process is dead. Its changes, if any, show as a conflict with the request itself.
+        That attempt is over. Its changes, if any, show as a conflict with the request itself.
         """
         found, shows = committed_before(self._state, call) if commits else (None, False)
         answer = do() if found is None else found
@@ -46,6 +48,6 @@ class Once:
 
 
 def _unknown(*, commits: bool) -> Answer:
+    """Answer a request with an unknown outcome. The status is not 503, which clients take for "not done" and repeat."""
     message = "a process of the server died while it did this request, and whether it was done is not known"
-    kind = "CommitStateUnknownException" if commits else "ServiceFailureException"
-    return error_answer(Refused(500 if commits else 503, kind, message))
+    return error_answer(Refused(500, "CommitStateUnknownException" if commits else "ServiceFailureException", message))

@@ -57,6 +57,12 @@ class ScanRequest(msgspec.Struct, rename="kebab", omit_defaults=True, frozen=Tru
             raise InvalidArgument("a plan is of 'snapshot-id', or from 'start-snapshot-id' to 'end-snapshot-id'")
         check_size(self.filter)
 
+    def range(self) -> SnapshotRange | None:
+        """The snapshots of an incremental plan; None for a plan of one snapshot."""
+        if self.start_snapshot_id is None:
+            return None
+        return SnapshotRange(from_exclusive=self.start_snapshot_id, to_inclusive=self.end_snapshot_id)
+
 
 @decodable
 class PlanTask(msgspec.Struct, frozen=True):
@@ -163,7 +169,7 @@ def _pinned(call: Call, metadata: TableMetadata, request: ScanRequest) -> PlanTa
 
 
 def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
-    """Return the task of a token for this client and table, if its last snapshot and its schema still exist."""
+    """Return the task of a token for this client and table, if its snapshots and its schema still exist."""
     try:
         reader = zlib.decompressobj()
         data = reader.decompress(urlsafe_b64decode(token + "=" * (-len(token) % 4)), _MAX_TASK + 1)
@@ -174,12 +180,23 @@ def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
         task.request.check()
     except (ValueError, binascii.Error, zlib.error, msgspec.MsgspecError, RecursionError, InvalidArgument):
         return None
-    wanted = (task.request.snapshot_id, task.request.start_snapshot_id, task.request.end_snapshot_id)
-    there = all(each is None or metadata.snapshot_by_id(each) is not None for each in wanted[::2])
+    there = _has_snapshots(metadata, task.request)
     schemas = {schema.schema_id for schema in metadata.schemas}
     mine = task.who == _who(call) and task.table == (metadata.table_uuid or "")
     placed = 0 <= task.manifest < _MAX_PLACE and 0 <= task.first < _MAX_PLACE
     return task if mine and there and task.schema_id in schemas and placed else None
+
+
+def _has_snapshots(metadata: TableMetadata, request: ScanRequest) -> bool:
+    """Whether a table still has the snapshot of a plan, or all snapshots of the plan's range."""
+    appended = request.range()
+    if appended is None:
+        return request.snapshot_id is None or metadata.snapshot_by_id(request.snapshot_id) is not None
+    try:
+        appended.snapshots(metadata)
+    except (NoSuchSnapshot, InvalidArgument):
+        return False
+    return True
 
 
 def _tasks(state: State, name: tuple[str, ...], loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
@@ -197,10 +214,10 @@ def _tasks(state: State, name: tuple[str, ...], loaded: Loaded, plan: PlanTask) 
     }
     io = state.io_for_clients(name, loaded)
     scan: TableScan | IncrementalAppendScan
-    if request.start_snapshot_id is None:
+    appended = request.range()
+    if appended is None:
         scan = _VersionScan(metadata, io, snapshot_id=request.snapshot_id, **common)
     else:
-        appended = SnapshotRange(from_exclusive=request.start_snapshot_id, to_inclusive=request.end_snapshot_id)
         scan = _Appends(metadata, io, range=appended, **common)
     _ = scan.projection  # names that are not there are refused here
     most = min(state.settings.max_plan_page, _room(request, bind(schema, row_filter, sensitive), len(statistics)))

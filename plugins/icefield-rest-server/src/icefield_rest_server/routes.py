@@ -95,6 +95,12 @@ ENDPOINTS: Final = (
 )
 
 
+READING: Final = frozenset(
+    {"getConfig", *_CHANGE_NOTHING, *(each.operation for each in ENDPOINTS if each.method in ("GET", "HEAD"))}
+)
+"""The operations that change nothing."""
+
+
 def allowed_as(operation: str) -> str:
     """Return the operation that the client needs a right for: the right to plan a scan covers the rest of the plan."""
     if operation == _SIGNING:

@@ -13,32 +13,46 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
-from icefield import load_catalog
+from icefield import Plugins, catalog_properties, default_catalog_name, load_catalog
 from icefield.errors import InvalidArgument, UnsafeCommit
 from starlette.applications import Starlette
 
-from icefield_rest_server.app import app
-from icefield_rest_server.credentials import StaticCredentials
+from icefield_rest_server.application import app
 from icefield_rest_server.processes import shared_folder
+from icefield_rest_server.providers import OWN
 from icefield_rest_server.roots import limit_to_roots
 from icefield_rest_server.settings import Settings
-from icefield_rest_server.tokens import Authenticator, JwtTokens, StaticTokens, is_loopback
+from icefield_rest_server.tokens import is_loopback
 
 _MMAP_THRESHOLD = -3
 _OPTIONS = "ICEFIELD_REST_SERVER_OPTIONS"
+_NONE: Mapping[str, str] = {}
+_HOOKS = {
+    "authenticator": ("icefield_authenticators", "authenticator of the REST server"),
+    "authorizer": ("icefield_authorizers", "authorizer of the REST server"),
+    "vendor": ("icefield_credential_vendors", "vendor of credentials of the REST server"),
+}
+_PROPERTIES = (*_HOOKS, "tokens", "jwks", "issuer", "audience", "credentials")
+"""The options that are also properties of the catalog."""
+
+_KNOWN = {f"{OWN}{name}" for name in (*_PROPERTIES, "sts.role-arn", "sts.region")}
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of the command line; worker processes get them through the environment, so they hold no secret.
 
-    ``tokens`` and ``credentials`` are files; ``shared`` is the folder of the processes, made where there are several.
+    ``authenticator``, ``authorizer`` and ``vendor`` are names that plugins provide. ``tokens`` and ``credentials`` are
+    files; ``shared`` is the folder of the processes, made where there are several.
     """
 
     catalog: str | None = None
     host: str = "127.0.0.1"
     port: int = 8181
     workers: int = 1
+    authenticator: str | None = None
+    authorizer: str | None = None
+    vendor: str | None = None
     tokens: str | None = None
     jwks: str | None = None
     issuer: str | None = None
@@ -50,31 +64,54 @@ class Options:
     defaults: Mapping[str, str] = field(default_factory=dict)
     log: bool = True
 
-    def authenticator(self) -> Authenticator | None:
-        """Return the authenticator; None without options for one. Raises ``InvalidArgument`` for incomplete options."""
-        for name in ("tokens", "jwks", "issuer", "audience", "credentials", "certificate", "key"):
+    def properties(self) -> dict[str, str]:
+        """The options as properties: ``rest-server.tokens`` and its like."""
+        return {f"{OWN}{name}": value for name in _PROPERTIES if (value := getattr(self, name)) is not None}
+
+    def settings(self, properties: Mapping[str, str] = _NONE, plugins: Plugins | None = None) -> Settings:
+        """The settings of the application, for a catalog with these properties; the options win over them.
+
+        Raises ``InvalidArgument``, and ``MissingPlugin`` for an unknown authenticator, authorizer or vendor.
+        """
+        for name in (*_PROPERTIES, "certificate", "key"):
             if getattr(self, name) == "":
                 raise InvalidArgument(f"{name} is empty: give it a value, or leave it out")
-        of_issuer = (self.jwks, self.issuer, self.audience)
-        if any(of_issuer) and self.tokens:
-            raise InvalidArgument("tokens come from a file or from an issuer: give one of the two")
-        if any(of_issuer) and not all(of_issuer):
-            raise InvalidArgument("tokens of an issuer need its keys and names: give jwks, issuer and audience")
         if (self.certificate is None) != (self.key is None):
             raise InvalidArgument("TLS needs a certificate and its key: give both")
-        if self.tokens:
-            return StaticTokens.from_file(self.tokens)
-        if self.jwks and self.issuer and self.audience:
-            return JwtTokens(self.jwks, issuer=self.issuer, audience=self.audience)
-        return None
+        given = {**properties, **self.properties()}
+        for key in given:
+            if key.startswith(OWN) and key not in _KNOWN:  # a misspelt authorizer would let everybody in
+                raise InvalidArgument(f"the property {key} is not known: give one of {', '.join(sorted(_KNOWN))}")
+        plugins = plugins or Plugins.installed()
+        return Settings(
+            authenticator=_made(plugins, "authenticator", _authenticator_of(given), given),
+            authorizer=_made(plugins, "authorizer", given.get(f"{OWN}authorizer"), given),
+            vendor=_made(plugins, "vendor", _vendor_of(given), given),
+            defaults=self.defaults,
+            shared=self.shared,
+        )
 
-    def settings(self) -> Settings:
-        """The settings of the application. Raises ``InvalidArgument``."""
-        vendor = None
-        if self.credentials:
-            with open(self.credentials, encoding="utf-8") as source:
-                vendor = StaticCredentials(json.load(source))
-        return Settings(authenticator=self.authenticator(), vendor=vendor, defaults=self.defaults, shared=self.shared)
+
+def _made(plugins: Plugins, kind: str, name: str | None, properties: Mapping[str, str]) -> Any:
+    """The authenticator, authorizer or vendor of a name; None without a name."""
+    if name is None:
+        return None
+    hook, noun = _HOOKS[kind]
+    return plugins.provided(hook, name, noun)(properties)
+
+
+def _authenticator_of(given: Mapping[str, str]) -> str | None:
+    """The name of the authenticator: as stated, or the one for the given tokens or issuer."""
+    of_issuer = any(f"{OWN}{name}" in given for name in ("jwks", "issuer", "audience"))
+    has_tokens = f"{OWN}tokens" in given
+    if of_issuer and has_tokens:
+        raise InvalidArgument("tokens come from a file or from an issuer: give one of the two")
+    return given.get(f"{OWN}authenticator", "jwt" if of_issuer else "tokens" if has_tokens else None)
+
+
+def _vendor_of(given: Mapping[str, str]) -> str | None:
+    """The name of the vendor: as stated, or the one for the given file of credentials."""
+    return given.get(f"{OWN}vendor", "static" if f"{OWN}credentials" in given else None)
 
 
 def serve(options: Options, begins: Callable[[], None] = lambda: None, **properties: Any) -> None:
@@ -83,7 +120,7 @@ def serve(options: Options, begins: Callable[[], None] = lambda: None, **propert
     ``begins`` is called once nothing is refused any more, before the address is opened.
     Raises ``InvalidArgument``, and ``UnsafeCommit`` where others could reach a server without authentication.
     """
-    settings = check(options)
+    settings = check(options, **properties)
     catalog = load_catalog(options.catalog, **properties)
     limit_to_roots(catalog, settings)
     if options.workers > 1 and properties:
@@ -116,16 +153,20 @@ def serve(options: Options, begins: Callable[[], None] = lambda: None, **propert
         uvicorn.run("icefield_rest_server.serving:of_environment", factory=True, workers=options.workers, **common)
 
 
-def check(options: Options) -> Settings:
-    """The settings of options that are safe. Raises ``InvalidArgument``, ``UnsafeCommit``."""
+def check(options: Options, **properties: Any) -> Settings:
+    """The settings for a catalog with these properties, if they are safe.
+
+    Raises ``InvalidArgument``, ``MissingPlugin``, ``UnsafeCommit``.
+    """
     if options.workers < 1:
         raise InvalidArgument(f"{options.workers} processes cannot be: give 1 or more")
-    if options.authenticator() is None and not is_loopback(options.host):
+    settings = options.settings(catalog_properties(options.catalog or default_catalog_name(), properties))
+    if settings.authenticator is None and not is_loopback(options.host):
         raise UnsafeCommit(
             f"a server on {options.host} would let everybody change the catalog: give tokens or an issuer of tokens, "
             "or serve on 127.0.0.1"
         )
-    return options.settings()
+    return settings
 
 
 def of_environment() -> Starlette:
@@ -133,7 +174,7 @@ def of_environment() -> Starlette:
     options = Options(**json.loads(os.environ[_OPTIONS]))
     _give_memory_back()
     _log_accesses(options)
-    return app(load_catalog(options.catalog), options.settings())
+    return app(load_catalog(options.catalog), check(options))
 
 
 def _give_memory_back() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from icefield.metadata import (
 )
 from icefield.partitioning import UNPARTITIONED, UNSORTED, sort_order_from_json, spec_from_json
 from icefield.schema import schema_from_json
-from icefield.toolkit import decodable, deleting_only
+from icefield.toolkit import decodable
 from icefield.transaction import Transaction
 
 from icefield_rest_server.answers import Answer, no_content
@@ -154,19 +154,14 @@ def commit_table(state: State, call: Call) -> Answer:
     if stated is not None and identifier(stated, "identifier") != name:
         raise InvalidArgument("the identifier in the body is not that of the path")
     check_updates(document.get("updates"))
-    with _keeping_old_metadata(state):
-        updates, requirements = _change(document)
-        judge = state.judge(call, {name: _added(updates)})
-        table = state.catalog.commit_table(name, updates, requirements, judge=judge)
+    reuses_locations = state.catalog.backend.strategy(name).reuses_locations  # asked before: it may fail
+    updates, requirements = _change(document)
+    judge = state.judge(call, {name: _added(updates)})
+    table = state.catalog.commit_table(name, updates, requirements, judge=judge)
     loaded = state.committed(table.metadata_location, table.metadata)
-    if not state.catalog.backend.strategy(name).reuses_locations:
+    if not reuses_locations:
         state.keep(loaded)
     return _answer_to_change(state, call, name, loaded)
-
-
-def _keeping_old_metadata(state: State) -> AbstractContextManager[None]:
-    """With an authorizer, delete no old metadata files: a client may have written the log that names them."""
-    return nullcontext() if state.settings.authorizer is None else deleting_only(lambda _: ())
 
 
 def _added(updates: Iterable[TableUpdate]) -> set[int]:
@@ -187,9 +182,10 @@ def drop_table(state: State, call: Call) -> Answer:
     if not call.flag("purgeRequested"):
         state.catalog.drop_table(name)
         return no_content()
-    owned = owned_files(state, name, state.loaded(name).metadata)
-    with deleting_only(owned.of):
-        state.catalog.drop_table(name, purge=True)
+    loaded = state.loaded(name)
+    owned = owned_files(state, name, loaded.metadata)
+    io = state.catalog.io.for_table(loaded.metadata.location, loaded.config).deleting_only(owned.of)
+    state.catalog.drop_table(name, purge=True, io=io)
     return no_content()
 
 
@@ -244,8 +240,7 @@ def commit_transaction(state: State, call: Call) -> Answer:
     check_updates(*(change.get("updates") for change in changes))
     given = [(identifier(change.get("identifier"), "identifier"), *_change(change)) for change in changes]
     judge = state.judge(call, {name: _added(updates) for name, updates, _ in given})
-    with _keeping_old_metadata(state):
-        state.catalog.commit_tables(given, judge=judge)
+    state.catalog.commit_tables(given, judge=judge)
     return no_content()
 
 

@@ -57,7 +57,7 @@ class RestBackend(CatalogBackend):
             raise InvalidArgument(
                 f"catalog '{name}' of type 'rest' commits by its service: remove the property 'commit'"
             )
-        self._service = Service(name, properties)
+        self._service = Service(name, properties, io.plugins)
         super().__init__(name, self._service.properties, io)
         self._namespaces = Namespaces(self._service)
         self._tables = Tables(self._service)

@@ -9,6 +9,23 @@ from icefield_rest.hearing import HEARERS
 
 
 @hookimpl
+def icefield_addhooks() -> list[str]:
+    return ["icefield_rest.hookspecs"]
+
+
+@hookimpl
+def icefield_rest_authenticators() -> list[Provider]:
+    return [
+        Provider("none", "icefield_rest.auth.authenticator:Nobody"),
+        Provider("basic", "icefield_rest.auth.basic:Basic"),
+        Provider("oauth2", "icefield_rest.auth.oauth:OAuth"),
+        Provider("sigv4", "icefield_rest.auth.of_clouds:sigv4"),
+        Provider("google", "icefield_rest.auth.of_clouds:google"),
+        Provider("entra", "icefield_rest.auth.of_clouds:entra"),
+    ]
+
+
+@hookimpl
 def icefield_catalogs() -> list[Provider]:
     """Provide the catalog ``rest``."""
     return [Provider(("rest",), "icefield_rest.backend:RestBackend", contract=(2, 2), uri_schemes=("http", "https"))]

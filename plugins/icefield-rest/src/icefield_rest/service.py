@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import httpx
 import msgspec
+from icefield import Plugins
 from icefield.abc import NamespaceName, TableName
 from icefield.errors import IcefieldError, InvalidArgument, NotSupportedByCatalog, StorageError
 from icefield.toolkit import decodable, is_true
@@ -83,13 +84,15 @@ _decoder = msgspec.json.Decoder(_Config)
 class Service:
     """A connection to a service, and the configuration that the service returned at the first request."""
 
-    def __init__(self, name: str, properties: Mapping[str, str]) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], plugins: Plugins | None = None) -> None:
         self.name = name
         self.given = dict(properties)
         """The user's properties with their secrets, to rebuild the service in another process."""
         given = settings_of(name, properties)
         check_planning(properties)
-        authenticator = authenticator_of(name, properties, given.uri, lambda *form: _post(given, *form))
+        authenticator = authenticator_of(
+            name, properties, lambda *form: _post(given, *form), plugins or Plugins.installed()
+        )
         self.connection = Connection(name, given, authenticator)
         try:
             config = self._config(given)

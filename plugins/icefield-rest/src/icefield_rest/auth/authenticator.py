@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+Post = Callable[[str, Mapping[str, str], Mapping[str, str]], tuple[int, bytes]]
+"""Send a form to an address: the form and the headers; gives the status and the body of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +23,11 @@ class Unsigned:
 class Authenticator(ABC):
     """Gives the credentials of each request. Serves several threads at once; its ``repr`` shows no secret.
 
-    A class of another distribution is built with the catalog's name and its properties: ``rest.auth.type`` is
-    ``module:Class``.
+    Plugins provide authenticators with the hook ``icefield_rest_authenticators``; ``rest.auth.type`` names one.
     """
 
-    def __init__(self, name: str, properties: Mapping[str, str]) -> None:  # noqa: B027 -- one may need neither
-        """Read the properties. Raises ``InvalidArgument``."""
+    def __init__(self, name: str, properties: Mapping[str, str], post: Post) -> None:  # noqa: B027 -- none is required
+        """Read the properties of the catalog ``name``; ``post`` reaches a token service. Raises ``InvalidArgument``."""
 
     @abstractmethod
     def headers(self, request: Unsigned) -> Mapping[str, str]:

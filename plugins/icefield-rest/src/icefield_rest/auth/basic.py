@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from icefield.errors import InvalidArgument
 
-from icefield_rest.auth.authenticator import Authenticator, Unsigned
+from icefield_rest.auth.authenticator import Authenticator, Post, Unsigned
 
 _USER, _PASSWORD = "rest.auth.basic.username", "rest.auth.basic.password"
 
@@ -15,7 +15,7 @@ _USER, _PASSWORD = "rest.auth.basic.username", "rest.auth.basic.password"
 class Basic(Authenticator):
     """``Authorization: Basic``, by ``rest.auth.basic.username`` and ``rest.auth.basic.password``."""
 
-    def __init__(self, name: str, properties: Mapping[str, str]) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], post: Post) -> None:
         if not properties.get(_USER) or _PASSWORD not in properties:
             raise InvalidArgument(f"catalog '{name}' with rest.auth.type=basic needs {_USER} and {_PASSWORD}")
         self._user = properties[_USER]

@@ -9,7 +9,7 @@ from azure.core.exceptions import AzureError
 from azure.identity import ClientSecretCredential, DefaultAzureCredential
 from icefield.errors import AccessDenied, InvalidArgument
 
-from icefield_rest.auth.authenticator import Authenticator, Unsigned
+from icefield_rest.auth.authenticator import Authenticator, Post, Unsigned
 
 _SCOPE: Final = "https://storage.azure.com/.default"
 _NAMES: Final = tuple(f"rest.auth.entra.{part}" for part in ("tenant-id", "client-id", "client-secret"))
@@ -22,7 +22,7 @@ class Entra(Authenticator):
     credentials apply. ``rest.auth.entra.scope`` is the scope of the token.
     """
 
-    def __init__(self, name: str, properties: Mapping[str, str]) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], post: Post) -> None:
         given = [properties.get(key, "") for key in _NAMES]
         if any(given) and not all(given):
             raise InvalidArgument(f"{', '.join(_NAMES)} belong together: one of them is not set")

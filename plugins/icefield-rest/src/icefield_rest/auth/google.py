@@ -12,7 +12,7 @@ from google.auth.transport.requests import Request
 from icefield.errors import AccessDenied
 from icefield.toolkit import reset_after_fork
 
-from icefield_rest.auth.authenticator import Authenticator, Unsigned
+from icefield_rest.auth.authenticator import Authenticator, Post, Unsigned
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 
@@ -23,7 +23,7 @@ class Google(Authenticator):
     ``gcp.auth.credentials-path`` names a file; without it the default credentials are found. ``gcp.auth.scopes``.
     """
 
-    def __init__(self, name: str, properties: Mapping[str, str]) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], post: Post) -> None:
         self._path = properties.get("gcp.auth.credentials-path")
         given = (scope.strip() for scope in properties.get("gcp.auth.scopes", _SCOPE).split(","))
         self._scopes = [scope for scope in given if scope]

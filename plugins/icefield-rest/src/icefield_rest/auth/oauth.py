@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,8 +13,9 @@ import msgspec
 from icefield.errors import AccessDenied, InvalidArgument, StorageError
 from icefield.toolkit import decodable, is_true, reset_after_fork, whole_number
 
-from icefield_rest.auth.authenticator import Authenticator, Unsigned
+from icefield_rest.auth.authenticator import Authenticator, Post, Unsigned
 from icefield_rest.auth.basic import basic
+from icefield_rest.settings import URI, checked_uri
 
 _TYPE: Final = "urn:ietf:params:oauth:token-type:"
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -31,7 +32,7 @@ class _TokenResponse(msgspec.Struct):
     access_token: str
     # The types of the other fields are lenient, so that a usable token is used: they only affect its renewal.
     token_type: Any = None
-    expires_in: float | str | None = None
+    expires_in: Any = None
     issued_token_type: Any = None
     refresh_token: str | None = None
 
@@ -42,9 +43,6 @@ class _TokenClaims(msgspec.Struct):
 
 
 _decoder = msgspec.json.Decoder(_TokenResponse)
-
-Post = Callable[[str, Mapping[str, str], Mapping[str, str]], tuple[int, bytes]]
-"""Send a form to an address: the form and the headers; gives the status and the body of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +70,8 @@ class HeldToken:
 class OAuth(Authenticator):
     """A bearer token: of ``token``, for ``credential``, or in exchange for a token of the user's."""
 
-    def __init__(self, name: str, properties: Mapping[str, str], address: str, post: Post) -> None:
-        self._name, self._address, self._post = name, address, post
+    def __init__(self, name: str, properties: Mapping[str, str], post: Post) -> None:
+        self._name, self._address, self._post = name, _token_address(name, properties), post
         credential = properties.get("credential")
         user, colon, secret = (credential or "").partition(":")
         self._client = (user if colon else None, secret if colon else user) if credential else None
@@ -182,15 +180,16 @@ class OAuth(Authenticator):
         except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
             raise StorageError(f"the answer of the token service of '{self._name}' cannot be read") from error
         kind = found.issued_token_type if isinstance(found.issued_token_type, str) else None
-        try:
-            # Fractions of a second are dropped. Values that are no number of seconds, like NaN, are rejected.
-            seconds = None if found.expires_in is None else float(int(float(found.expires_in)))
-        except (ValueError, OverflowError) as error:
-            raise StorageError(f"the answer of the token service of '{self._name}' cannot be read") from error
-        made = held_of(found.access_token, seconds, kind=kind, refresh=found.refresh_token)
+        made = held_of(found.access_token, _seconds(found.expires_in), kind=kind, refresh=found.refresh_token)
         if made.over(_now()):
             raise AccessDenied(f"the token service of catalog '{self._name}' gives tokens that have expired already")
         return made
+
+
+def _token_address(name: str, properties: Mapping[str, str]) -> str:
+    """The address of the token service; a relative one is below the address of the service."""
+    given = properties.get("oauth2-server-uri", "v1/oauth/tokens")
+    return given if "://" in given else f"{checked_uri(name, properties.get(URI))}/{given.lstrip('/')}"
 
 
 def _bearer(token: str) -> dict[str, str]:
@@ -199,6 +198,15 @@ def _bearer(token: str) -> dict[str, str]:
 
 def _now() -> float:
     return time.monotonic()
+
+
+def _seconds(stated: Any) -> float | None:
+    """The stated lifetime of a token in whole seconds; None for a value that is no lifetime, such as NaN or -1."""
+    try:
+        seconds = int(float(stated))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return float(seconds) if seconds >= 0 else None
 
 
 def held_of(

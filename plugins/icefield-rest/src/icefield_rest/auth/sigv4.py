@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError
 from botocore.session import Session
 from icefield.errors import AccessDenied, InvalidArgument
 
-from icefield_rest.auth.authenticator import Authenticator, Unsigned
+from icefield_rest.auth.authenticator import Authenticator, Post, Unsigned
 
 _SIGNED: Final = ("accept", "content-type", "idempotency-key")
 
@@ -20,7 +20,7 @@ _SIGNED: Final = ("accept", "content-type", "idempotency-key")
 class SigV4(Authenticator):
     """AWS Signature Version 4, with the credentials of the properties or of the SDK's chain."""
 
-    def __init__(self, name: str, properties: Mapping[str, str]) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], post: Post) -> None:
         def first(part: str) -> str | None:
             return properties.get(f"rest.{part}") or properties.get(f"client.{part}")
 

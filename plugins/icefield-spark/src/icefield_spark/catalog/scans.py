@@ -214,7 +214,7 @@ class PlannedScan(Remote):
         return self._frame()._jdf.queryExecution().toRdd()
 
     def on_groups(self, _: None) -> Any:
-        """The rows of each group of files: a Java list of the group's values as JSON, an RDD, the next values …"""
+        """The rows of each group of files: a Java list of the group's values as JSON, an RDD, the next values."""
         made = jvm_class(self._spark, "java.util.ArrayList")()
         scan, grouped = on_executors(self._spark, self._scan()), self._grouping()
         for key, tasks in () if grouped is None else grouped.tasks.items():
