@@ -28,21 +28,11 @@ from typing import Final
 
 EXTRAS: Final = {
 '''
-_TAIL = '''"""The types of catalogs by the scheme of their ``uri``; ``*`` stands for every other scheme."""
-'''
-
 
 def module() -> str:
     """The source of the module."""
     lines = (f'    ("{kind}", "{name}"): "{extra}",\n' for (kind, name), extra in sorted(_extras().items()))
-    schemes = (f'    "{scheme}": "{catalog}",\n' for scheme, catalog in sorted(_catalog_schemes().items()))
-    return f"{_HEAD}{''.join(lines)}}}\n\nCATALOG_SCHEMES: Final = {{\n{''.join(schemes)}}}\n{_TAIL}"
-
-
-def _catalog_schemes() -> dict[str, str]:
-    """The catalogs of the plugins in this repository, by the schemes of their URIs."""
-    catalogs = Plugins(hooks for _, hooks in _hooks()).providers("catalogs")
-    return {scheme: catalog.names[0] for catalog in catalogs for scheme in catalog.uri_schemes}
+    return f"{_HEAD}{''.join(lines)}}}\n"
 
 
 def _hooks() -> Iterator[tuple[dict[str, Any], str]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from dictionary_catalog import LOCK, DictionaryStrategy, DictionaryViews, WholeDictionaryBackend
+from dictionary_catalog import LOCK, DictionaryBackend, DictionaryStrategy, DictionaryViews, WholeDictionaryBackend
 from icefield.abc import (
-    CatalogAbility,
     Committed,
     Conflict,
     CurrentView,
@@ -29,8 +28,12 @@ class ListsViewsAmongTables(WholeDictionaryBackend):
         return self.page(found, token, size)
 
 
-class KeepsViewsThoughItSaysItCannot(WholeDictionaryBackend):
-    abilities = frozenset(CatalogAbility) - {CatalogAbility.VIEWS}
+class KeepsViewsThoughItSaysItCannot(DictionaryBackend):
+    """Has the methods of a ``ViewCatalog``, and is none: they are never called."""
+
+    list_views = WholeDictionaryBackend.list_views
+    load_view = WholeDictionaryBackend.load_view
+    commit_view = WholeDictionaryBackend.commit_view
 
 
 class CreatesViewsNowhere(WholeDictionaryBackend):
@@ -97,8 +100,9 @@ class LeavesTheLastTableOut(WholeDictionaryBackend):
         return made if isinstance(made, Conflict) else (*made, *(Committed(self.staged(each)) for each in changes[1:]))
 
 
-class ChangesSeveralThoughItSaysItCannot(WholeDictionaryBackend):
-    abilities = frozenset(CatalogAbility) - {CatalogAbility.MULTI_TABLE}
+class ChangesSeveralThoughItSaysItCannot(DictionaryBackend):
+    commit_tables = WholeDictionaryBackend.commit_tables
+    staged = WholeDictionaryBackend.staged
 
 
 class ChangesOnlyWhatIsThere(WholeDictionaryBackend):

@@ -14,12 +14,14 @@ from icefield.abc import (
     Committed,
     Conflict,
     CurrentView,
+    MultiTableCatalog,
     NamespaceName,
     Page,
     Pointer,
     Proposal,
     TableChange,
     TableName,
+    ViewCatalog,
     ViewProposal,
 )
 from icefield.errors import (
@@ -99,7 +101,7 @@ class DictionaryViews(MetastoreViews):
 class DictionaryBackend(CatalogBackend):
     """Names in dictionaries."""
 
-    abilities = frozenset(CatalogAbility) - {CatalogAbility.VIEWS, CatalogAbility.MULTI_TABLE}
+    abilities = frozenset(CatalogAbility)
     strategy_class: type[DictionaryStrategy] = DictionaryStrategy
 
     @property
@@ -183,10 +185,8 @@ class DictionaryBackend(CatalogBackend):
         return Page(tuple(left[:size]), left[size - 1][-1])
 
 
-class WholeDictionaryBackend(DictionaryBackend):
+class WholeDictionaryBackend(DictionaryBackend, ViewCatalog, MultiTableCatalog):
     """With views, and changes of several tables."""
-
-    abilities = frozenset(CatalogAbility)
 
     def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
         staged = [self.staged(change) for change in changes]

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from icefield.abc import FormatWriter, OutputStream, WrittenFile
+from icefield.abc import FlushingWriter, FormatWriter, OutputStream, WrittenFile
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import StorageError
 from icefield.metadata.metrics import Metrics
@@ -51,7 +51,7 @@ class TellsAWrongSize(Right):
 
 
 class CountsNoFlushedBytes(Right):
-    class writer(Writer):
+    class writer(Writer, FlushingWriter):
         flushed = False
 
         def flush(self) -> None:

@@ -137,9 +137,13 @@ def test_names_of_plugins_and_other_engines_are_kept_in_silence(name, tmp_path):
         icefield.load_catalog("test", type="directory", warehouse=f"file://{tmp_path}", **given).close()
 
 
-def test_the_warehouse_of_a_catalog_that_serves_metadata_is_a_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for given in ({"type": "rest"}, {"uri": "https://host"}, {"uri": "http://host"}):
-        assert catalog_properties("x", {**given, "warehouse": "lake"}, {})["warehouse"] == "lake"
-    for given in ({"type": "sql"}, {"uri": "sqlite://"}, {"type": "missing"}, {}):
-        assert catalog_properties("x", {**given, "warehouse": "lake"}, {})["warehouse"] == f"{tmp_path}/lake"
+@pytest.mark.parametrize(
+    "properties", [{"type": "rest"}, {"uri": "http://host"}, {"uri": "https://host"}, {"type": "no-such-catalog"}]
+)
+def test_a_warehouse_that_a_service_knows_stays_as_it_is(properties: dict[str, str]) -> None:
+    assert catalog_properties("x", {**properties, "warehouse": "lake"}, {})["warehouse"] == "lake"
+
+
+@pytest.mark.parametrize("properties", [{"type": "hive"}, {"uri": "thrift://host"}, {"uri": "sqlite:///x.db"}])
+def test_a_warehouse_of_a_metastore_is_made_absolute(properties: dict[str, str]) -> None:
+    assert catalog_properties("x", {**properties, "warehouse": "lake"}, {})["warehouse"] == str(Path.cwd() / "lake")

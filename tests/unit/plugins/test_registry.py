@@ -491,7 +491,7 @@ def test_the_target_of_a_record_is_loaded_and_a_failure_names_its_plugin() -> No
         Plugins.load(info, "builtins:red", "paint 'red'")
 
 
-def test_a_provider_has_names_a_target_a_contract_and_schemes_and_nothing_else() -> None:
+def test_a_provider_has_names_a_target_a_contract_and_uri_schemes_and_nothing_else() -> None:
     assert [field.name for field in fields(Provider)] == ["names", "target", "contract", "uri_schemes"]
     with pytest.raises(TypeError):
         Provider("x", LOCAL, {})  # type: ignore[call-arg]
@@ -522,3 +522,64 @@ def test_plugins_that_come_to_a_process_again_are_assembled_once() -> None:
     assert other is not pickle.loads(pickle.dumps(installed))
     given = Plugins([types.SimpleNamespace(state=1)])
     assert pickle.loads(pickle.dumps(given)) is not pickle.loads(pickle.dumps(given))
+
+
+def test_a_file_system_is_found_by_its_uri_schemes_and_not_by_its_name() -> None:
+    provider = Provider("store", LOCAL, uri_schemes=("x", "xs"))
+    plugins = Plugins([plugin("one", icefield_file_systems=[provider])])
+    assert plugins.names("file-systems") == ["x", "xs"]
+    assert plugins.file_system("XS") is LocalFileSystem
+    with pytest.raises(MissingPlugin):
+        plugins.file_system("store")
+
+
+def test_a_catalog_is_found_by_the_scheme_of_a_uri() -> None:
+    directory = Provider("d", "icefield.builtin.directory:DirectoryBackend", uri_schemes="tree")
+    plugins = Plugins([plugin("one", icefield_catalogs=[directory])])
+    assert plugins.catalog_of_uri("tree+driver://host").__name__ == "DirectoryBackend"
+    assert plugins.catalog_of_uri("TREE://host") is plugins.catalog("d")
+    with pytest.raises(MissingPlugin, match="no catalog of URIs for 'd'; installed are: tree"):
+        plugins.catalog_of_uri("d://host")
+    with pytest.raises(MissingPlugin, match=r"icefield\[hive\]"):
+        plugins.catalog_of_uri("thrift://host")
+
+
+def test_a_disabled_plugin_provides_nothing_and_hears_nothing() -> None:
+    heard: list[Event] = []
+
+    class Listener:
+        @hookimpl
+        def icefield_file_systems(self) -> list[Provider]:
+            return schemes("x")
+
+        @hookimpl
+        def icefield_events(self, event: Event) -> None:
+            heard.append(event)
+
+    plugins = Plugins([Listener(), plugin("two", icefield_file_systems=schemes("y"))], disable=["Listener"])
+    plugins.emit(MADE)
+    assert heard == []
+    assert plugins.names("file-systems") == ["y"]
+    assert [info.disabled for info in plugins.listing()] == [True, False]
+    with pytest.raises(MissingPlugin, match=r"'Listener' .* provides it and is disabled.*plugins.disable"):
+        plugins.file_system("x")
+
+
+def test_the_environment_and_properties_disable_plugins_also_in_another_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ICEFIELD_PLUGINS_DISABLE", "avro, no-such-plugin")
+    plugins = Plugins.configured({"plugins.disable": "icefield-orc,"})
+    monkeypatch.delenv("ICEFIELD_PLUGINS_DISABLE")
+    for each in (plugins, pickle.loads(pickle.dumps(plugins))):
+        for name in ("avro", "orc"):
+            with pytest.raises(MissingPlugin, match="disabled"):
+                each.file_format(name)
+        assert each.file_format("parquet").name == "parquet"
+    assert Plugins.installed().file_format("avro").name == "avro"
+
+
+def test_a_service_of_a_disabled_plugin_says_so() -> None:
+    service = plugin("one", icefield_table_services=[TableService("spelt", "builtins:repr")])
+    with pytest.raises(MissingPlugin, match="disabled"):
+        Plugins([service], disable=["one"]).service("table-services", "spelt")

@@ -118,7 +118,7 @@ def test_elements_keys_and_values_have_mappings_whatever_the_file_calls_them():
         ]
     )
     value = pa.field("val", pa.struct([("x", pa.int32()), ("y", pa.int32())]))
-    for make in (pa.list_, pa.large_list, lambda item: pa.list_(item, 3)):
+    for make in (pa.list_, pa.large_list, pa.list_view, pa.large_list_view, lambda item: pa.list_(item, 3)):
         file = table(
             ("l", make(pa.field("item", pa.int32()))), ("m", pa.map_(pa.field("k", pa.string(), False), value))
         )

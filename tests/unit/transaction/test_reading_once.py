@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield import FileIO
-from icefield.transaction.row_level import changed_files, file_rows
-from tables import new_table, rows
+from icefield.scan.reading import TaskReader
+from icefield.transaction.row_level import changed_files, file_rows, overwrite_rows
+from tables import ids, new_table, rows
 
 MODES = ["copy-on-write", "merge-on-read"]
 
@@ -17,13 +18,13 @@ MODES = ["copy-on-write", "merge-on-read"]
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The columns of each reading of a file."""
     made: list[list[str]] = []
-    read_task = file_rows.read_task
+    read = file_rows.FileRows._read
 
-    def noted(task: Any, context: Any, deletes: Any) -> Any:
-        made.append([field.name for field in context.projection.fields])
-        return read_task(task, context, deletes)
+    def noted(of: Any, columns: Any, row_filter: Any) -> Any:
+        made.append([field.name for field in columns.fields])
+        return read(of, columns, row_filter)
 
-    monkeypatch.setattr(file_rows, "read_task", noted)
+    monkeypatch.setattr(file_rows.FileRows, "_read", noted)
     return made
 
 
@@ -99,3 +100,46 @@ def test_what_may_not_be_held_is_read_again_with_the_same_outcome(
     else:
         # A file whose first rows change is written as it is read.
         assert counts == ([1, 1] if mode == "copy-on-write" and at == 0 else [1, 2])
+
+
+@pytest.mark.parametrize("change", ["delete", "update"])
+def test_rows_are_found_by_one_reader_that_evaluates_the_filter(
+    change: str, readings: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[TaskReader] = []
+    begin = TaskReader.__init__
+
+    def noted(reader: TaskReader, *given: Any) -> None:
+        readers.append(reader)
+        begin(reader, *given)
+
+    table = new_table(properties={f"write.{change}.mode": "merge-on-read", "format-version": "3"})
+    for start in (0, 10, 20):
+        table.append(rows([start, start + 1, start + 2]))
+    monkeypatch.setattr(TaskReader, "__init__", noted)
+    if change == "delete":
+        monkeypatch.setattr(overwrite_rows, "evaluate", None)
+        table.delete("id in (1, 11, 21)")
+        assert len(readers) == 1
+        assert readings == [["_pos"]] * 3
+        assert [row[0] for row in content(table)] == [0, 2, 10, 12, 20, 22]
+    else:
+        table.update("id in (1, 11, 21)", {"value": 7.0})
+        assert len(readers) == 2  # of the positions, and of all columns
+        assert [columns for columns in readings if len(columns) == 1] == [["_pos"]] * 3
+        assert [row[1] for row in content(table)] == [1.0, 7.0, 1.0] * 3
+
+
+@pytest.mark.parametrize("change", ["delete", "update"])
+def test_a_rewritten_file_keeps_its_other_rows(change: str) -> None:
+    table = new_table(properties={f"write.{change}.mode": "copy-on-write"})
+    table.append(rows([1, 2, 3]))
+    table.append(rows([1, 4]))
+    if change == "delete":
+        table.delete("id >= 2")
+        assert ids(table) == [1, 1]
+    else:
+        table.update("id >= 2", {"value": 7.0})
+        found = table.scan().to_arrow().sort_by("id")
+        assert found["id"].to_pylist() == [1, 1, 2, 3, 4]
+        assert found["value"].to_pylist() == [1.0, 1.0, 7.0, 7.0, 7.0]

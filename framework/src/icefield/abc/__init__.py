@@ -1,16 +1,30 @@
 """The contracts for plugin authors, with the types in their signatures."""
 
 from icefield.abc.access import FileAccess, UnsignedRequest
-from icefield.abc.catalog import CatalogAbility, CatalogBackend, NamespaceName, NewTable, Page, TableName
+from icefield.abc.catalog import (
+    CaseInsensitiveCatalog,
+    CatalogAbility,
+    CatalogBackend,
+    MultiTableCatalog,
+    NamespaceName,
+    NewTable,
+    Page,
+    ServedCatalog,
+    TableName,
+    ViewCatalog,
+)
 from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal, TableChange
 from icefield.abc.events import CommitConflict, CommitMade, Event, MetricsReported, ScanPlanned, UpkeepProgress
 from icefield.abc.file_format import (
     FileFormat,
+    FlushingWriter,
     FormatAbility,
+    FormatOfManyFiles,
     FormatReader,
     FormatWriter,
     ReadRequest,
     Split,
+    TypedReader,
     WrittenFile,
 )
 from icefield.abc.file_system import (
@@ -42,6 +56,7 @@ __all__ = [
     "Attempt",
     "AttemptFiles",
     "BooleanExpression",
+    "CaseInsensitiveCatalog",
     "CatalogAbility",
     "CatalogBackend",
     "CommitConflict",
@@ -59,7 +74,9 @@ __all__ = [
     "FileLister",
     "FileSystem",
     "FileSystemAbility",
+    "FlushingWriter",
     "FormatAbility",
+    "FormatOfManyFiles",
     "FormatReader",
     "FormatWriter",
     "InputFile",
@@ -72,6 +89,7 @@ __all__ = [
     "ManifestReadRequest",
     "Metrics",
     "MetricsReported",
+    "MultiTableCatalog",
     "NamespaceName",
     "NewTable",
     "Note",
@@ -86,14 +104,17 @@ __all__ = [
     "ScanPlanned",
     "ScanService",
     "Schema",
+    "ServedCatalog",
     "Split",
     "TableChange",
     "TableMetadata",
     "TableName",
     "TableRequirement",
     "TableUpdate",
+    "TypedReader",
     "UnsignedRequest",
     "UpkeepProgress",
+    "ViewCatalog",
     "ViewMetadata",
     "ViewProposal",
     "ViewRequirement",

@@ -1,7 +1,10 @@
-"""The contract of a catalog: namespaces, tables' names, and the strategy that commits each table.
+"""The contracts of a catalog: namespaces, tables' names, and the strategy that commits each table.
 
 A backend stores names and pointers and nothing else. Defaults, schemas, transactions and messages are the work of
 ``icefield.catalog.Catalog``, which wraps it for users.
+
+Optional features are classes of their own, and ``isinstance`` is the test for them: ``ViewCatalog``,
+``MultiTableCatalog``, ``ServedCatalog`` and ``CaseInsensitiveCatalog``.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from icefield.errors import NoSuchNamespace, NotSupportedByCatalog
+from icefield.errors import NotSupportedByCatalog
 
 if TYPE_CHECKING:
     from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, TableChange
@@ -62,12 +65,6 @@ class CatalogAbility(Enum):
     NESTED_NAMESPACES = "nested-namespaces"
     """A namespace may have several levels. Without this ability, such names never reach the backend."""
 
-    MULTI_TABLE = "multi-table"
-    """``commit_tables`` changes several tables in one step."""
-
-    VIEWS = "views"
-    """The catalog keeps views: ``list_views``, ``load_view``, ``commit_view``, ``drop_view``, ``rename_view``."""
-
 
 class CatalogBackend(ABC):
     """Stores namespaces and table names, and hands out each table's commit strategy.
@@ -78,12 +75,6 @@ class CatalogBackend(ABC):
 
     contract: ClassVar[int] = 2
     """The version of this contract. A plugin states the versions that it fulfils in its ``Provider``."""
-
-    serves_metadata: ClassVar[bool] = False
-    """Whether a service behind the catalog reads and writes the metadata of its tables.
-
-    Then no metadata file is opened here, and the property ``warehouse`` is a name that the service knows.
-    """
 
     @property
     def abilities(self) -> frozenset[CatalogAbility]:
@@ -153,82 +144,86 @@ class CatalogBackend(ABC):
         """
         raise NotSupportedByCatalog(f"catalog '{self.name}' cannot rename a table")
 
-    def create_table(self, table: TableName, new: NewTable, *, staged: bool = False) -> Current | None:
-        """Create a table by the catalog's service. By default None: the strategy commits the first version.
-
-        With ``staged`` nothing becomes visible: the caller completes the returned table, and its strategy commits it
-        with ``base=None``. Raises ``TableExists``, ``NoSuchNamespace``, ``CommitStateUnknown``.
-        """
-        return None
-
-    def kept_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
-        """The name of a namespace, table or view as the catalog keeps it; by default as it is given.
-
-        All spellings of one table have the same kept name, so that a rule for one spelling holds for all.
-        """
-        return name
-
-    def table_exists(self, table: TableName) -> bool:
-        """Whether there is a table of that name."""
-        return self.strategy(table).load() is not None
-
-    def namespace_exists(self, namespace: NamespaceName) -> bool:
-        """Whether there is a namespace of that name."""
-        try:
-            self.namespace_properties(namespace)
-        except NoSuchNamespace:
-            return False
-        return True
-
-    def purge_table(self, table: TableName) -> bool:
-        """Drop a table and delete its files by the catalog's service; False by default: the caller then does both.
-
-        Raises the errors of ``CommitStrategy.drop``.
-        """
-        return False
-
-    def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
-        """Commit changes of several tables in one step, which keeps the promises of ``CommitStrategy.commit``.
-
-        A ``Conflict`` says that another commit of one of the tables came first, and that no part of the change is
-        visible. Without ``MULTI_TABLE``, raises ``NotSupportedByCatalog``.
-        """
-        raise NotSupportedByCatalog(f"catalog '{self.name}' cannot change several tables in one step")
-
-    # -- views: only for catalogs with ``VIEWS`` ----------------------------------------------------------------------
-
-    def list_views(
-        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
-    ) -> Page[TableName]:
-        """The views directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
-        raise self.__without_views()
-
-    def load_view(self, view: TableName) -> CurrentView | None:
-        """A view at its current version; None when there is none of that name."""
-        raise self.__without_views()
-
-    def commit_view(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
-        """Replace ``base`` by the proposal, in one step; ``base=None`` creates the view, if there is none.
-
-        Tables and views share one set of names. Returns None if another change came first; nothing of this one is then
-        left. Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``, ``NoSuchView``, ``CommitStateUnknown``.
-        """
-        raise self.__without_views()
-
-    def drop_view(self, view: TableName) -> None:
-        """Drop a view. Raises ``NoSuchView``."""
-        raise self.__without_views()
-
-    def rename_view(self, source: TableName, target: TableName) -> None:
-        """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
-        raise self.__without_views()
-
-    def __without_views(self) -> NotSupportedByCatalog:
-        return NotSupportedByCatalog(f"catalog '{self.name}' keeps no views")
-
     def credentials(self) -> str | None:
         """The identity that the catalog uses at its store, without secrets; None without authentication."""
         return None
 
     def close(self) -> None:  # noqa: B027 -- a backend without connections has nothing to do
         """Release connections."""
+
+
+class ServedCatalog(CatalogBackend):
+    """A catalog whose service reads and writes the metadata of its tables.
+
+    The kernel opens no metadata file, and the property ``warehouse`` is a name that the service knows.
+    """
+
+    @abstractmethod
+    def create_table(self, table: TableName, new: NewTable, *, staged: bool = False) -> Current:
+        """Create a table; the result holds its metadata.
+
+        With ``staged`` nothing becomes visible: the caller completes the returned table, and its strategy commits it
+        with ``base=None``. Raises ``TableExists``, ``NoSuchNamespace``, ``CommitStateUnknown``.
+        """
+
+    @abstractmethod
+    def purge_table(self, table: TableName) -> None:
+        """Drop a table and delete its files. Raises the errors of ``CommitStrategy.drop``."""
+
+    @abstractmethod
+    def table_exists(self, table: TableName) -> bool:
+        """Whether there is a table of that name."""
+
+    @abstractmethod
+    def namespace_exists(self, namespace: NamespaceName) -> bool:
+        """Whether there is a namespace of that name."""
+
+
+class MultiTableCatalog(CatalogBackend):
+    """A catalog that changes several tables in one step."""
+
+    @abstractmethod
+    def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
+        """Commit changes of several tables in one step, which keeps the promises of ``CommitStrategy.commit``.
+
+        A ``Conflict`` says that another commit of one of the tables came first, and that no part of the change is
+        visible.
+        """
+
+
+class ViewCatalog(CatalogBackend):
+    """A catalog that keeps views. Tables and views share one set of names."""
+
+    @abstractmethod
+    def list_views(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        """The views directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
+
+    @abstractmethod
+    def load_view(self, view: TableName) -> CurrentView | None:
+        """A view at its current version; None when there is none of that name."""
+
+    @abstractmethod
+    def commit_view(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
+        """Replace ``base`` by the proposal, in one step; ``base=None`` creates the view, if there is none.
+
+        Returns None if another change came first; nothing of this one is then left. Raises ``ViewExists``,
+        ``TableExists``, ``NoSuchNamespace``, ``NoSuchView``, ``CommitStateUnknown``.
+        """
+
+    @abstractmethod
+    def drop_view(self, view: TableName) -> None:
+        """Drop a view. Raises ``NoSuchView``."""
+
+    @abstractmethod
+    def rename_view(self, source: TableName, target: TableName) -> None:
+        """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
+
+
+class CaseInsensitiveCatalog(CatalogBackend):
+    """A catalog that finds a table by several spellings of its name, such as in another case."""
+
+    @abstractmethod
+    def kept_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
+        """The name of a namespace, table or view as the catalog keeps it: the same for all spellings of one table."""

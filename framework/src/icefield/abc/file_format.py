@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -119,14 +118,6 @@ class FormatReader(ABC):
         """The ascending offsets at which the file may be split, or None."""
         return None
 
-    @property
-    def stored_types(self) -> Sequence[str]:
-        """The format's own storage type of each leaf of ``schema``, in order; empty if the Arrow types imply them.
-
-        Engines with their own readers use it for details that the Arrow type hides, such as ``INT96`` timestamps.
-        """
-        return ()
-
     @abstractmethod
     def close(self) -> None:
         """Release the input."""
@@ -138,6 +129,15 @@ class FormatReader(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class TypedReader(FormatReader):
+    """A reader of a format with storage types that the Arrow types hide, such as ``INT96`` timestamps."""
+
+    @property
+    @abstractmethod
+    def stored_types(self) -> Sequence[str]:
+        """The format's own storage type of each leaf of ``schema``, in order, for engines with their own readers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +165,10 @@ class FormatWriter(ABC):
     def buffered_bytes(self) -> int:
         """The bytes in the writer's buffer, as rows or encoded, until a block, row group or stripe is full.
 
-        A write with many open files counts them against its memory limit. 0 by default: a writer with almost no buffer.
+        A write with many open files counts them against its memory limit. When memory runs short, it flushes a
+        ``FlushingWriter`` and closes the file of any other. 0 by default: a writer with almost no buffer.
         """
         return 0
-
-    def flush(self) -> None:  # noqa: B027 -- optional
-        """End the block, row group or stripe here, so that ``buffered_bytes`` is 0, if the format can.
-
-        Called when memory runs short. Does nothing by default; a file with buffered bytes is then closed.
-        """
 
     @abstractmethod
     def close(self) -> WrittenFile:
@@ -191,6 +186,14 @@ class FormatWriter(ABC):
     ) -> None:
         if kind is not None:
             self.abort()
+
+
+class FlushingWriter(FormatWriter):
+    """A writer that can end a block, row group or stripe early."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """End the block, row group or stripe here, so that ``buffered_bytes`` is 0. Called when memory runs short."""
 
 
 class FileFormat(ABC):
@@ -243,15 +246,15 @@ class FileFormat(ABC):
         Raises ``UnsupportedFeature`` for a type that the format cannot hold.
         """
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
+
+
+class FormatOfManyFiles(FileFormat):
+    """A format whose files of one write share setup, such as the choice of encodings."""
+
+    @abstractmethod
     def writers(
         self, schema: Schema, *, properties: Mapping[str, str] | None = None
     ) -> Callable[[OutputStream], FormatWriter]:
-        """A factory of writers for the files of one write; see ``open_writer``. Several threads may call it at once.
-
-        By default it calls ``open_writer`` for each file. A format may override it to share setup between many files of
-        one schema.
-        """
-        return partial(self.open_writer, schema=schema, properties=properties)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ()
+        """A factory of writers for the files of one write; see ``open_writer``. Several threads may call it at once."""

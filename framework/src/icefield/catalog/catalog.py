@@ -12,7 +12,18 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from icefield.abc import CatalogAbility, CatalogBackend, Current, NamespaceName, NewTable, Page, Pointer, TableName
+from icefield.abc import (
+    CaseInsensitiveCatalog,
+    CatalogAbility,
+    CatalogBackend,
+    Current,
+    NamespaceName,
+    NewTable,
+    Page,
+    Pointer,
+    ServedCatalog,
+    TableName,
+)
 from icefield.base.limits import MAX_LISTED_CHARACTERS, MAX_LISTED_NAMES
 from icefield.base.secrets import has_password
 from icefield.catalog.changes import ChangesOfCatalog
@@ -31,6 +42,7 @@ from icefield.errors import (
     LocationRefused,
     MissingPlugin,
     NamespaceExists,
+    NoSuchNamespace,
     NoSuchTable,
     NotSupportedByCatalog,
     StorageError,
@@ -140,7 +152,21 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 
     def namespace_exists(self, namespace: Identifier) -> bool:
         """Whether there is a namespace of that name."""
-        return self._backend.namespace_exists(self._namespace(namespace))
+        name = self._namespace(namespace)
+        if isinstance(self._backend, ServedCatalog):
+            return self._backend.namespace_exists(name)
+        try:
+            self._backend.namespace_properties(name)
+        except NoSuchNamespace:
+            return False
+        return True
+
+    def kept_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
+        """The name of a namespace, table or view as the catalog keeps it.
+
+        All spellings of one table have the same kept name, so that a rule for one spelling holds for all.
+        """
+        return self._backend.kept_name(name) if isinstance(self._backend, CaseInsensitiveCatalog) else name
 
     def list_namespaces(self, namespace: Identifier = ()) -> list[NamespaceName]:
         """The child namespaces of a namespace, or the top-level ones, sorted. Raises ``NoSuchNamespace``."""
@@ -194,8 +220,11 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 
     def table_exists(self, identifier: Identifier) -> bool:
         """Whether there is a table of that name."""
+        name = table_name(identifier)
         try:
-            return self._backend.table_exists(table_name(identifier))
+            if isinstance(self._backend, ServedCatalog):
+                return self._backend.table_exists(name)
+            return self._backend.strategy(name).load() is not None
         except NotSupportedByCatalog:  # a view, or a table of another kind
             return False
 
@@ -218,10 +247,12 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         and the former location of another table gives a ``LocationWarning``. Raises ``TableExists``,
         ``NoSuchNamespace``, ``InvalidArgument``, ``InvalidSchema``.
         """
-        if self._backend.serves_metadata:
-            new = self._new_table(schema, location, partition_spec, sort_order, properties)
-            if (made := self._backend.create_table(table_name(identifier), new)) is not None:
-                return Table(*self._served(table_name(identifier), made))
+        if isinstance(self._backend, ServedCatalog):
+            name, new = (
+                table_name(identifier),
+                self._new_table(schema, location, partition_spec, sort_order, properties),
+            )
+            return Table(*self._served(name, self._backend.create_table(name, new)))
         given = identifier, schema, location, partition_spec, sort_order, properties
         try:
             return self.create_table_transaction(*given).commit_transaction()
@@ -257,14 +288,12 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     ) -> Transaction[Table]:
         """A transaction that creates a table, and applies all other staged changes, when it commits."""
         name = table_name(identifier)
-        if self._backend.serves_metadata:
+        if isinstance(self._backend, ServedCatalog):
             new = self._new_table(schema, location, partition_spec, sort_order, properties)
-            made = self._backend.create_table(name, new, staged=True)
-            if made is not None:
-                served, state = self._served(name, made)
-                return Transaction(
-                    served, None, created=state.metadata, finish=lambda state: Table(served.at(state), state)
-                )
+            served, state = self._served(name, self._backend.create_table(name, new, staged=True))
+            return Transaction(
+                served, None, created=state.metadata, finish=lambda state: Table(served.at(state), state)
+            )
         place = self._backend.table_location(name)  # raises if the namespace does not exist
         if location is not None:
             place = given_location(location)
@@ -311,11 +340,11 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         try:  # check that the metadata is readable before it is registered
             found = metadata_at(self.io, location)
         except (LocationRefused, MissingPlugin, StorageError):
-            if not self._backend.serves_metadata:  # only the service may be able to open the file
+            if not isinstance(self._backend, ServedCatalog):  # only the service may be able to open the file
                 raise
         else:
             check_names_differ(found)
-            if not self._backend.serves_metadata:
+            if not isinstance(self._backend, ServedCatalog):
                 warn_of_twins(self.io, self._backend.strategy(name), found, location)
         self._backend.register_table(name, location)
         return self.load_table(name)
@@ -337,14 +366,15 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         keeps files outside of the table's own folders, and logs how many, unless ``location.owned-only`` is false. It
         raises ``InvalidArgument`` if the catalog has the table under a second name; then nothing is done.
         """
-        if purge and self._backend.purge_table(table_name(identifier)):
+        if purge and isinstance(self._backend, ServedCatalog):
+            self._backend.purge_table(table_name(identifier))
             return
         table = self.load_table(identifier) if purge else None
         strategy = self._backend.strategy(table_name(identifier))
         if table is not None:
             refuse_twins(table.io, strategy, table.metadata, table.metadata_location, "purging")
         pointer = None
-        if table is None and not self._backend.serves_metadata:
+        if table is None and not isinstance(self._backend, ServedCatalog):
             with suppress(IcefieldError):  # an unreadable table can be dropped
                 pointer = strategy.load()
         strategy.drop()
@@ -362,7 +392,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """The location for a new table or view of a name: see ``create_table``. Raises ``NoSuchNamespace``."""
         name = table_name(identifier)
         default = self._backend.table_location(name)
-        if self._backend.serves_metadata:
+        if isinstance(self._backend, ServedCatalog):
             return default
         return free_location(self.io, self._backend.strategy(name, default), default)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, Proposal, TableName
+from icefield.abc import CatalogBackend, CommitStrategy, Proposal, ServedCatalog, TableName
 from icefield.catalog.identifiers import string_of, table_name
 from icefield.catalog.table import Table
-from icefield.catalog.transaction import ChangeOfTables, Staged
+from icefield.catalog.transaction import ChangeOfTables, Staged, changes_several
 from icefield.commit import TableHandle, TableState, commit_table, load_table, settle
-from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
+from icefield.errors import InvalidArgument, NoSuchTable, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import check_properties
 from icefield.metadata.requirements import AssertCreate, TableRequirement, check
@@ -123,15 +123,14 @@ class ChangesOfCatalog:
         Each change is a table's name, its updates and its requirements; see ``commit_table`` for ``judge``. Raises
         ``NotSupportedByCatalog`` if the catalog cannot do this, and the errors of ``commit_table``.
         """
-        if CatalogAbility.MULTI_TABLE not in self._backend.abilities:
-            raise NotSupportedByCatalog(f"catalog '{self._backend.name}' cannot change several tables in one step")
+        backend = changes_several(self._backend)
         given = [
             TableUpdates(table_name(name), self._checked(steps), tuple(asked), judge) for name, steps, asked in changes
         ]
         if len({change.table for change in given}) != len(given):
             raise InvalidArgument("a change of several tables names each table once")
         known: dict[TableName, TableState] = {}
-        settle(ChangeOfTables(self._backend, lambda: [self._staged(change, known) for change in given]))
+        settle(ChangeOfTables(backend, lambda: [self._staged(change, known) for change in given]))
 
     def _checked(self, updates: Iterable[TableUpdate]) -> tuple[TableUpdate, ...]:
         """The updates. Raises ``InvalidArgument`` for the value of a property that a plugin refuses."""
@@ -173,7 +172,7 @@ class ChangesOfCatalog:
 
     def _check_move(self, handle: TableHandle, base: TableState, changed: TableMetadata) -> None:
         """Call ``check_move``, unless a service manages the metadata and checks the move itself."""
-        if not self._backend.serves_metadata:
+        if not isinstance(self._backend, ServedCatalog):
             check_move(handle.io, handle.writable(), base.metadata, changed, base.pointer.location)
 
     def _created(self, change: TableUpdates) -> Table:
@@ -181,7 +180,7 @@ class ChangesOfCatalog:
         self._backend.table_location(change.table)  # raises if the namespace does not exist
         strategy = self._backend.strategy(change.table, metadata.location)
         self._check_absent(change.table, strategy)
-        if not self._backend.serves_metadata:
+        if not isinstance(self._backend, ServedCatalog):
             check_location(self._io, strategy, metadata.location)
         handle = TableHandle(change.table, self._io.relative_to(metadata.location), strategy)
         state = commit_table(handle, None, lambda _: Proposal(metadata, change.updates, change.requirements))

@@ -6,7 +6,7 @@ A catalog's property is looked for in the arguments of ``load_catalog``, then in
 directory.
 
 A relative ``warehouse`` is resolved against the folder of the configuration file, or else against the working
-directory. The ``warehouse`` of a catalog that serves metadata is a name that its service knows.
+directory. The ``warehouse`` of a ``ServedCatalog`` is a name that its service knows.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from icefield.abc import CatalogBackend, ServedCatalog
 from icefield.base.limits import MAX_CONFIGURATION_BYTES
-from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
+from icefield.errors import IcefieldError, InvalidArgument
 from icefield.metadata.property_checks import warn_at_caller
 from icefield.metadata.spelling import nearest
 from icefield.plugins import Plugins
@@ -39,6 +40,7 @@ _NAMES: Final = (
     "location.credentials-for",
     "io.threads",
     "io.manifest.cache-enabled",
+    "plugins.disable",
 )
 _PREFIXES: Final = ("location.map", "plugins.prefer", "table-default", "table-override")
 _IMPLEMENTATIONS: Final = {"py-catalog-impl": "a class of PyIceberg", "catalog-impl": "a class of Java"}
@@ -57,39 +59,23 @@ def catalog_properties(
     value that is not a scalar.
     """
     environment = os.environ if environment is None else environment
-    properties, folder = _from_file(name, environment)
-    nearer = _from_environment(name, environment)
-    nearer.update({key: _string(key, value) for key, value in given.items() if value is not None})
-    properties.update(nearer)
-    warehouse = properties.get("warehouse")
-    is_relative = warehouse and not warehouse.startswith("/") and not _SCHEME.match(warehouse)
-    if warehouse and is_relative and not _serves_metadata(properties, plugins or installed_plugins(properties)):
-        # Tables record absolute locations.
-        below = Path.cwd() if "warehouse" in nearer else folder
-        properties["warehouse"] = os.path.normpath(below / Path(warehouse).expanduser())
-    return properties
+    path, properties = _from_file(name, environment)
+    own = _from_environment(name, environment)
+    own.update({key: _string(key, value) for key, value in given.items() if value is not None})
+    properties.update(own)
+    return _anchored(properties, Path.cwd() if "warehouse" in own else path.absolute().parent)
 
 
-def installed_plugins(properties: Mapping[str, str]) -> Plugins:
-    """The installed plugins, with the preferences among the properties of a catalog."""
-    return Plugins.installed({key[len(_PREFER) :]: v for key, v in properties.items() if key.startswith(_PREFER)})
+def backend_class(properties: Mapping[str, str], plugins: Plugins) -> type[CatalogBackend] | None:
+    """The class of a catalog: by ``type``, else by the scheme of ``uri``, else ``directory`` for a ``warehouse``.
 
-
-def catalog_type(properties: Mapping[str, str], plugins: Plugins) -> str | None:
-    """The type of a catalog: the property ``type``, else the catalog for the ``uri``; None if neither is known."""
-    if properties.get("type"):
-        return properties["type"]
+    None if none of the three is given. Raises ``MissingPlugin``.
+    """
+    if kind := properties.get("type"):
+        return plugins.catalog(kind)
     if "uri" in properties:
-        return plugins.catalog_of_scheme(properties["uri"].partition(":")[0])
-    return "directory" if "warehouse" in properties else None
-
-
-def _serves_metadata(properties: Mapping[str, str], plugins: Plugins) -> bool:
-    kind = catalog_type(properties, plugins)
-    try:
-        return kind is not None and plugins.catalog(kind).serves_metadata
-    except (BrokenPlugin, MissingPlugin, PluginConflict):  # reported when the catalog is opened
-        return False
+        return plugins.catalog_of_uri(properties["uri"])
+    return plugins.catalog("directory") if "warehouse" in properties else None
 
 
 def check_names(properties: Mapping[str, str]) -> None:
@@ -160,13 +146,29 @@ def _from_environment(name: str, environment: Mapping[str, str]) -> dict[str, st
     }
 
 
-def _from_file(name: str, environment: Mapping[str, str]) -> tuple[dict[str, str], Path]:
-    """The properties in the configuration file, and the folder of the file."""
+def _from_file(name: str, environment: Mapping[str, str]) -> tuple[Path, dict[str, str]]:
     path, document = _read_file(environment)
     catalogs = document.get("catalog", {})
     if not isinstance(catalogs, dict) or not isinstance(catalogs.get(name, {}), dict):
         raise InvalidArgument(f"[catalog.{name}] of {FILE_NAME} is no table of properties")
-    return dict(_flat("", catalogs.get(name, {}))), path.absolute().parent
+    return path, dict(_flat("", catalogs.get(name, {})))
+
+
+def _anchored(properties: dict[str, str], folder: Path) -> dict[str, str]:
+    """Make a relative ``warehouse`` absolute, below a folder, because tables record absolute locations."""
+    warehouse = properties.get("warehouse")
+    if not warehouse or warehouse.startswith("/") or _SCHEME.match(warehouse) or _is_served(properties):
+        return properties
+    return {**properties, "warehouse": os.path.normpath(folder / Path(warehouse).expanduser())}
+
+
+def _is_served(properties: Mapping[str, str]) -> bool:
+    """Whether a service manages the metadata of the catalog; its ``warehouse`` is a name, not a location."""
+    try:
+        found = backend_class(properties, Plugins.configured(properties))
+    except IcefieldError:  # opening the catalog raises it
+        return True
+    return found is not None and issubclass(found, ServedCatalog)
 
 
 def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:

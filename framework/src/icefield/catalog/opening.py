@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from icefield.abc import ServedCatalog
 from icefield.catalog.catalog import Catalog, Location, metadata_at
 from icefield.catalog.config import (
+    backend_class,
     catalog_properties,
-    catalog_type,
     check_names,
     configured_catalogs,
     default_catalog_name,
-    installed_plugins,
 )
 from icefield.catalog.table import Table
 from icefield.commit import TableHandle, TableState
@@ -26,23 +26,23 @@ from icefield.transaction import property_strings
 def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:
     """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
 
-    ``type`` selects it; without one, the catalog whose plugin names the scheme of ``uri``, or ``directory`` if only a
-    ``warehouse`` is given. A relative ``warehouse`` is made absolute. Raises ``MissingPlugin`` for a type that no
-    installed plugin provides, ``LocationRefused`` for a ``warehouse`` on another machine's disk.
+    ``type`` selects it (``directory``, ``sql``, ``hive``, ``rest``, ...). Without ``type`` the scheme of ``uri``
+    does: ``thrift`` for ``hive``, ``http`` and ``https`` for ``rest``, ``sqlite`` and ``postgresql`` for ``sql``. It is
+    ``directory`` if only a ``warehouse`` is given. A relative ``warehouse`` is made absolute. Raises ``MissingPlugin``
+    for a type or scheme without a plugin, ``LocationRefused`` for a ``warehouse`` on another machine's disk.
     """
     called = name or default_catalog_name()
     found = catalog_properties(called, properties, plugins=plugins)
     check_names(found)
     plugins = _plugins(plugins, found)
-    kind = catalog_type(found, plugins)
-    if kind is None:
+    backend = backend_class(found, plugins)
+    if backend is None:
         raise InvalidArgument(
             f"nothing is known of catalog '{called}': give type=... (such as 'directory') with its "
             "properties, or configure it in icefield.toml"
             + (f"; configured are: {', '.join(known)}" if (known := configured_catalogs()) else "")
         )
-    backend = plugins.catalog(kind)
-    if not backend.serves_metadata and found.get("warehouse"):
+    if not issubclass(backend, ServedCatalog) and found.get("warehouse"):
         check = local_path if scheme_of(found["warehouse"]) == "file" else split_location
         check(found["warehouse"])  # refuses an invalid location before anything is written
     return Catalog(backend(called, found, FileIO(plugins, found, catalog=called)))
@@ -51,7 +51,7 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
 def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
     """The given plugins, else the installed plugins with the preferences in the properties."""
     if given is None:
-        given = installed_plugins(properties)
+        given = Plugins.configured(properties)
     given.check_preferences()
     return given
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from icefield.abc import Pointer, ScanService
 from icefield.base.secrets import without_userinfo
@@ -13,7 +13,6 @@ from icefield.catalog.inspection import InspectTable
 from icefield.catalog.readable_table import ReadableTable
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import NoSuchTable, printable
-from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.metadata import SnapshotLogEntry, TableMetadata, decode_metadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
@@ -29,25 +28,35 @@ from icefield.transaction import (
     ManageSnapshots,
     Merge,
     Rows,
-    StreamOfChanges,
     TableAccess,
     Transaction,
-    UpdateResult,
     UpdateSchema,
     UpdateSnapshot,
     UpdateSortOrder,
     UpdateSpec,
     UpdateStatistics,
-    UpsertResult,
 )
-from icefield.types.reserved import CHANGE_TYPE
+from icefield.transaction.row_changes import RowChanges
 from icefield.writing import WriteContext
 
 if TYPE_CHECKING:
     from icefield_maintenance import MaintenanceTable
 
 _NO_STRINGS: Mapping[str, str] = {}
-_NO_VALUES: Mapping[str, Mapping[str, Any]] = {}
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _in_one_commit(method: Callable[Concatenate[Transaction[Table], P], T]) -> Callable[Concatenate[Table, P], T]:
+    """The method of ``Table`` that makes one change of rows in a transaction of its own."""
+
+    def changed(self: Table, /, *args: P.args, **keywords: P.kwargs) -> T:
+        with self.transaction() as tx:
+            return method(tx, *args, **keywords)
+
+    update_wrapper(changed, method)
+    return changed
 
 
 class Table(ReadableTable, Extensible):
@@ -210,102 +219,15 @@ class Table(ReadableTable, Extensible):
         """Several changes in one commit: ``with table.transaction() as tx: ...``."""
         return Transaction(self._handle, self._state, finish=self._at)
 
-    def append(
-        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
-    ) -> None:
-        """Add rows: a pyarrow table, batch or reader, an iterable of batches, or anything that exports an Arrow stream.
-
-        Columns are matched by name; ``snapshot_properties`` go into the snapshot's summary. ``branch`` must exist; None
-        stages the snapshot, for ``manage_snapshots().cherry_pick`` to publish. The same holds for every change of rows.
-        """
-        with self.transaction() as tx:
-            tx.append(df, snapshot_properties, branch)
-
-    def overwrite(
-        self,
-        df: Rows,
-        overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
-        case_sensitive: bool = True,
-        branch: str | None = MAIN_BRANCH,
-        isolation_level: IsolationLevel | str | None = None,
-    ) -> None:
-        """Delete the rows that match a filter (all by default) and add new rows, in one step.
-
-        The filter is evaluated on the table as it is at the commit. With the ``isolation_level`` ``serializable`` or
-        ``snapshot``, the commit fails if another commit has changed such rows since the table was loaded.
-        """
-        with self.transaction() as tx:
-            tx.overwrite(df, overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level)
-
-    def delete(
-        self,
-        delete_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
-        case_sensitive: bool = True,
-        branch: str | None = MAIN_BRANCH,
-        isolation_level: IsolationLevel | str | None = None,
-    ) -> None:
-        """Delete the rows that match a filter; all by default.
-
-        Files that hold other rows too are rewritten, or by ``write.delete.mode`` the rows are marked as deleted.
-        """
-        with self.transaction() as tx:
-            tx.delete(delete_filter, snapshot_properties, case_sensitive, branch, isolation_level)
-
-    def update(
-        self,
-        where: BooleanExpression | str,
-        set: Mapping[Any, Any],
-        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
-        case_sensitive: bool = True,
-        branch: str | None = MAIN_BRANCH,
-        isolation_level: IsolationLevel | str | None = None,
-    ) -> UpdateResult:
-        """Update columns of the rows that match a filter: ``table.update("id = 3", {"state": "sold"})``.
-
-        ``set`` maps names of columns, and of fields of structs (``"a.b"``), to a literal, a
-        ``pyarrow.compute.Expression`` over the table's columns, or a function of a record batch that gives an array.
-        """
-        with self.transaction() as tx:
-            return tx.update(where, set, snapshot_properties, case_sensitive, branch, isolation_level)
-
-    def dynamic_partition_overwrite(
-        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
-    ) -> None:
-        """Replace the partitions of the given rows, and keep all other partitions.
-
-        Raises ``ValidationFailed`` where files of other partition specs may hold rows of these partitions.
-        """
-        with self.transaction() as tx:
-            tx.dynamic_partition_overwrite(df, snapshot_properties, branch)
-
-    def upsert(
-        self,
-        df: Rows,
-        join_cols: Sequence[str] | str | None = None,
-        when_matched_update_all: bool = True,
-        when_not_matched_insert_all: bool = True,
-        case_sensitive: bool = True,
-        branch: str | None = MAIN_BRANCH,
-        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
-        isolation_level: IsolationLevel | str | None = None,
-    ) -> UpsertResult:
-        """Replace the rows with the same key as a given row and other values, and add the rows with new keys.
-
-        ``join_cols`` are the columns of the key; the schema's identifier fields by default.
-        """
-        with self.transaction() as tx:
-            return tx.upsert(
-                df,
-                join_cols,
-                when_matched_update_all,
-                when_not_matched_insert_all,
-                case_sensitive,
-                branch,
-                snapshot_properties,
-                isolation_level,
-            )
+    append = _in_one_commit(RowChanges.append)
+    overwrite = _in_one_commit(RowChanges.overwrite)
+    delete = _in_one_commit(RowChanges.delete)
+    update = _in_one_commit(RowChanges.update)
+    dynamic_partition_overwrite = _in_one_commit(RowChanges.dynamic_partition_overwrite)
+    upsert = _in_one_commit(RowChanges.upsert)
+    delete_by_equality = _in_one_commit(RowChanges.delete_by_equality)
+    apply_changes = _in_one_commit(RowChanges.apply_changes)
+    add_files = _in_one_commit(RowChanges.add_files)
 
     def merge(
         self,
@@ -334,57 +256,6 @@ class Table(ReadableTable, Extensible):
             snapshot_properties=snapshot_properties,
             isolation_level=isolation_level,
         )
-
-    def delete_by_equality(
-        self,
-        df: Rows,
-        columns: Sequence[str] | None = None,
-        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
-        case_sensitive: bool = True,
-        branch: str | None = MAIN_BRANCH,
-    ) -> None:
-        """Delete the rows that equal given ones in some columns, without reading the table; null equals null.
-
-        ``columns`` are names; the schema's identifier fields, unless given.
-        """
-        with self.transaction() as tx:
-            tx.delete_by_equality(df, columns, snapshot_properties, case_sensitive, branch)
-
-    def apply_changes(
-        self,
-        changes: StreamOfChanges,
-        columns: Sequence[str] | None = None,
-        operation_column: str = CHANGE_TYPE.name,
-        upsert: bool | None = None,
-        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
-        case_sensitive: bool = True,
-        branch: str | None = MAIN_BRANCH,
-    ) -> None:
-        """Bring a stream of inserts, updates and deletes into the table, in its order and without reading the table.
-
-        ``changes`` are rows with an operation column, or pairs of an operation and rows. ``columns`` identify a row;
-        the schema's identifier fields by default. With ``upsert`` inserts and updates replace rows with the same key.
-        """
-        with self.transaction() as tx:
-            tx.apply_changes(changes, columns, operation_column, upsert, snapshot_properties, case_sensitive, branch)
-
-    def add_files(
-        self,
-        file_paths: Iterable[str | PathLike[str]] | str | PathLike[str],
-        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
-        check_duplicate_files: bool = True,
-        branch: str | None = MAIN_BRANCH,
-        partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
-        file_format: str | None = None,
-    ) -> None:
-        """Add existing files to the table without copying them; each file must belong to one partition.
-
-        ``partition_values`` are partition values that the folder names state and the files lack: see
-        ``Transaction.add_files``. ``file_format`` is the format of files that their suffix and first bytes do not
-        identify.
-        """
-        with self.transaction() as tx:
-            tx.add_files(file_paths, snapshot_properties, check_duplicate_files, branch, partition_values, file_format)
 
     def update_snapshot(
         self, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
-from icefield.abc import CatalogAbility, CatalogBackend, Committed, Conflict, Proposal, TableChange, TableName
+from icefield.abc import CatalogBackend, Committed, Conflict, MultiTableCatalog, Proposal, TableChange, TableName
 from icefield.catalog.identifiers import string_of, table_name
 from icefield.commit import (
     NO_LOOK,
@@ -75,7 +75,7 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
 
     def __init__(
         self,
-        backend: CatalogBackend,
+        backend: MultiTableCatalog,
         stage: Callable[[], Sequence[Staged]],
         expose: Callable[[bool], None] = lambda _: None,
     ) -> None:
@@ -156,6 +156,15 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
         return [part for part in self.parts if part.proposal is not None]
 
 
+def changes_several(backend: CatalogBackend) -> MultiTableCatalog:
+    """The backend as a ``MultiTableCatalog``. Raises ``NotSupportedByCatalog`` if it is none."""
+    if isinstance(backend, MultiTableCatalog):
+        return backend
+    raise NotSupportedByCatalog(
+        f"catalog '{backend.name}' cannot change several tables in one step: commit them one by one"
+    )
+
+
 class CatalogTransaction:
     """Stages changes of tables and commits them together: either all of them become visible, or none.
 
@@ -178,10 +187,8 @@ class CatalogTransaction:
         name = table_name(identifier)
         part = self._parts.get(name)
         if part is None:
-            if self._parts and CatalogAbility.MULTI_TABLE not in self._backend.abilities:
-                raise NotSupportedByCatalog(
-                    f"catalog '{self._backend.name}' cannot change several tables in one step: commit them one by one"
-                )
+            if self._parts:
+                changes_several(self._backend)
             handle, state = self._load(name)
             staged: Transaction[None] = Transaction(handle, state, finish=lambda _: None)
             part = self._parts[name] = _Part(handle.at(state), state, staged)
@@ -228,7 +235,9 @@ class CatalogTransaction:
             for part in parts:
                 part.staged.context.written.exposed = exposed
 
-        settled = settle(ChangeOfTables(self._backend, lambda: [part.restaged() for part in parts], expose))
+        settled = settle(
+            ChangeOfTables(changes_several(self._backend), lambda: [each.restaged() for each in parts], expose)
+        )
         # No step after this may fail.
         for part in parts:
             written = part.staged.context.written

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from icefield.abc import CatalogAbility, CatalogBackend, CommitConflict, Conflict, CurrentView, TableName, ViewProposal
+from icefield.abc import CatalogBackend, CommitConflict, Conflict, CurrentView, TableName, ViewCatalog, ViewProposal
 from icefield.catalog.identifiers import string_of, table_name
 from icefield.commit import Change, RetryPolicy, settle
 from icefield.errors import CommitFailed, InvalidArgument, NoSuchView, NotSupportedByCatalog, ViewExists
@@ -43,7 +43,7 @@ CheckView = Callable[[TableName, ViewMetadata | None, ViewMetadata], None]
 class View:
     """A view at one version: its queries, the schema of their rows, and how to change it."""
 
-    def __init__(self, backend: CatalogBackend, name: TableName, current: CurrentView) -> None:
+    def __init__(self, backend: ViewCatalog, name: TableName, current: CurrentView) -> None:
         self._backend = backend
         self._name = name
         self._current = current
@@ -127,7 +127,7 @@ class View:
 
 
 def commit_view(
-    backend: CatalogBackend,
+    backend: ViewCatalog,
     name: TableName,
     build: Callable[[ViewMetadata], Iterable[ViewUpdate]],
     requirements: Iterable[ViewRequirement] = (),
@@ -148,7 +148,7 @@ class _ViewChange(Change[CurrentView]):
 
     def __init__(
         self,
-        backend: CatalogBackend,
+        backend: ViewCatalog,
         name: TableName,
         build: Callable[[ViewMetadata], Iterable[ViewUpdate]],
         requirements: tuple[ViewRequirement, ...],
@@ -218,7 +218,7 @@ class _ViewChange(Change[CurrentView]):
         return found
 
 
-def create_view(backend: CatalogBackend, name: TableName, metadata: ViewMetadata) -> CurrentView:
+def create_view(backend: ViewCatalog, name: TableName, metadata: ViewMetadata) -> CurrentView:
     """Create a view. Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
     committed = backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
     if committed is None:
@@ -249,21 +249,27 @@ class ViewsOfCatalog:
     _list_names: Callable[..., list[TableName]]
     free_location: Callable[[TableName], str]
 
+    @property
+    def _views(self) -> ViewCatalog:
+        if isinstance(self._backend, ViewCatalog):
+            return self._backend
+        raise NotSupportedByCatalog(f"catalog '{self._backend.name}' keeps no views")
+
     def list_views(self, namespace: str | Iterable[str]) -> list[TableName]:
         """The views directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
-        return self._list_names("views", namespace, self._backend.list_views)
+        return self._list_names("views", namespace, self._views.list_views)
 
     def load_view(self, identifier: str | Iterable[str]) -> View:
         """A view at its current version. Raises ``NoSuchView``."""
         name = table_name(identifier)
-        current = self._backend.load_view(name)
+        current = self._views.load_view(name)
         if current is None:
             raise no_view(self._backend, name)
-        return View(self._backend, name, current)
+        return View(self._views, name, current)
 
     def view_exists(self, identifier: str | Iterable[str]) -> bool:
         """Whether there is a view of that name; False where the catalog keeps none."""
-        if CatalogAbility.VIEWS not in self._backend.abilities:
+        if not isinstance(self._backend, ViewCatalog):
             return False
         return self._backend.load_view(table_name(identifier)) is not None
 
@@ -282,14 +288,12 @@ class ViewsOfCatalog:
 
         Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``, ``InvalidArgument``.
         """
-        name = table_name(identifier)
-        if CatalogAbility.VIEWS not in self._backend.abilities:
-            raise NotSupportedByCatalog(f"catalog '{self._backend.name}' keeps no views")
+        name, backend = table_name(identifier), self._views
         version = view_version(sql, name[:-1] if default_namespace is None else default_namespace, default_catalog)
         columns, _ = assign_fresh_ids(as_schema(schema).with_schema_id(0))
         place = (location or self.free_location(name)).rstrip("/")
         metadata = new_view_metadata(columns, version, place, property_strings(properties or {}))
-        return View(self._backend, name, create_view(self._backend, name, metadata))
+        return View(backend, name, create_view(backend, name, metadata))
 
     def commit_view(
         self,
@@ -305,14 +309,14 @@ class ViewsOfCatalog:
         Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitFailed``.
         """
         name, steps = table_name(identifier), tuple(updates)
-        return View(self._backend, name, commit_view(self._backend, name, lambda _: steps, requirements, judge))
+        return View(self._views, name, commit_view(self._views, name, lambda _: steps, requirements, judge))
 
     def rename_view(self, from_identifier: str | Iterable[str], to_identifier: str | Iterable[str]) -> View:
         """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
         target = table_name(to_identifier)
-        self._backend.rename_view(table_name(from_identifier), target)
+        self._views.rename_view(table_name(from_identifier), target)
         return self.load_view(target)
 
     def drop_view(self, identifier: str | Iterable[str]) -> None:
         """Drop a view. Raises ``NoSuchView``."""
-        self._backend.drop_view(table_name(identifier))
+        self._views.drop_view(table_name(identifier))

@@ -8,6 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 EXTRAS: Final = {
+    ("catalog-uris", "http"): "rest",
+    ("catalog-uris", "https"): "rest",
+    ("catalog-uris", "postgresql"): "sql",
+    ("catalog-uris", "sqlite"): "sql",
+    ("catalog-uris", "thrift"): "hive",
     ("catalogs", "hive"): "hive",
     ("catalogs", "rest"): "rest",
     ("catalogs", "sql"): "sql",
@@ -40,11 +45,3 @@ EXTRAS: Final = {
     ("file-systems", "webhdfs"): "hdfs",
     ("table-services", "maintenance"): "maintenance",
 }
-
-CATALOG_SCHEMES: Final = {
-    "*": "sql",
-    "http": "rest",
-    "https": "rest",
-    "thrift": "hive",
-}
-"""The types of catalogs by the scheme of their ``uri``; ``*`` stands for every other scheme."""

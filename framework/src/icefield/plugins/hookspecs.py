@@ -31,9 +31,10 @@ class Provider:
     ``names`` may be given as one string. ``target`` is ``"module:attribute"``; it is imported when one of ``names``
     is first asked for. Abilities and requirements are attributes of the class. ``contract`` gives the lowest and the
     highest version of the contract that the class fulfils: ``(2, 3)``. The kernel checks them before it imports the
-    class. A provider without ``contract`` is not checked, and fails the conformance kit. ``uri_schemes`` are for
-    catalogs: the schemes of the property ``uri`` that select the catalog when no ``type`` is given; ``"*"`` stands for
-    every scheme that no other catalog names.
+    class. A provider without ``contract`` is not checked, and fails the conformance kit.
+
+    ``uri_schemes``: for a file system, the schemes of the locations that it serves, by default ``names``. For a
+    catalog, the schemes of the property ``uri`` that select it when the property ``type`` is absent, by default none.
     """
 
     names: tuple[str, ...]
@@ -49,11 +50,10 @@ class Provider:
         contract: tuple[int, int] | None = None,
         uri_schemes: str | Iterable[str] = (),
     ) -> None:
-        object.__setattr__(self, "names", (names,) if isinstance(names, str) else tuple(names))
+        object.__setattr__(self, "names", _strings(names))
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "contract", contract)
-        schemes = (uri_schemes,) if isinstance(uri_schemes, str) else tuple(uri_schemes)
-        object.__setattr__(self, "uri_schemes", schemes)
+        object.__setattr__(self, "uri_schemes", _strings(uri_schemes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,12 @@ class InstallHint:
 
     def __init__(self, kind: str, names: str | Iterable[str], requirement: str) -> None:
         object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "names", (names,) if isinstance(names, str) else tuple(names))
+        object.__setattr__(self, "names", _strings(names))
         object.__setattr__(self, "requirement", requirement)
+
+
+def _strings(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 @hookspec
@@ -99,7 +103,7 @@ def icefield_file_formats() -> Sequence[Provider]:  # type: ignore[empty-body]
 def icefield_file_systems() -> Sequence[Provider]:  # type: ignore[empty-body]
     """Provide file systems, subclasses of ``icefield.abc.FileSystem``.
 
-    Called once, when plugins are first listed. ``names`` are the URI schemes that it serves (``file``).
+    Called once, when plugins are first listed. ``uri_schemes`` are the schemes that it serves (``file``).
     Return an empty sequence, or None, to provide none.
     """
 
@@ -118,7 +122,8 @@ def icefield_catalogs() -> Sequence[Provider]:  # type: ignore[empty-body]
     """Provide catalogs, subclasses of ``icefield.abc.CatalogBackend``.
 
     Called once, when plugins are first listed. ``names`` are the values of the catalog property ``type``
-    (``directory``, ``sql``). Return an empty sequence, or None, to provide none.
+    (``directory``, ``sql``), and ``uri_schemes`` the schemes of ``uri`` that stand for it without ``type``.
+    Return an empty sequence, or None, to provide none.
     """
 
 

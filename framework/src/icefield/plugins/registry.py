@@ -7,8 +7,9 @@ is named with its distribution and version, and the rest still work.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -20,55 +21,38 @@ import pluggy
 
 from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
 from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
-from icefield.metadata.properties import TABLE_PROPERTIES, Property, check_property_name
+from icefield.metadata.properties import Property
 from icefield.metadata.property_checks import KnownProperties
 from icefield.metadata.spelling import was_meant
 from icefield.plugins import hookspecs
 from icefield.plugins.by_name import ProvidersByName
-from icefield.plugins.extras import CATALOG_SCHEMES, EXTRAS
-from icefield.plugins.hookspecs import PROJECT, InstallHint, Provider, TableService
+from icefield.plugins.extras import EXTRAS
+from icefield.plugins.hookspecs import PROJECT, Provider
+from icefield.plugins.records import KINDS, install_hints_of, properties_of, providers_of, returned_by
 
 if TYPE_CHECKING:
     from icefield.abc import Event
 
 _LOG = logging.getLogger(__name__)
+
+_PREFER = "plugins.prefer."
+
 _Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of thing that plugins provide."""
-
-    name: str
-    hook: str
-    contract: type[FileFormat | FileSystem | CommitStrategy | CatalogBackend] | None
-    """The class that targets are subclasses of; None for services, which are made by any callable."""
-
-    noun: str
-
-
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind("file-formats", "icefield_file_formats", FileFormat, "file format"),
-        Kind("file-systems", "icefield_file_systems", FileSystem, "file system"),
-        Kind("commit-strategies", "icefield_commit_strategies", CommitStrategy, "commit strategy"),
-        Kind("catalogs", "icefield_catalogs", CatalogBackend, "catalog"),
-        Kind("table-services", "icefield_table_services", None, "service of tables"),
-        Kind("scan-services", "icefield_table_services", None, "service of scans"),
-    )
-}
-
-
-@dataclass(frozen=True, slots=True)
 class PluginInfo:
-    """The description of one plugin: its distribution and version, its providers, and its error, if it failed."""
+    """The description of one plugin: its distribution and version, its providers, and its error, if it failed.
+
+    A disabled plugin provides nothing; ``provides`` shows its providers all the same.
+    """
 
     name: str
     distribution: str | None = None
     version: str | None = None
     provides: tuple[tuple[str, str], ...] = ()
     error: str | None = None
+    disabled: bool = False
 
     def __str__(self) -> str:
         origin = f"{self.distribution} {self.version}" if self.distribution else "not from a distribution"
@@ -88,6 +72,7 @@ class _Assembled:
     listing: list[PluginInfo]
     working: list[tuple[PluginInfo, Any]]
     offers: dict[tuple[str, str], list[_Offer]]
+    disabled: dict[tuple[str, str], PluginInfo]
     requirements: dict[tuple[str, str], list[str]]
     properties: KnownProperties
     manager: pluggy.PluginManager
@@ -98,25 +83,45 @@ class Plugins(ProvidersByName):
 
     ``plugins`` are modules, module names or objects with hook implementations. ``prefer`` settles conflicts:
     ``{"file-systems.gs": "some-distribution"}`` names the plugin, or its distribution, that shall serve that name.
+    ``disable`` names plugins, or their distributions, that provide nothing and receive no event.
     """
 
-    def __init__(self, plugins: Iterable[Any] = (), prefer: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, plugins: Iterable[Any] = (), prefer: Mapping[str, str] | None = None, disable: Iterable[str] = ()
+    ) -> None:
         self._given = tuple(plugins)
         self._from_entry_points = False
         self._prefer = dict(prefer or {})
+        self._disable = frozenset(disable)
         self._state: _Assembled | None = None
         self._loaded: dict[tuple[str, str], Any] = {}
 
     @classmethod
-    def installed(cls, prefer: Mapping[str, str] | None = None, extra: Iterable[Any] = ()) -> Plugins:
-        """All installed plugins of the entry-point group ``icefield``, and the ``extra`` plugins."""
-        plugins = cls(extra, prefer)
+    def installed(
+        cls, prefer: Mapping[str, str] | None = None, extra: Iterable[Any] = (), disable: Iterable[str] = ()
+    ) -> Plugins:
+        """All installed plugins of the entry-point group ``icefield``, and the ``extra`` plugins.
+
+        The environment variable ``ICEFIELD_PLUGINS_DISABLE`` names plugins to disable, separated by commas; ``disable``
+        adds to them.
+        """
+        plugins = cls(extra, prefer, [*disable, *_split(os.environ.get("ICEFIELD_PLUGINS_DISABLE", ""))])
         plugins._from_entry_points = True
         return plugins
 
+    @classmethod
+    def configured(cls, properties: Mapping[str, str], extra: Iterable[Any] = ()) -> Plugins:
+        """The installed plugins and ``extra``, as the properties of a catalog choose them.
+
+        ``plugins.prefer.<kind>.<name>`` settles a conflict. ``plugins.disable`` names plugins to disable, separated by
+        commas.
+        """
+        prefer = {key[len(_PREFER) :]: value for key, value in properties.items() if key.startswith(_PREFER)}
+        return cls.installed(prefer, extra, _split(properties.get("plugins.disable", "")))
+
     def __reduce__(self) -> tuple[Any, ...]:
         given = tuple(plugin.__name__ if isinstance(plugin, ModuleType) else plugin for plugin in self._given)
-        return _rebuild, (self._from_entry_points, given, self._prefer)
+        return _rebuild, (self._from_entry_points, given, self._prefer, self._disable)
 
     def __repr__(self) -> str:
         return f"Plugins({', '.join(info.name for info in self.listing())})"
@@ -161,12 +166,11 @@ class Plugins(ProvidersByName):
         found: type[CatalogBackend] = self._load("catalogs", name)
         return found
 
-    def catalog_of_scheme(self, scheme: str) -> str | None:
-        """The type of catalog whose provider names the scheme of a ``uri``, installed or not; None without one."""
-        schemes = {**CATALOG_SCHEMES}
-        for provider in self.providers("catalogs"):
-            schemes.update(dict.fromkeys(provider.uri_schemes, provider.names[0]))
-        return schemes.get(scheme.lower()) or schemes.get("*")
+    def catalog_of_uri(self, uri: str) -> type[CatalogBackend]:
+        """The catalog backend for the scheme of a URI; a driver after ``+`` is no part of the scheme."""
+        scheme = uri.partition(":")[0].partition("+")[0].lower()
+        found: type[CatalogBackend] = self._load("catalog-uris", scheme)
+        return found
 
     def service(self, kind: str, name: str) -> Callable[[Any], Any] | None:
         """The maker of a service, of the kind ``table-services`` or ``scan-services``.
@@ -174,7 +178,8 @@ class Plugins(ProvidersByName):
         None for a name without a provider and without an installation hint. Raises ``MissingPlugin`` for a service that
         can be installed.
         """
-        if (kind, name) not in self._assembled.offers and (kind, name) not in self._assembled.requirements:
+        known = self._assembled
+        if not any((kind, name) in each for each in (known.offers, known.requirements, known.disabled)):
             return None
         found: Callable[[Any], Any] = self._load(kind, name)
         return found
@@ -192,7 +197,7 @@ class Plugins(ProvidersByName):
         found: list[tuple[PluginInfo, _Record]] = []
         for info, plugin in self._assembled.working:
             try:
-                returned = list(_returned(plugin, hook, record))
+                returned = list(returned_by(plugin, hook, record))
                 if wrong := [each for each in returned if not isinstance(each, record)]:
                     raise InvalidArgument(f"{hook} returned {wrong[0]!r}, which is no {record.__name__}")
             except (Exception, SystemExit) as error:
@@ -282,6 +287,13 @@ class Plugins(ProvidersByName):
         )
 
     def _missing(self, kind: str, name: str) -> MissingPlugin:
+        if (off := self._assembled.disabled.get((kind, name))) is not None:
+            return MissingPlugin(
+                f"no {KINDS[kind].noun} for '{name}': plugin {off} provides it and is disabled; remove its name "
+                "from the property plugins.disable or the environment variable ICEFIELD_PLUGINS_DISABLE",
+                kind=kind,
+                name=name,
+            )
         requirements = self._assembled.requirements
         if (kind, name) in requirements:
             advice = " or ".join(f'pip install "{each}"' for each in requirements[kind, name])
@@ -296,7 +308,8 @@ class Plugins(ProvidersByName):
         if self._state is None:
             installed = _entry_points() if self._from_entry_points else ()
             given = tuple(self._named())
-            self._state = _assemble((*installed, *given)) if given else _assemble_installed(installed)
+            off = self._disable
+            self._state = _assemble((*installed, *given), off) if given else _assemble_installed(installed, off)
         return self._state
 
     def _named(self) -> Iterator[tuple[PluginInfo, Any]]:
@@ -328,18 +341,25 @@ def _no_preference(key: str, why: str, given: str, known: Iterable[str]) -> Inva
     return InvalidArgument(f"the property plugins.prefer.{key} has no effect: {why}{was_meant(given, known)}", name=key)
 
 
-def _rebuild(from_entry_points: bool, given: tuple[Any, ...], prefer: dict[str, str]) -> Plugins:
+def _rebuild(
+    from_entry_points: bool, given: tuple[Any, ...], prefer: dict[str, str], disable: frozenset[str]
+) -> Plugins:
     if all(isinstance(each, str) for each in given):
-        return _again(_entry_points() if from_entry_points else None, given, tuple(prefer.items()))
-    return Plugins.installed(prefer, given) if from_entry_points else Plugins(given, prefer)
+        return _again(_entry_points() if from_entry_points else None, given, tuple(prefer.items()), disable)
+    return Plugins.installed(prefer, given, disable) if from_entry_points else Plugins(given, prefer, disable)
 
 
 @cache
 def _again(
-    installed: tuple[tuple[PluginInfo, Any], ...] | None, given: tuple[str, ...], prefer: tuple[tuple[str, str], ...]
+    installed: tuple[tuple[PluginInfo, Any], ...] | None,
+    given: tuple[str, ...],
+    prefer: tuple[tuple[str, str], ...],
+    disable: frozenset[str],
 ) -> Plugins:
     """The plugins that a process receives with every task, assembled once, since plugins have no state."""
-    return Plugins(given, dict(prefer)) if installed is None else Plugins.installed(dict(prefer), given)
+    return (
+        Plugins(given, dict(prefer), disable) if installed is None else Plugins.installed(dict(prefer), given, disable)
+    )
 
 
 @cache
@@ -361,18 +381,19 @@ def _import(name: str) -> Any:
 
 
 @cache
-def _assemble_installed(installed: tuple[tuple[PluginInfo, Any], ...]) -> _Assembled:
+def _assemble_installed(installed: tuple[tuple[PluginInfo, Any], ...], disable: frozenset[str]) -> _Assembled:
     """The assembled installed plugins, as most catalogs use them. Cached: calling every hook takes 2 ms."""
-    return _assemble(installed)
+    return _assemble(installed, disable)
 
 
-def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
+def _assemble(candidates: Iterable[tuple[PluginInfo, Any]], disable: frozenset[str]) -> _Assembled:
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(hookspecs)
     candidates = [(info, _with_specifications(manager, plugin)) for info, plugin in candidates]
     listing: list[PluginInfo] = []
     working: list[tuple[PluginInfo, Any]] = []
     offers: dict[tuple[str, str], list[_Offer]] = {}
+    disabled: dict[tuple[str, str], PluginInfo] = {}
     requirements = {each: [f"icefield[{extra}]"] for each, extra in EXTRAS.items()}
     properties: list[Property] = []
     for info, plugin in candidates:
@@ -381,23 +402,25 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
                 raise plugin
             _check_hook_names(manager, plugin)
             manager.register(plugin, name=f"{info.name} #{len(listing)}")
-            provided = [(kind, provider) for kind in KINDS.values() for provider in _providers(plugin, kind)]
-            hints = _install_hints(plugin)
-            declared = list(_declared_properties(plugin))
+            provided = [(kind, provider) for kind in KINDS.values() for provider in providers_of(plugin, kind)]
+            hints = install_hints_of(plugin)
+            declared = list(properties_of(plugin))
         except (Exception, SystemExit) as error:
-            listing.append(
-                PluginInfo(info.name, info.distribution, info.version, (), f"{type(error).__name__}: {error}")
-            )
+            listing.append(replace(info, error=f"{type(error).__name__}: {error}"))
             if manager.is_registered(plugin):
                 manager.unregister(plugin)
             continue
-        names = tuple((kind.name, name) for kind, provider in provided for name in provider.names)
-        full = PluginInfo(info.name, info.distribution, info.version, names)
+        names = tuple((kind.name, name) for kind, provider in provided for name in kind.names_of(provider))
+        full = replace(info, provides=names, disabled=bool(disable & {info.name, info.distribution}))
         listing.append(full)
+        if full.disabled:
+            manager.unregister(plugin)
+            disabled.update(dict.fromkeys(names, full))
+            continue
         properties += declared
         working.append((full, plugin))
         for kind, provider in provided:
-            for name in provider.names:
+            for name in kind.names_of(provider):
                 offers.setdefault((kind.name, name), []).append(_Offer(full, provider))
         for hint in hints:
             for name in hint.names:
@@ -405,13 +428,13 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
                 if hint.requirement not in known:
                     known.append(hint.requirement)
     formats = {name for kind, name in (*offers, *requirements) if kind == "file-formats"}
-    return _Assembled(listing, working, offers, requirements, KnownProperties(formats, properties), manager)
+    return _Assembled(listing, working, offers, disabled, requirements, KnownProperties(formats, properties), manager)
 
 
 def _with_specifications(manager: pluggy.PluginManager, plugin: Any) -> Any:
     """Add the hook specifications that a plugin brings. Returns the plugin, or the exception that it caused."""
     try:
-        for name in _returned(plugin, "icefield_addhooks", str):
+        for name in returned_by(plugin, "icefield_addhooks", str):
             manager.add_hookspecs(import_module(name))
     except (Exception, SystemExit) as error:
         return error
@@ -438,83 +461,9 @@ def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
             raise BrokenPlugin(f"'{name}' is not marked with @hookimpl, so it would never be called")
 
 
-def _providers(plugin: Any, kind: Kind) -> Iterator[Provider]:
-    if kind.contract is None:
-        yield from (
-            Provider(each.name, each.target)
-            for each in _services(plugin, kind.hook)
-            if kind.name == f"{each.of}-services"
-        )
-        return
-    for provider in _returned(plugin, kind.hook, Provider):
-        if not isinstance(provider, Provider) or not provider.names or ":" not in provider.target:
-            raise InvalidArgument(f"{kind.hook} returned {provider!r}, which is no Provider(names, 'module:attribute')")
-        if not _is_range(provider.contract):
-            raise InvalidArgument(f"{kind.hook} returned {provider!r}, whose contract is no pair (lowest, highest)")
-        yield provider
-
-
-def _declared_properties(plugin: Any) -> Iterator[Property]:
-    hook = "icefield_table_properties"
-    for each in _returned(plugin, hook, Property):
-        if not isinstance(each, Property) or not each.name:
-            raise InvalidArgument(f"{hook} returned {each!r}, which is no Property(name, type, default, doc)")
-        if each.name in TABLE_PROPERTIES:
-            raise InvalidArgument(f"{hook} returned '{each.name}', which is a property of the kernel")
-        check_property_name(each.name)
-        if each.default is not None:
-            each.parse(str(each.default))
-        yield each
-
-
-def _services(plugin: Any, hook: str) -> Iterator[TableService]:
-    for each in _returned(plugin, hook, TableService):
-        if not isinstance(each, TableService) or each.of not in ("table", "scan") or ":" not in each.target:
-            raise InvalidArgument(f"{hook} returned {each!r}, which is no TableService(name, 'module:attribute')")
-        if not each.name.isidentifier() or each.name.startswith("_"):
-            raise InvalidArgument(f"{hook} returned {each!r}, whose name is that of no public attribute")
-        yield each
-
-
-def _is_range(contract: Any) -> bool:
-    """Whether ``contract`` is a pair of versions in ascending order, or None."""
-    if contract is None:
-        return True
-    is_pair = isinstance(contract, tuple) and len(contract) == 2 and all(type(each) is int for each in contract)
-    return is_pair and contract[0] <= contract[1]
-
-
-def _install_hints(plugin: Any) -> list[InstallHint]:
-    hints = []
-    for hint in _returned(plugin, "icefield_install_hints", InstallHint):
-        if not isinstance(hint, InstallHint) or not hint.names or not _is_requirement(hint.requirement):
-            raise InvalidArgument(
-                f"icefield_install_hints returned {hint!r}, which is no InstallHint(kind, names, 'distribution[extra]')"
-            )
-        kinds = {*KINDS, *(kind for kind, _ in EXTRAS)}
-        if hint.kind not in kinds:
-            raise InvalidArgument(
-                f"icefield_install_hints returned {hint!r}: no '{hint.kind}' is provided by plugins"
-                f"{was_meant(hint.kind, kinds)}"
-            )
-        hints.append(hint)
-    return hints
-
-
-def _is_requirement(given: Any) -> bool:
-    """Whether it can be shown in quotes after ``pip install``."""
-    return isinstance(given, str) and given[:1].isalnum() and given.isprintable() and not set(given) & set('"$`\\')
-
-
-def _returned(plugin: Any, name: str, record: type) -> Iterable[Any]:
-    """The records that a hook of the plugin returned; empty if the plugin lacks the hook."""
-    hook = getattr(plugin, name, None)
-    if hook is None or not hasattr(hook, f"{PROJECT}_impl"):
-        return ()
-    returned: Iterable[Any] = hook() or ()
-    if isinstance(returned, record):
-        raise InvalidArgument(f"{name} returned one {record.__name__}, not a list of them")
-    return returned
+def _split(given: str) -> list[str]:
+    """The names in a list that is separated by commas."""
+    return [name for part in given.split(",") if (name := part.strip())]
 
 
 def library(name: str, needed_by: str) -> Any:

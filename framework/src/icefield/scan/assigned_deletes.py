@@ -52,12 +52,6 @@ class ScanDeletes:
         """The stated number of rows or deleted positions of each file."""
         return np.asarray(self.column(f.RECORD_COUNT))
 
-    def bounds(self, kind: int, field_id: int) -> pa.BinaryArray:
-        """The encoded bounds of one field."""
-        found = (part.statistic(kind, field_id) for part in self.parts)
-        bounds = [pa.nulls(len(part)) if one is None else one for part, one in zip(self.parts, found, strict=True)]
-        return pa.concat_arrays([one.cast(pa.binary()) for one in bounds])
-
     def manifest_of(self, number: int) -> str:
         """The location of the manifest that names a file."""
         return self.parts[int(self._part(number))].manifest.manifest_path

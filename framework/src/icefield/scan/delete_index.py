@@ -22,17 +22,10 @@ from icefield.manifest import schemas as f
 from icefield.partitioning.tuples import Ints, tuple_groups
 from icefield.scan.assigned_deletes import AssignedDeletes, ScanDeletes
 from icefield.scan.delete_scopes import ByAge, ByBounds, ByPath, FilesToAssign, Mask
+from icefield.scan.delete_targets import data_files, path_bounds, vectors, without_empty
 from icefield.scan.partition_keys import partition_keys
-from icefield.types.reserved import DELETE_FILE_PATH
-
-DELETE_STATISTICS: Final = {
-    f.LOWER_BOUNDS: frozenset({DELETE_FILE_PATH.field_id}),
-    f.UPPER_BOUNDS: frozenset({DELETE_FILE_PATH.field_id}),
-}
-"""The statistics of delete files that the index needs: the bounds of the paths in position delete files."""
 
 _NONE: Final = np.zeros(0, np.int64)
-_BOUNDS: Final = (f.LOWER_BOUNDS, f.UPPER_BOUNDS)
 
 
 class DeleteIndex:
@@ -138,18 +131,11 @@ class DeleteIndex:
         is_global = equality & np.isin(specs, list(unpartitioned))
         self._global = self._by_age(is_global, np.zeros_like(groups), inclusive=False)
         self._equality = self._by_age(equality & ~is_global, groups, inclusive=False)
-        formats = files.column(f.FILE_FORMAT)
-        files.is_vector = ~equality & np.asarray(pc.equal(pc.utf8_lower(formats), "puffin"))
-        low, high = _path_bounds(*(files.bounds(kind, DELETE_FILE_PATH.field_id) for kind in _BOUNDS))
-        referenced = files.column(f.REFERENCED_DATA_FILE)
-        referenced = _without(pc.equal(referenced, ""), referenced)
+        files.is_vector = ~equality & vectors(files.column(f.FILE_FORMAT))
+        referenced = without_empty(files.column(f.REFERENCED_DATA_FILE))
         self._check_vectors(referenced)
-        # Equal bounds mean that the file has a single path. Invalid UTF-8 matches no data file.
-        same = pc.if_else(pc.equal(low, high), low, None)
-        options = pc.CastOptions(target_type=pa.string(), allow_invalid_utf8=True)
-        named = pc.if_else(
-            pa.array(files.is_vector), referenced, pc.coalesce(referenced, pc.cast(same, options=options))
-        )
+        low, high = path_bounds([*files.parts])
+        named = data_files(files.is_vector, referenced, low, high)
         with_path = files.of_one_file = ~equality & np.asarray(pc.is_valid(named))
         bounded = ~equality & ~with_path & np.asarray(pc.or_(pc.is_valid(low), pc.is_valid(high)))
         self._unbounded = self._by_age(~equality & ~with_path & ~bounded, groups, inclusive=True)
@@ -188,18 +174,6 @@ class DeleteIndex:
                 manifest = self._files.manifest_of(number)
                 raise InvalidMetadata(f"{manifest}: data file {path} has two deletion vectors", location=manifest)
             seen.add(path)
-
-
-def _path_bounds(low: pa.BinaryArray, high: pa.BinaryArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
-    """Bounds of paths; invalid bounds, with no path between them, become unknown, since the file still deletes rows."""
-    wrong = pc.or_kleene(pc.greater(low, high), pc.equal(high, b""))
-    return _without(wrong, low), _without(wrong, high)
-
-
-def _without(wrong: pa.BooleanArray, values: pa.Array) -> pa.Array:
-    """The values, with null where ``wrong`` is true."""
-    wrong = pc.fill_null(wrong, False)
-    return pc.if_else(wrong, pa.scalar(None, values.type), values) if pc.any(wrong).as_py() else values
 
 
 def _partitions(entries: ManifestEntries) -> tuple[Ints, list[tuple[Hashable, ...]]]:

@@ -33,7 +33,8 @@ from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import CONTENT
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.delete_index import DeleteIndex
+from icefield.scan.delete_targets import DELETE_STATISTICS
 from icefield.scan.duplicates import DistinctPaths
 from icefield.scan.kept_deletes import DELETE_INDEXES, index_key, kept_index
 from icefield.scan.manifest_filter import ManifestFilter

@@ -18,7 +18,7 @@ from icefield.errors import InvalidSchema
 from icefield.schema.fields import children_of
 from icefield.schema.schema import Schema
 from icefield.types import MAX_NESTING_DEPTH, NestedField
-from icefield.types.arrow.types import child_fields, field_id, is_list_like, with_field_id
+from icefield.types.arrow.types import child_fields, field_id, is_list_like, list_of, with_field_id
 
 _LONGEST: Final = 16 * 1024 * 1024
 """Of a mapping's JSON, in characters: one of 100,000 columns has five million."""
@@ -166,10 +166,7 @@ def _type_with_ids(arrow_type: pa.DataType, mapped: MappedField) -> pa.DataType:
         key, value = child_fields(arrow_type)
         return pa.map_(_inner(key, "key", mapped), _inner(value, "value", mapped), arrow_type.keys_sorted)
     if is_list_like(arrow_type):
-        element = _inner(arrow_type.value_field, "element", mapped)
-        if pa.types.is_fixed_size_list(arrow_type):
-            return pa.list_(element, arrow_type.list_size)
-        return pa.large_list(element) if pa.types.is_large_list(arrow_type) else pa.list_(element)
+        return list_of(arrow_type, _inner(arrow_type.value_field, "element", mapped))
     return arrow_type
 
 

@@ -65,7 +65,7 @@ class MetastoreViews(ABC):
         raise AssertionError("unreachable")
 
     def commit(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
-        """See ``CatalogBackend.commit_view``."""
+        """See ``ViewCatalog.commit_view``."""
         metadata = proposal.metadata
         system = self.io.storage(metadata.location)
         parsed = None if base is None else parse_metadata_file_name(base.location)

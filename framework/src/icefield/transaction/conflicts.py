@@ -21,7 +21,8 @@ from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestCo
 from icefield.manifest import schemas as f
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.changed_manifests import entries_by, manifest_lists
-from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.delete_index import DeleteIndex
+from icefield.scan.delete_targets import DELETE_STATISTICS
 from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import Mask, NamedFiles, PartitionSet
 

@@ -36,18 +36,14 @@ from icefield.transaction.update_snapshot import UpdateSnapshot
 from icefield.types.reserved import CHANGE_TYPE
 from icefield.writing.deletes import DeleteContext, write_equality_deletes
 
-Strings = Mapping[str, str]
-_NO_STRINGS: Strings = {}
+_NO_STRINGS: Mapping[str, str] = {}
 _NO_VALUES: Mapping[str, Mapping[str, Any]] = {}
 
 
 class RowChanges(ABC):
-    """Changes of rows, staged in a transaction.
+    """Changes of rows, staged in a transaction. ``Table`` has them too, each in a commit of its own.
 
-    ``df`` is a pyarrow table, record batch or reader, an iterable of record batches, or anything that exports an Arrow
-    stream (pandas, Polars, DuckDB). Columns are matched by name. ``snapshot_properties`` go into the snapshot's
-    summary. ``branch`` is the branch to change, which must be there; None stages the snapshot, for
-    ``manage_snapshots().cherry_pick`` to publish. Raises ``InvalidArgument`` for rows that the table cannot hold.
+    Raises ``InvalidArgument`` for rows that the table cannot hold.
     """
 
     @property
@@ -68,8 +64,14 @@ class RowChanges(ABC):
     def expect_branch(self, branch: str | None) -> None:
         """Raise the error of the commit for a branch that takes none, before any file is written."""
 
-    def append(self, df: Rows, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH) -> None:
-        """Add rows."""
+    def append(
+        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
+    ) -> None:
+        """Add rows: a pyarrow table, batch or reader, an iterable of batches, or anything that exports an Arrow stream.
+
+        Columns are matched by name; ``snapshot_properties`` go into the snapshot's summary. ``branch`` must exist; None
+        stages the snapshot, for ``manage_snapshots().cherry_pick`` to publish. The same holds for every change of rows.
+        """
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         action.append_fresh(self._write(df, branch)).commit()
 
@@ -77,7 +79,7 @@ class RowChanges(ABC):
         self,
         df: Rows,
         overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        snapshot_properties: Strings = _NO_STRINGS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
@@ -95,7 +97,7 @@ class RowChanges(ABC):
     def delete(
         self,
         delete_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        snapshot_properties: Strings = _NO_STRINGS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
@@ -111,17 +113,17 @@ class RowChanges(ABC):
         self,
         where: BooleanExpression | str,
         set: Mapping[Any, Any],
-        snapshot_properties: Strings = _NO_STRINGS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
     ) -> UpdateResult:
-        """Set columns of the rows that match a filter. A row with an unknown result (null) does not change.
+        """Update columns of the rows that match a filter: ``table.update("id = 3", {"state": "sold"})``.
 
-        ``set`` maps names of columns, and of fields of structs (``"a.b"``), to their new values: a literal, a
-        ``pyarrow.compute.Expression`` over the table's columns, or a function from a record batch of the matching rows
-        to an Arrow array. All values are computed from the old rows. Raises ``InvalidArgument`` for values that a
-        column cannot hold.
+        A row with an unknown result (null) does not change. ``set`` maps names of columns, and of fields of structs
+        (``"a.b"``), to their new values: a literal, a ``pyarrow.compute.Expression`` over the table's columns, or a
+        function from a record batch of the matching rows to an Arrow array. All values are computed from the old rows.
+        Raises ``InvalidArgument`` for values that a column cannot hold.
         """
         action = UpdateRows(
             self.stage,
@@ -136,7 +138,7 @@ class RowChanges(ABC):
         return action.result
 
     def dynamic_partition_overwrite(
-        self, df: Rows, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH
+        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
         """Replace the partitions of the given rows, and leave all others as they are.
 
@@ -148,7 +150,10 @@ class RowChanges(ABC):
         action.add_fresh(self._write(df, branch)).commit()
 
     def append_files(
-        self, files: Iterable[DataFile], snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH
+        self,
+        files: Iterable[DataFile],
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
+        branch: str | None = MAIN_BRANCH,
     ) -> None:
         """Add data files that were written elsewhere with the table's ``write_context``."""
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
@@ -158,7 +163,7 @@ class RowChanges(ABC):
         self,
         files: Iterable[DataFile],
         overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        snapshot_properties: Strings = _NO_STRINGS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
@@ -187,7 +192,7 @@ class RowChanges(ABC):
         when_not_matched_insert_all: bool = True,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
-        snapshot_properties: Strings = _NO_STRINGS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         isolation_level: IsolationLevel | str | None = None,
     ) -> UpsertResult:
         """Replace the rows that have the key of a given row, and add the given rows with new keys.
@@ -219,7 +224,7 @@ class RowChanges(ABC):
         source_name: str = "source",
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
-        snapshot_properties: Strings = _NO_STRINGS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         isolation_level: IsolationLevel | str | None = None,
     ) -> Merge:
         """Begin a merge of rows into the table, by the rules of SQL's MERGE; its ``commit`` stages it.
@@ -243,7 +248,7 @@ class RowChanges(ABC):
         self,
         df: Rows,
         columns: Sequence[str] | None = None,
-        snapshot_properties: Strings = _NO_STRINGS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
     ) -> None:
@@ -268,7 +273,7 @@ class RowChanges(ABC):
         columns: Sequence[str] | None = None,
         operation_column: str = CHANGE_TYPE.name,
         upsert: bool | None = None,
-        snapshot_properties: Strings = _NO_STRINGS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
     ) -> None:
@@ -298,7 +303,7 @@ class RowChanges(ABC):
     def add_files(
         self,
         file_paths: Iterable[str | PathLike[str]] | str | PathLike[str],
-        snapshot_properties: Strings = _NO_STRINGS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         check_duplicate_files: bool = True,
         branch: str | None = MAIN_BRANCH,
         partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
@@ -329,7 +334,7 @@ class RowChanges(ABC):
         (action.append_file(*files) if check_duplicate_files else action.append_fresh(files)).commit()
 
     def update_snapshot(
-        self, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH
+        self, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> UpdateSnapshot:
         """Begin a change of files that the caller has written."""
         return UpdateSnapshot(self.stage, branch=branch, snapshot_properties=snapshot_properties)
@@ -337,7 +342,7 @@ class RowChanges(ABC):
     def _overwrite(
         self,
         row_filter: BooleanExpression | str,
-        strings: Strings,
+        strings: Mapping[str, str],
         case_sensitive: bool,
         branch: str | None,
         level: IsolationLevel | str | None,

@@ -13,6 +13,7 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.manifest.data_file import DataFile, DataFileContent
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.metadata.snapshots import Operation, Snapshot
+from icefield.scan.delete_targets import data_file_of
 from icefield.transaction.action import ActionContext
 from icefield.transaction.append import AddedFiles
 from icefield.transaction.branch_head import Head
@@ -139,7 +140,7 @@ class RowDelta(ValidatedChange):
         require_all(head, self._since, self._removed_deletes, deletes, "delete files")
         self._refuse_deletes_of_removed()
         self._validate(head, rows)
-        kept = [file for file in self._deletes.values() if file.referenced_data_file not in dropped]
+        kept = [file for file in self._deletes.values() if data_file_of(file) not in dropped]
         return FileChanges([*self._rows.files(), *kept], merged_masks(rows, deletes))
 
     def operation(self, changes: FileChanges) -> Operation:
@@ -169,13 +170,13 @@ class RowDelta(ValidatedChange):
 
     def _refuse_deletes_of_removed(self) -> None:
         for file in self._deletes.values():
-            if file.referenced_data_file is not None and file.referenced_data_file in self._removed_rows:
-                path = file.referenced_data_file
+            path = data_file_of(file)
+            if path is not None and path in self._removed_rows:
                 raise InvalidArgument(f"data file {path} is removed, and deletes of it are added", location=path)
 
     def _dropped(self, head: Head) -> frozenset[str]:
         """The data files with rows to delete that were dropped since; the other data files must still be live."""
-        referenced = {file.referenced_data_file for file in self._deletes.values()}
+        referenced = {data_file_of(file) for file in self._deletes.values()}
         own = {file.file_path for file in self._rows.files()}
         paths = (self._paths | {path for path in referenced if path is not None}) - own
         if self._since is None:

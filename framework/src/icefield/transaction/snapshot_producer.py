@@ -26,6 +26,7 @@ from icefield.metadata.remembered import remembering
 from icefield.metadata.requirements import AssertRefSnapshotID, AssertTableUUID, TableRequirement
 from icefield.metadata.snapshots import STAGED_WAP_ID, Operation, Snapshot
 from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
+from icefield.scan.delete_targets import DELETE_STATISTICS, data_files_of
 from icefield.storage import LocationProvider
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.branch_head import Head
@@ -239,7 +240,7 @@ class SnapshotProducer(Action):
 
 
 def without_dangling_deletes(head: Head, changes: FileChanges) -> FileChanges:
-    """The changes, and with each removed data file the deletes that name this file alone.
+    """The changes, and with each removed data file the deletes of this file alone.
 
     A deletion vector, or a position delete file of one data file, would stay for nothing once the file is gone.
     """
@@ -253,8 +254,9 @@ def without_dangling_deletes(head: Head, changes: FileChanges) -> FileChanges:
     paths = pa.concat_arrays(gone) if gone else pa.array([], pa.string())
     removed = dict(changes.removed)
     chosen = manifests if len(paths) else []
-    for (position, _), entries in zip(chosen, head.read([one for _, one in chosen]), strict=True):
-        dangling = np.asarray(pc.is_in(entries.column(f.REFERENCED_DATA_FILE), value_set=paths, skip_nulls=True))
+    read = head.read([one for _, one in chosen], statistics=DELETE_STATISTICS)
+    for (position, _), entries in zip(chosen, read, strict=True):
+        dangling = np.asarray(pc.is_in(data_files_of(entries), value_set=paths, skip_nulls=True))
         dangling = dangling & (entries.status() != EntryStatus.DELETED)
         if dangling.any():
             removed[position] = removed[position] | dangling if position in removed else dangling

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from threading import Lock
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from icefield.abc import FormatWriter, Note, OutputStream, WrittenFile
+from icefield.abc import FileFormat, FormatOfManyFiles, FormatWriter, Note, OutputStream, WrittenFile
 from icefield.errors import FileExists, IcefieldError
 from icefield.manifest import DataFile
 from icefield.metadata.metrics import MetricsConfig, apply_modes
@@ -94,7 +96,7 @@ class FileSet:
         prefix = file_prefix(task_id, attempt, context.operation_id)
         self._new = NewFiles(context.io, context.locations, prefix, note, suffix)
         self._format = context.io.file_format(context.file_format)
-        self._open_writer = self._format.writers(context.schema, properties=context.properties)
+        self._open_writer = _writers(self._format, context)
         self._metrics = MetricsConfig.from_properties(context.properties, context.schema)
         self._lock = Lock()
         self._open: set[OpenFile] = set()
@@ -173,6 +175,13 @@ class FileSet:
             split_offsets=tuple(written.split_offsets) if written.split_offsets else None,
             sort_order_id=context.sort_order_id,
         )
+
+
+def _writers(file_format: FileFormat, context: WriteContext) -> Callable[[OutputStream], FormatWriter]:
+    """A factory of writers for the files of one write."""
+    if isinstance(file_format, FormatOfManyFiles):
+        return file_format.writers(context.schema, properties=context.properties)
+    return partial(file_format.open_writer, schema=context.schema, properties=context.properties)
 
 
 def file_prefix(task_id: int, attempt: int, operation_id: str) -> str:

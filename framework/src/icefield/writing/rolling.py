@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from icefield.abc import FlushingWriter
 from icefield.writing.files import FileSet, OpenFile, Partition
 
 _SLICE_BYTES = 32 << 20
@@ -44,7 +45,9 @@ class RollingWriter:
     def flush(self) -> None:
         """Empty the buffers of the current file's writer; if its format cannot do so, the file is finished."""
         if self._current is not None:
-            self._current.writer.flush()
+            writer = self._current.writer
+            if isinstance(writer, FlushingWriter):
+                writer.flush()
             if self.buffered_bytes:
                 self.close()
 

@@ -16,7 +16,6 @@ from icefield_cli.listening import Listener
 from icefield_cli.people import size
 from icefield_cli.progress import Progress
 
-_PREFER = "plugins.prefer."
 _MOST_SHOWN = 5
 
 Row = Mapping[str, Any]
@@ -35,18 +34,14 @@ class Context:
     def catalog(self) -> Catalog:
         """The catalog, opened when a command first needs it."""
         found = catalog_properties(self.catalog_name or default_catalog_name(), self.catalog_properties)
-        return load_catalog(self.catalog_name, plugins=self._plugins(found), **self.catalog_properties)
+        plugins = Plugins.configured(found, [self.listener])
+        return load_catalog(self.catalog_name, plugins=plugins, **self.catalog_properties)
 
     def table(self, identifier: str) -> Table:
         """Return a table of the catalog; or, read-only and without a catalog, the table of a metadata file."""
         if "/" in identifier and ".metadata.json" in identifier:
             return open_table(identifier, self.catalog_properties)
         return self.catalog.load_table(identifier)
-
-    def _plugins(self, properties: Mapping[str, str]) -> Plugins:
-        """Return the installed plugins, with the preferences of a catalog and the listener of this command."""
-        preferences = {key[len(_PREFER) :]: value for key, value in properties.items() if key.startswith(_PREFER)}
-        return Plugins.installed(preferences, [self.listener])
 
     def rows(
         self,

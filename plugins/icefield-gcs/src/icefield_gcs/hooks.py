@@ -8,4 +8,4 @@ from icefield import Provider, hookimpl
 @hookimpl
 def icefield_file_systems() -> list[Provider]:
     """Provide the file systems ``gs`` and ``gcs``."""
-    return [Provider(("gs", "gcs"), "icefield_gcs.gcs_file_system:GcsFileSystem", contract=(1, 1))]
+    return [Provider("gcs", "icefield_gcs.gcs_file_system:GcsFileSystem", contract=(1, 1), uri_schemes=("gs", "gcs"))]

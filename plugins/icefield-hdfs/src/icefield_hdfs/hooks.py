@@ -9,6 +9,13 @@ from icefield import Provider, hookimpl
 def icefield_file_systems() -> list[Provider]:
     """Provide HDFS by its native client and by WebHDFS."""
     return [
-        Provider(("hdfs", "viewfs"), "icefield_hdfs.hdfs_file_system:HdfsFileSystem", contract=(1, 1)),
-        Provider(("webhdfs", "swebhdfs"), "icefield_hdfs.web_file_system:WebHdfsFileSystem", contract=(1, 1)),
+        Provider(
+            "hdfs", "icefield_hdfs.hdfs_file_system:HdfsFileSystem", contract=(1, 1), uri_schemes=("hdfs", "viewfs")
+        ),
+        Provider(
+            "webhdfs",
+            "icefield_hdfs.web_file_system:WebHdfsFileSystem",
+            contract=(1, 1),
+            uri_schemes=("webhdfs", "swebhdfs"),
+        ),
     ]

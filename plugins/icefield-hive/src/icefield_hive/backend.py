@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from icefield.abc import (
+    CaseInsensitiveCatalog,
     CatalogAbility,
-    CatalogBackend,
     CommitStrategy,
     NamespaceName,
     Page,
@@ -54,7 +54,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 _LONGEST: Final = 128
 
 
-class HiveBackend(CatalogBackend):
+class HiveBackend(CaseInsensitiveCatalog):
     """Databases and tables of the metastore that the property ``uri`` names."""
 
     abilities = frozenset({CatalogAbility.RENAME, CatalogAbility.REGISTRATION})

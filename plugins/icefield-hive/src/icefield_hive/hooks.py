@@ -13,7 +13,7 @@ from icefield_hive.properties import PROPERTIES
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
     """Provide the catalog ``hive``."""
-    return [Provider(("hive",), "icefield_hive.backend:HiveBackend", contract=(2, 2), uri_schemes="thrift")]
+    return [Provider("hive", "icefield_hive.backend:HiveBackend", contract=(2, 2), uri_schemes="thrift")]
 
 
 @hookimpl

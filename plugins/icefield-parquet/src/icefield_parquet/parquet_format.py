@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from icefield.abc import FileFormat, FormatAbility, FormatReader, FormatWriter
+from icefield.abc import FormatAbility, FormatOfManyFiles, FormatReader, FormatWriter
 
 from icefield_parquet.reading.reader import ParquetReader
 from icefield_parquet.writing.encoding import EncodingChoice
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from icefield.schema import Schema
 
 
-class ParquetFormat(FileFormat):
+class ParquetFormat(FormatOfManyFiles):
     """Parquet files, read and written by field id.
 
     A split selects row groups, and a filter prunes them. ``icefield_parquet.writing.options`` documents the table

@@ -82,7 +82,7 @@ class _CatalogService:
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self.settings = settings
         self.state = State(catalog, settings)
-        self.router = Router(catalog.backend.abilities, signs=settings.signer is not None)
+        self.router = Router(catalog.backend, signs=settings.signer is not None)
         self._opened = ExitStack()
         processes = (
             None if settings.shared is None else self._opened.enter_context(closing(Processes(Path(settings.shared))))

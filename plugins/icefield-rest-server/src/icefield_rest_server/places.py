@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from icefield import Catalog, FileIO
-from icefield.abc import CatalogAbility
+from icefield.abc import CatalogAbility, ViewCatalog
 from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield.metadata import TableMetadata
 from icefield.storage import OwnedFiles, folders_of
@@ -66,7 +66,7 @@ class TablePlaces:
         The default location of its name is, unless a namespace shares the name. Other tables are not checked: no client
         could create another table there. The result for any other location is cached for a minute.
         """
-        table = self._catalog.backend.kept_name(table)
+        table = self._catalog.kept_name(table)
         home = self.home(table[:-1])
         if location.rstrip("/") == _by_name(home, table):
             return not self._shares_its_name(table)
@@ -80,7 +80,7 @@ class TablePlaces:
         They may below the table's own location. They also may in its folders, in the location of its namespace and in
         ``Settings.owned_folders``, except for folders of other tables. The result is cached for a minute.
         """
-        table = self._catalog.backend.kept_name(table)
+        table = self._catalog.kept_name(table)
         io = self._catalog.io.relative_to(metadata.location)
         if _is_in(io, folder, metadata.location) and self.is_own(table, metadata.location):
             return True
@@ -90,7 +90,7 @@ class TablePlaces:
 
     def check_folder(self, table: Name, location: str, folder: str) -> None:
         """Raise ``Refused`` for a folder that a table at a location cannot have its files in."""
-        table = self._catalog.backend.kept_name(table)
+        table = self._catalog.kept_name(table)
         place = folder.rstrip("/")
         if not _HIDES.search(place) and place.startswith(f"{location.rstrip('/')}/"):
             within = is_plain(place[len(location.rstrip("/")) + 1 :])
@@ -112,7 +112,7 @@ class TablePlaces:
 
     def check(self, table: Name, location: str) -> None:
         """Raise ``Refused`` for a location that a table cannot take."""
-        table = self._catalog.backend.kept_name(table)
+        table = self._catalog.kept_name(table)
         home = self.home(table[:-1])
         by_name = _by_name(home, table)
         place = location.rstrip("/")
@@ -151,7 +151,7 @@ class TablePlaces:
 
         A folder that another table only states takes nothing from a certain location.
         """
-        location, table = metadata.location, self._catalog.backend.kept_name(table)
+        location, table = metadata.location, self._catalog.kept_name(table)
         io = self._catalog.io.relative_to(location)
         by_name = _by_name(self.home(table[:-1]), table)
         certain = location.rstrip("/") == by_name or self._is_certain(table, location)
@@ -217,7 +217,7 @@ class TablePlaces:
         Tables are near if the location of their namespace contains the location of this table's namespace, or is inside
         it. Empty claims in between let the caller watch the time.
         """
-        table = self._catalog.backend.kept_name(table)
+        table = self._catalog.kept_name(table)
         home = self.home(table[:-1])
         for namespace, other in self._namespaces() if namespaces is None else namespaces:
             yield Claims()
@@ -247,7 +247,7 @@ class TablePlaces:
 
     def _tables(self, namespace: Name) -> Iterator[Name]:
         listings: list[Callable[[Name], list[Name]]] = [self._catalog.list_tables]
-        if CatalogAbility.VIEWS in self._catalog.backend.abilities:
+        if isinstance(self._catalog.backend, ViewCatalog):
             listings.append(self._catalog.list_views)
         for listing in listings:
             with suppress(NoSuchNamespace):
@@ -277,7 +277,7 @@ class TablePlaces:
 
     def _of_view(self, name: Name) -> tuple[str, ...]:
         """Return the location of a view; empty if no view has the name."""
-        if CatalogAbility.VIEWS not in self._catalog.backend.abilities:
+        if not isinstance(self._catalog.backend, ViewCatalog):
             return ()
         with suppress(IcefieldError):
             return (self._catalog.load_view(name).metadata.location,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from icefield import Catalog
+from icefield.abc import ServedCatalog
 from icefield.errors import InvalidArgument, UnsafeCommit
 
 from icefield_rest_server.settings import Settings
@@ -16,7 +17,7 @@ def limit_to_roots(catalog: Catalog, settings: Settings) -> None:
     """
     if (settings.authenticator is None and settings.authorizer is None) or catalog.io.has_roots:
         return
-    warehouse = None if catalog.backend.serves_metadata else catalog.properties.get("warehouse")
+    warehouse = None if isinstance(catalog.backend, ServedCatalog) else catalog.properties.get("warehouse")
     try:
         catalog.io.limit_to([] if warehouse is None else [warehouse, *settings.owned_folders])
     except InvalidArgument as error:

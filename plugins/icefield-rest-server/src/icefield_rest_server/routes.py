@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
-from icefield.abc import CatalogAbility
+from icefield.abc import CatalogAbility, CatalogBackend, MultiTableCatalog, ViewCatalog
 from icefield.errors import InvalidArgument
 
 from icefield_rest_server import namespaces, plans, reports, signing, tables, views
@@ -32,7 +32,15 @@ class Endpoint:
     template: str
     operation: str
     handler: Handler
-    needs: CatalogAbility | None = None
+    needs: CatalogAbility | type[CatalogBackend] = CatalogBackend
+
+    def is_served_by(self, backend: CatalogBackend) -> bool:
+        """Whether a catalog has the ability, or is of the class, that the endpoint needs."""
+        return (
+            self.needs in backend.abilities
+            if isinstance(self.needs, CatalogAbility)
+            else isinstance(backend, self.needs)
+        )
 
     @property
     def changes(self) -> bool:
@@ -54,10 +62,10 @@ _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
 _TABLE = _NAMESPACE + "/tables/{table}"
 _VIEW = _NAMESPACE + "/views/{view}"
 _VIEWS, _RENAME, _REGISTER, _SEVERAL = (
-    CatalogAbility.VIEWS,
+    ViewCatalog,
     CatalogAbility.RENAME,
     CatalogAbility.REGISTRATION,
-    CatalogAbility.MULTI_TABLE,
+    MultiTableCatalog,
 )
 
 ENDPOINTS: Final = (
@@ -111,8 +119,8 @@ def allowed_as(operation: str) -> str:
 class Router:
     """The endpoints that a catalog supports, found by the path as it was sent: an escaped slash is no separator."""
 
-    def __init__(self, abilities: frozenset[CatalogAbility], *, signs: bool = False) -> None:
-        can = tuple(each for each in ENDPOINTS if each.needs is None or each.needs in abilities)
+    def __init__(self, backend: CatalogBackend, *, signs: bool = False) -> None:
+        can = tuple(each for each in ENDPOINTS if each.is_served_by(backend))
         self.endpoints = tuple(each for each in can if signs or each.operation != _SIGNING)
         self._by_shape: dict[tuple[int, str], list[tuple[list[str], Endpoint]]] = {}
         for each in self.endpoints:

@@ -112,7 +112,7 @@ class State:
         vendor = self.settings.vendor
         if vendor is None or not self.may_open(table, location):
             return []
-        return vendor.credentials(call.principal, self.catalog.backend.kept_name(table), location)
+        return vendor.credentials(call.principal, self.catalog.kept_name(table), location)
 
     def allows(self, principal: Principal | None, operation: str, name: tuple[str, ...]) -> bool:
         """Whether the authorizer, if there is one, allows an operation on the object with a name.
@@ -121,7 +121,7 @@ class State:
         where it is the same table.
         """
         authorizer = self.settings.authorizer
-        return authorizer is None or authorizer(principal, operation, self.catalog.backend.kept_name(name))
+        return authorizer is None or authorizer(principal, operation, self.catalog.kept_name(name))
 
     def check_allowed(
         self, principal: Principal | None, operation: str, name: tuple[str, ...], said: str | None = None

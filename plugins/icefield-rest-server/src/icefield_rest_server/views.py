@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import msgspec
 from icefield import View
-from icefield.abc import ViewProposal
+from icefield.abc import ViewCatalog, ViewProposal
 from icefield.errors import InvalidArgument, NoSuchView, ViewExists
 from icefield.metadata import (
     ViewMetadata,
@@ -39,7 +39,7 @@ def list_views(state: State, call: Call) -> Answer:
     """List the views directly in a namespace."""
     name, catalog = call.namespace, state.catalog
     page = listed(
-        state, call, lambda: catalog.list_views(name), lambda **asked: catalog.backend.list_views(name, **asked)
+        state, call, lambda: catalog.list_views(name), lambda **asked: _backend(state).list_views(name, **asked)
     )
     return Answer(body={"identifiers": named(name, page.items), "next-page-token": page.next_token})
 
@@ -95,7 +95,7 @@ def view_exists(state: State, call: Call) -> Answer:
 
 def rename_view(state: State, call: Call) -> Answer:
     """Rename a view. It is not loaded afterwards, so that a completed rename cannot fail."""
-    state.catalog.backend.rename_view(*renaming(call))
+    _backend(state).rename_view(*renaming(call))
     return no_content()
 
 
@@ -113,11 +113,17 @@ def register_view(state: State, call: Call) -> Answer:
 
 def _created(state: State, name: tuple[str, ...], metadata: ViewMetadata) -> Answer:
     """Create a view, and answer with it. It is not loaded afterwards, so that a completed creation cannot fail."""
-    backend = state.catalog.backend
+    backend = _backend(state)
     committed = backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
     if committed is None:
         raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{state.catalog.name}'", view=name)
     return _answer(View(backend, name, committed))
+
+
+def _backend(state: State) -> ViewCatalog:
+    """The backend of the catalog; without views the routes lead to no handler of views."""
+    assert isinstance(state.catalog.backend, ViewCatalog)
+    return state.catalog.backend
 
 
 def _answer(view: View) -> Answer:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
 from icefield.abc import (
     CatalogAbility,
-    CatalogBackend,
     CommitStrategy,
     Committed,
     Conflict,
     Current,
     CurrentView,
+    MultiTableCatalog,
     NamespaceName,
     NewTable,
     Page,
+    ServedCatalog,
     TableChange,
     TableName,
+    ViewCatalog,
     ViewProposal,
 )
 from icefield.errors import (
@@ -46,33 +48,41 @@ if TYPE_CHECKING:
 
 _FORMAT_VERSION: Final = "format-version"
 
+Rest = TypeVar("Rest", bound="RestBackend")
 
-class RestBackend(CatalogBackend):
-    """Namespaces, tables and views of the service that the property ``uri`` names."""
 
-    serves_metadata: ClassVar[bool] = True
+class RestBackend(ServedCatalog):
+    """Namespaces and tables of the service that the property ``uri`` names.
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+    An instance also keeps views, or changes several tables in one step, if the service offers the endpoints for it.
+    """
+
+    _service: Service
+
+    def __new__(cls, name: str, properties: Mapping[str, str], io: FileIO) -> Self:
+        """Ask the service for its configuration, and choose the class by the endpoints that the service offers."""
         if "commit" in properties:
             raise InvalidArgument(
                 f"catalog '{name}' of type 'rest' commits by its service: remove the property 'commit'"
             )
-        self._service = Service(name, properties, io.plugins)
+        service = Service(name, properties, io.plugins)
+        made = super().__new__(_offering(cls, service))
+        made._service = service
+        return made
+
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
         super().__init__(name, self._service.properties, io)
         self._namespaces = Namespaces(self._service)
         self._tables = Tables(self._service)
-        self._views = Views(self._service, self._tables)
 
     @property
     def abilities(self) -> frozenset[CatalogAbility]:
         service = self._service
         offered = {
-            CatalogAbility.RENAME: (Endpoint.RENAME_TABLE,),
-            CatalogAbility.REGISTRATION: (Endpoint.REGISTER_TABLE,),
-            CatalogAbility.MULTI_TABLE: (Endpoint.COMMIT_TRANSACTION,),
-            CatalogAbility.VIEWS: (Endpoint.LIST_VIEWS, Endpoint.LOAD_VIEW),
+            CatalogAbility.RENAME: Endpoint.RENAME_TABLE,
+            CatalogAbility.REGISTRATION: Endpoint.REGISTER_TABLE,
         }
-        found = {ability for ability, endpoints in offered.items() if all(map(service.has, endpoints))}
+        found = {ability for ability, endpoint in offered.items() if service.has(endpoint)}
         return frozenset({*found, CatalogAbility.NESTED_NAMESPACES})
 
     # -- namespaces
@@ -125,7 +135,7 @@ class RestBackend(CatalogBackend):
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
         return RestStrategy(table, location or "", self.io.storage(location), self.properties, self._tables)
 
-    def create_table(self, table: TableName, new: NewTable, *, staged: bool = False) -> Current | None:
+    def create_table(self, table: TableName, new: NewTable, *, staged: bool = False) -> Current:
         made = self._tables.create(table, create_body(new, staged=staged)).current
         if not staged:
             warn_partly_committed(self.name, table, _left_out(new, made))
@@ -140,54 +150,8 @@ class RestBackend(CatalogBackend):
     def rename_table(self, source: TableName, target: TableName) -> None:
         self._tables.rename(source, target)
 
-    def purge_table(self, table: TableName) -> bool:
+    def purge_table(self, table: TableName) -> None:
         self._tables.drop(table, purge=True)
-        return True
-
-    def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
-        what = "committing a transaction"
-        self._service.needs(Endpoint.COMMIT_TRANSACTION, what)
-        lost: Uncertain | None = None
-        try:
-            self._tables.commit_all(changes)
-        except Uncertain as uncertain:
-            lost = uncertain
-        except ServiceRefusal as refused:
-            if refused.status == 409:
-                return Conflict()
-            if refused.status == 404 and refused.kind == "NoSuchTable":
-                raise NoSuchTable(f"{what}: {refused.said}") from refused
-            raise error_of(refused, what) from refused
-        outcomes = [self._after(change, lost) for change in changes]
-        if all(isinstance(found, Committed) for found in outcomes):
-            return tuple(found for found in outcomes if isinstance(found, Committed))
-        if any(isinstance(found, Conflict) for found in outcomes) and lost is not None:
-            return Conflict()
-        said = f"the reply to {what} was lost ({lost})" if lost is not None else f"{what} was acknowledged"
-        raise CommitStateUnknown(
-            f"{said}, and the catalog does not show whether it happened; no file was deleted: load the tables again "
-            "and look for the changes",
-        ) from lost
-
-    # -- views
-
-    def list_views(
-        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
-    ) -> Page[TableName]:
-        what = f"the views of {'.'.join(namespace)} in catalog '{self.name}'"
-        return self._listed(what, namespace, self._views.names, token, size)
-
-    def load_view(self, view: TableName) -> CurrentView | None:
-        return self._views.load(view)
-
-    def commit_view(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
-        return self._views.commit(view, base, proposal)
-
-    def drop_view(self, view: TableName) -> None:
-        self._views.drop(view)
-
-    def rename_view(self, source: TableName, target: TableName) -> None:
-        self._views.rename(source, target)
 
     def credentials(self) -> str | None:
         return self._service.connection.authenticator.says()
@@ -211,6 +175,34 @@ class RestBackend(CatalogBackend):
             raise error_of(refused, f"listing {what}") from refused
         return page_of([(*namespace, name) for name in found], token, size)
 
+
+class _Transactions(RestBackend, MultiTableCatalog):
+    """The catalog of a service that commits transactions."""
+
+    def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
+        what = "committing a transaction"
+        lost: Uncertain | None = None
+        try:
+            self._tables.commit_all(changes)
+        except Uncertain as uncertain:
+            lost = uncertain
+        except ServiceRefusal as refused:
+            if refused.status == 409:
+                return Conflict()
+            if refused.status == 404 and refused.kind == "NoSuchTable":
+                raise NoSuchTable(f"{what}: {refused.said}") from refused
+            raise error_of(refused, what) from refused
+        outcomes = [self._after(change, lost) for change in changes]
+        if all(isinstance(found, Committed) for found in outcomes):
+            return tuple(found for found in outcomes if isinstance(found, Committed))
+        if any(isinstance(found, Conflict) for found in outcomes) and lost is not None:
+            return Conflict()
+        said = f"the reply to {what} was lost ({lost})" if lost is not None else f"{what} was acknowledged"
+        raise CommitStateUnknown(
+            f"{said}, and the catalog does not show whether it happened; no file was deleted: load the tables again "
+            "and look for the changes",
+        ) from lost
+
     def _after(self, change: TableChange, lost: Uncertain | None) -> Committed | Conflict | None:
         """Return the outcome of one table's part of a transaction."""
         strategy = RestStrategy(change.table, "", self.io.storage(), self.properties, self._tables)
@@ -220,6 +212,53 @@ class RestBackend(CatalogBackend):
             except IcefieldError:  # the change is made all the same, and is no failure
                 return None
         return strategy.outcome_of(change.base, change.proposal)
+
+
+class _Views(RestBackend, ViewCatalog):
+    """The catalog of a service that keeps views."""
+
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+        super().__init__(name, properties, io)
+        self._views = Views(self._service, self._tables)
+
+    def list_views(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        what = f"the views of {'.'.join(namespace)} in catalog '{self.name}'"
+        return self._listed(what, namespace, self._views.names, token, size)
+
+    def load_view(self, view: TableName) -> CurrentView | None:
+        return self._views.load(view)
+
+    def commit_view(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
+        return self._views.commit(view, base, proposal)
+
+    def drop_view(self, view: TableName) -> None:
+        self._views.drop(view)
+
+    def rename_view(self, source: TableName, target: TableName) -> None:
+        self._views.rename(source, target)
+
+
+class _TransactionsAndViews(_Transactions, _Views):
+    """The catalog of a service that does both."""
+
+
+def _offering(kind: type[Rest], service: Service) -> type[Rest]:
+    """The class for the endpoints of a service: ``RestBackend`` or one of its subclasses; any other class as it is."""
+    if kind is not RestBackend:
+        return kind
+    several, views = (
+        service.has(Endpoint.COMMIT_TRANSACTION),
+        service.has(Endpoint.LIST_VIEWS) and service.has(Endpoint.LOAD_VIEW),
+    )
+    found = {
+        (True, True): _TransactionsAndViews,
+        (True, False): _Transactions,
+        (False, True): _Views,
+        (False, False): RestBackend,
+    }[several, views]
+    return cast("type[Rest]", found)
 
 
 def _left_out(new: NewTable, made: Current) -> list[str]:

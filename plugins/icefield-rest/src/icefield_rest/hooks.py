@@ -10,11 +10,13 @@ from icefield_rest.hearing import HEARERS
 
 @hookimpl
 def icefield_addhooks() -> list[str]:
+    """Specify ``icefield_rest_authenticators``."""
     return ["icefield_rest.hookspecs"]
 
 
 @hookimpl
 def icefield_rest_authenticators() -> list[Provider]:
+    """Provide the ways to authenticate at a service, by name."""
     return [
         Provider("none", "icefield_rest.auth.authenticator:Nobody"),
         Provider("basic", "icefield_rest.auth.basic:Basic"),
@@ -28,7 +30,7 @@ def icefield_rest_authenticators() -> list[Provider]:
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
     """Provide the catalog ``rest``."""
-    return [Provider(("rest",), "icefield_rest.backend:RestBackend", contract=(2, 2), uri_schemes=("http", "https"))]
+    return [Provider("rest", "icefield_rest.backend:RestBackend", contract=(2, 2), uri_schemes=("http", "https"))]
 
 
 @hookimpl

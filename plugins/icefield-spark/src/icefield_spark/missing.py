@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from icefield import Catalog, Table
-from icefield.abc import CatalogAbility
+from icefield.abc import ViewCatalog
 from icefield.errors import IcefieldError, NoSuchTable
 from pyspark.errors import PySparkException
 
@@ -36,7 +36,7 @@ def loaded(catalog: Catalog, identifier: str | tuple[str, ...]) -> Table:
 def no_table(catalog: Catalog, name: tuple[str, ...], shown: str | None = None) -> NoSuchTable:
     """The error for a name that no table of a catalog has. ``shown``: the name of the catalog, if not its own."""
     text = f"no table {'.'.join(name)} in catalog '{shown or catalog.name}'"
-    kept = CatalogAbility.VIEWS in catalog.backend.abilities and len(name) > 1
+    kept = isinstance(catalog.backend, ViewCatalog) and len(name) > 1
     if kept and catalog.view_exists(name):
         return NoSuchTable(f"{text}: it is a view, which has no rows of its own and no versions", table=name)
     return NoSuchTable(f"{text}{did_you_mean(catalog, name)}", table=name)

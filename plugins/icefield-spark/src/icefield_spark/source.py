@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from icefield import Catalog, Schema, Table, load_catalog, open_table
+from icefield.abc import ServedCatalog
 from icefield.errors import InvalidArgument
 from icefield.expressions import as_expression, bind
 from icefield.metadata import MAIN_BRANCH
@@ -64,7 +65,7 @@ class QuerySource:
                 raise spark_catalog_refused()
             raise InvalidArgument('name the table: spark.read.format("icefield").load("namespace.table")')
         with self.catalog() as catalog:
-            if version is not None and not catalog.backend.serves_metadata:
+            if version is not None and not isinstance(catalog.backend, ServedCatalog):
                 return open_table(version, catalog.properties, plugins=catalog.io.plugins)
             found = self.load(catalog)  # a service also supplies the properties that open the table's files
             return found if version in (None, found.metadata_location) else found.at_metadata_file(version)

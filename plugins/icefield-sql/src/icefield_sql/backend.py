@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from icefield.abc import (
     CatalogAbility,
-    CatalogBackend,
     CommitStrategy,
     Committed,
     Conflict,
     CurrentView,
+    MultiTableCatalog,
     NamespaceName,
     Page,
     TableChange,
     TableName,
+    ViewCatalog,
     ViewProposal,
 )
 from icefield.errors import (
@@ -62,7 +63,7 @@ _TRIES = 20
 _ROWS_AT_ONCE = 100  # few, as each name may have the maximum length
 
 
-class SqlBackend(CatalogBackend):
+class SqlBackend(ViewCatalog, MultiTableCatalog):
     """Rows keyed by the catalog's name, so that several catalogs share a database."""
 
     abilities = frozenset(CatalogAbility)

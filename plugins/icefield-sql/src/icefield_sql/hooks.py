@@ -8,4 +8,4 @@ from icefield import Provider, hookimpl
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
     """Provide the catalog ``sql``."""
-    return [Provider(("sql",), "icefield_sql.backend:SqlBackend", contract=(2, 2), uri_schemes="*")]
+    return [Provider("sql", "icefield_sql.backend:SqlBackend", contract=(2, 2), uri_schemes=("sqlite", "postgresql"))]

@@ -24,7 +24,7 @@ class _Lost(Exception):
 def commit_together(
     database: Database, changes: Sequence[TableChange], strategy: Callable[[TableName, str], SqlStrategy]
 ) -> tuple[Committed, ...] | Conflict:
-    """Commit changes of several tables: see ``CatalogBackend.commit_tables``."""
+    """Commit changes of several tables: see ``MultiTableCatalog.commit_tables``."""
     staged: list[_Staged] = []
     try:
         # All writers lock the rows in one order, so that two of them wait instead of ending in a deadlock.

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import pytest
+from icefield import Catalog
 from icefield.abc import CatalogAbility, CatalogBackend, NamespaceName, TableName
 from icefield.commit import current_of
 from icefield.errors import (
@@ -234,14 +235,15 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
         """If this fails, look at ``kept_name``: who is kept from a table by its name reaches it by another spelling."""
         backend.create_namespace(("a",), {})
         self.create_table(backend, ("a", "t"))
-        assert backend.list_tables(("a",)).items == (backend.kept_name(("a", "t")),)
+        catalog = Catalog(backend)
+        assert backend.list_tables(("a",)).items == (catalog.kept_name(("a", "t")),)
         for name in (("a", "T"), ("A", "t"), ("A", "T")):
             try:
-                is_there = backend.table_exists(name)
+                is_there = catalog.table_exists(name)
             except IcefieldError:
                 is_there = False
-            is_same = backend.kept_name(name) == backend.kept_name(("a", "t"))
-            assert is_there == is_same, f"{name} is kept as {backend.kept_name(name)}"
+            is_same = catalog.kept_name(name) == catalog.kept_name(("a", "t"))
+            assert is_there == is_same, f"{name} is kept as {catalog.kept_name(name)}"
 
     def test_a_renamed_table_keeps_its_metadata(self, backend: CatalogBackend) -> None:
         """If this fails, renaming rewrites the pointer, or leaves the old name."""

@@ -24,7 +24,8 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.changed_manifests import changed_entries, entries_by, manifest_lists, written_manifests
 from icefield.scan.changes.tasks import ChangedFile
-from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.delete_index import DeleteIndex
+from icefield.scan.delete_targets import DELETE_STATISTICS
 from icefield.scan.manifest_filter import ManifestFilter, SpecPlan
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.planning import PlanReport, ScanPlanner, plan_request

@@ -60,11 +60,6 @@ class BoundClause:
             self.assignments = Assignments(table, clause.values, case_sensitive)
 
     @property
-    def is_unconditional(self) -> bool:
-        """Whether the clause holds for every row."""
-        return self.row_filter is None and self._condition is None
-
-    @property
     def field_ids(self) -> frozenset[int] | None:
         """The ids of the columns that the condition reads; None if unknown."""
         if self.row_filter is not None:

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.manifest import schemas as f
-from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
+from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.manifest_file import ManifestContent
+from icefield.scan.delete_targets import data_file_of
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import Mask
 from icefield.transaction.row_level.changed_files import FileResult, FileResults
-from icefield.types.reserved import DELETE_FILE_PATH
 from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors, write_position_deletes
 
 
@@ -66,7 +66,12 @@ def _superseded(head: Head, marked: Sequence[FileResult]) -> dict[int, Mask]:
     """Masks of the delete files of single data files that new deletion vectors replace, by position of a manifest."""
     if head.metadata.format_version < 3:
         return {}
-    paths = [file.file_path for one in marked for file in one.task.delete_files if _is_of(file, one.task.file)]
+    paths = [
+        file.file_path
+        for one in marked
+        for file in one.task.delete_files
+        if data_file_of(file) == one.task.file.file_path
+    ]
     targets = [one.task.file.file_path for one in marked]
     found: dict[int, Mask] = {}
     manifests = head.live(ManifestContent.DELETES) if paths else []
@@ -79,13 +84,3 @@ def _superseded(head: Head, marked: Sequence[FileResult]) -> dict[int, Mask]:
         if mask.any():
             found[position] = mask
     return found
-
-
-def _is_of(delete: DataFile, file: DataFile) -> bool:
-    """Whether a file has position deletes of one data file alone."""
-    if delete.content is not DataFileContent.POSITION_DELETES:
-        return False
-    if delete.referenced_data_file is not None:
-        return delete.referenced_data_file == file.file_path
-    id_, path = DELETE_FILE_PATH.field_id, file.file_path.encode()
-    return delete.lower_bounds.get(id_) == path == delete.upper_bounds.get(id_)

@@ -47,7 +47,7 @@ class RowEdit(ABC):
     @property
     @abstractmethod
     def deciding(self) -> frozenset[int]:
-        """The ids of the columns that ``found`` reads."""
+        """The ids of the columns that ``found`` reads. The columns of the filter are read anyway."""
 
     @property
     def keys(self) -> frozenset[int] | None:
@@ -74,8 +74,8 @@ class RowEdit(ABC):
 
     @abstractmethod
     def found(self, batch: pa.RecordBatch) -> EditResult:
-        """The rows that change, from the deciding columns; without their new values."""
+        """The rows that change, from the deciding columns of rows that match the filter; without their new values."""
 
     def edited(self, batch: pa.RecordBatch) -> EditResult:
-        """The rows that change, with their new values, from all columns."""
+        """The rows that change, with their new values, from all columns of any rows."""
         return self.found(batch)

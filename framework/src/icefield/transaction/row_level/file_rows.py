@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final
 
@@ -15,7 +15,6 @@ from icefield.errors import UnsupportedFeature
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.metadata.properties import COPY_ON_WRITE, Property
 from icefield.scan import FileScanTask
-from icefield.scan.reading import read_task
 from icefield.schema import Schema
 from icefield.schema.row_lineage import with_lineage
 from icefield.transaction.branch_head import Head
@@ -168,7 +167,7 @@ class FileRows:
             delete_files=self._task.delete_files,
             data_sequence_number=self._task.data_sequence_number,
         )
-        return read_task(filtered, replace(self._deletes.scan, projection=columns), self._deletes.store)
+        return self._deletes.reader(columns).read(filtered)
 
     def _with_positions(self, columns: Schema, mode: Property) -> Schema:
         """Some columns, followed by the rows' positions in their file."""

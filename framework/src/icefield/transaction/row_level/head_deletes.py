@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 from icefield.base.concurrency import lazy
@@ -11,9 +13,12 @@ from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.manifest.schemas import SEQUENCE_NUMBER
 from icefield.scan import FileScanTask, ScanContext, TableScan
-from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.delete_index import DeleteIndex
+from icefield.scan.delete_targets import DELETE_STATISTICS
 from icefield.scan.deletes.store import DeleteStore
 from icefield.scan.kept_deletes import DELETE_INDEXES, index_key, kept_index
+from icefield.scan.reading import TaskReader
+from icefield.schema import Schema
 from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import delete_index
 
@@ -23,6 +28,8 @@ class HeadDeletes:
 
     def __init__(self, head: Head) -> None:
         self._head = head
+        self._readers: dict[Schema, TaskReader] = {}
+        self._lock = Lock()
 
     @lazy
     def scan(self) -> ScanContext:
@@ -33,6 +40,14 @@ class HeadDeletes:
     def store(self) -> DeleteStore:
         """The store of the delete files that were read."""
         return DeleteStore(self.scan)
+
+    def reader(self, columns: Schema) -> TaskReader:
+        """The reader of some columns of the head's files, shared by all files that are read for an operation."""
+        with self._lock:
+            found = self._readers.get(columns)
+            if found is None:
+                found = self._readers[columns] = TaskReader(replace(self.scan, projection=columns), self.store)
+        return found
 
     @lazy
     def _index(self) -> DeleteIndex | None:

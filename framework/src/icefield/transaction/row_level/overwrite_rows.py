@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from icefield.expressions import BooleanExpression, as_expression, bind, evaluate, field_ids
+from icefield.expressions import BooleanExpression, as_expression, bind, evaluate
 from icefield.manifest.data_file import DataFile
 from icefield.metadata.properties import DELETE_ISOLATION_LEVEL, DELETE_MODE
 from icefield.metadata.refs import MAIN_BRANCH
@@ -59,9 +59,13 @@ class DeleteMatching(RowEdit):
 
     @property
     def deciding(self) -> frozenset[int]:
-        """The columns of the filter."""
-        return field_ids(self.row_filter)
+        """No columns: each row that is read goes."""
+        return frozenset()
 
     def found(self, batch: pa.RecordBatch) -> EditResult:
+        """All rows, because the reader has applied the filter."""
+        return EditResult(np.arange(batch.num_rows))
+
+    def edited(self, batch: pa.RecordBatch) -> EditResult:
         """The rows that match."""
         return EditResult(np.flatnonzero(evaluate(self.row_filter, batch)))

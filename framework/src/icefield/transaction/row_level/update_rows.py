@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from icefield.expressions import BooleanExpression, as_expression, bind, evaluate, field_ids
+from icefield.expressions import BooleanExpression, as_expression, bind, evaluate
 from icefield.manifest.data_file import DataFile
 from icefield.metadata.properties import UPDATE_ISOLATION_LEVEL, UPDATE_MODE
 from icefield.metadata.refs import MAIN_BRANCH
@@ -73,16 +73,16 @@ class _RowsChange(RowEdit):
 
     @property
     def deciding(self) -> frozenset[int]:
-        """The columns of the filter."""
-        return field_ids(self.row_filter)
+        """No columns: each row that is read changes."""
+        return frozenset()
 
     def found(self, batch: pa.RecordBatch) -> EditResult:
-        """The rows that match."""
-        rows = np.flatnonzero(evaluate(self.row_filter, batch))
+        """All rows, because the reader has applied the filter."""
+        rows = np.arange(batch.num_rows)
         return EditResult(rows, rows)
 
     def edited(self, batch: pa.RecordBatch) -> EditResult:
         """The rows that match, with their new values."""
-        found = self.found(batch)
-        chosen = batch if len(found.gone) == batch.num_rows else batch.take(pa.array(found.gone))
-        return EditResult(found.gone, found.updated, self._assignments.apply(chosen, chosen))
+        rows = np.flatnonzero(evaluate(self.row_filter, batch))
+        chosen = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
+        return EditResult(rows, rows, self._assignments.apply(chosen, chosen))

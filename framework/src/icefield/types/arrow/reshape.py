@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from icefield.errors import IcefieldError
 from icefield.types.arrow.nested import as_lists, list_parts, null_array, retype, settled, struct_array, unwrap
-from icefield.types.arrow.types import child_fields, is_list_like, to_arrow_type
+from icefield.types.arrow.types import child_fields, is_list_like, list_of, to_arrow_type
 from icefield.types.nested import ListType, MapType, NestedField, StructType
 from icefield.types.primitive import IcebergType
 
@@ -173,7 +173,7 @@ def _resolve_list(kind: ListType, held: pa.DataType, rules: Rules, path: Path) -
     element = resolve(kind.element_type, held.value_type, rules, (*path, kind.element.name))
     inner = element.convert
     target = to_arrow_type(kind)
-    pruned = _list_of(held, held.value_field.with_type(element.held))
+    pruned = list_of(held, held.value_field.with_type(element.held))
     if inner is None and pa.types.is_list(held):
         return Shape(pruned, _retype(pruned, target))
     plain = pa.list_(held.value_field.with_type(element.held))
@@ -243,18 +243,6 @@ def _retype(held: pa.DataType, target: pa.DataType) -> Convert | None:
     if held.equals(target, check_metadata=True):
         return None
     return lambda array: retype(array, target)
-
-
-def _list_of(held: pa.DataType, element: pa.Field) -> pa.DataType:
-    if pa.types.is_large_list(held):
-        return pa.large_list(element)
-    if pa.types.is_fixed_size_list(held):
-        return pa.list_(element, held.list_size)
-    if pa.types.is_list_view(held):
-        return pa.list_view(element)
-    if pa.types.is_large_list_view(held):
-        return pa.large_list_view(element)
-    return pa.list_(element)
 
 
 def _carrier(held: pa.DataType) -> tuple[pa.Field, ...]:

@@ -186,6 +186,19 @@ def is_list_like(arrow_type: pa.DataType) -> bool:
     )
 
 
+def list_of(held: pa.DataType, element: pa.Field) -> pa.DataType:
+    """A list type of the same kind as ``held``, with another element."""
+    if pa.types.is_large_list(held):
+        return pa.large_list(element)
+    if pa.types.is_fixed_size_list(held):
+        return pa.list_(element, held.list_size)
+    if pa.types.is_list_view(held):
+        return pa.list_view(element)
+    if pa.types.is_large_list_view(held):
+        return pa.large_list_view(element)
+    return pa.list_(element)
+
+
 def unwrapped(arrow_type: pa.DataType) -> pa.DataType:
     """The value type of a dictionary or run-end encoded type; any other type itself."""
     if pa.types.is_dictionary(arrow_type) or pa.types.is_run_end_encoded(arrow_type):

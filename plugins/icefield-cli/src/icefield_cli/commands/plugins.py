@@ -12,6 +12,7 @@ _NOUNS = {
     "file-systems": "file system",
     "commit-strategies": "commit strategy",
     "catalogs": "catalog",
+    "catalog-uris": "catalog of URIs",
     "table-services": "service of tables",
     "scan-services": "service of scans",
     "commands": "command",
@@ -31,7 +32,7 @@ def run(context: Context) -> None:
                 "distribution": info.distribution,
                 "version": info.version,
                 "provides": ", ".join(f"{_NOUNS[kind]} {name}" for kind, name in provided),
-                "error": info.error,
+                "error": "disabled" if info.disabled else info.error,
             }
         )
     context.rows(rows, ("plugin", "distribution", "version", "provides", "error"))

@@ -13,7 +13,7 @@ from icefield.manifest import DataFile, DataFileContent, ManifestContent, Manife
 from icefield.manifest import schemas as f
 from icefield.partitioning.tuples import tuple_groups
 from icefield.scan.assigned_deletes import AssignedDeletes
-from icefield.scan.delete_index import DELETE_STATISTICS
+from icefield.scan.delete_targets import DELETE_STATISTICS
 from icefield.scan.partition_keys import partition_keys
 from icefield.storage import Mask
 from icefield.toolkit import lazy

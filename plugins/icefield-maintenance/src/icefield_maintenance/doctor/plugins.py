@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from icefield import Plugins
 from icefield.errors import IcefieldError
 from icefield.plugins import PluginInfo
-from icefield.plugins.registry import KINDS
+from icefield.plugins.records import KINDS
 
 from icefield_maintenance.doctor.findings import Finding, Result
 

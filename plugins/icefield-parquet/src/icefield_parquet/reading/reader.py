@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from icefield.abc import FormatReader, InputFile, ReadRequest, Split
+from icefield.abc import InputFile, ReadRequest, Split, TypedReader
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.toolkit import Metrics, all_skipped, to_arrow_type, with_dictionaries
@@ -59,7 +59,7 @@ rows without columns."""
 POSITION = pa.field("_pos", pa.int64(), nullable=False)
 
 
-class ParquetReader(FormatReader):
+class ParquetReader(TypedReader):
     """An open Parquet file; the footer was read. Not for use by several threads at once."""
 
     def __init__(self, source: InputFile, location: str) -> None:

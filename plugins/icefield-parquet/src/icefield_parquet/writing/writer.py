@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from icefield.abc import FormatWriter, OutputStream, WrittenFile
+from icefield.abc import FlushingWriter, OutputStream, WrittenFile
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.schema import Schema
 from icefield.toolkit import Metrics, MetricsCollector
@@ -33,7 +33,7 @@ _FIRST_GUESS = 0.5
 """Bytes of a file for a byte of Arrow, until the first row group has shown it."""
 
 
-class ParquetWriter(FormatWriter):
+class ParquetWriter(FlushingWriter):
     """A Parquet file that is being written. Not for use by several threads at once."""
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from icefield import Catalog, Table
-from icefield.abc import CatalogAbility
+from icefield.abc import CatalogAbility, ViewCatalog
 from icefield.errors import (
     InvalidArgument,
     NoSuchNamespace,
@@ -336,7 +336,7 @@ def _drop_all(catalog: Catalog, namespace: tuple[str, ...]) -> None:
         catalog.drop_namespace(inner)
     for name in catalog.list_tables(namespace):
         catalog.drop_table(name)
-    for name in catalog.list_views(namespace) if CatalogAbility.VIEWS in abilities else ():
+    for name in catalog.list_views(namespace) if isinstance(catalog.backend, ViewCatalog) else ():
         catalog.drop_view(name)
 
 

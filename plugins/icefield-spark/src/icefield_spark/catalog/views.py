@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from icefield import Catalog, Schema, View
-from icefield.abc import CatalogAbility
+from icefield.abc import ViewCatalog
 from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchView, NotSupportedByCatalog, UnsupportedFeature
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -250,7 +250,7 @@ class SessionViews:
         return view.metadata.current_version().default_catalog or self.name
 
     def _are_kept(self) -> bool:
-        return CatalogAbility.VIEWS in self.catalog.backend.abilities
+        return isinstance(self.catalog.backend, ViewCatalog)
 
 
 def _query_columns(view: View) -> list[str]:

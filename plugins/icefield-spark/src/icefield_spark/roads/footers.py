@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from icefield import FileIO
+from icefield.abc import TypedReader
 from icefield.errors import IcefieldError
 from icefield.toolkit import LruCache, map_ahead
 
@@ -69,7 +70,8 @@ class Footers:
         location, size = file
         try:
             with io.file_format("parquet").open_reader(io.open_input(location), location, size=size) as reader:
-                schema, physical, rows = reader.schema, tuple(reader.stored_types), reader.record_count
+                stored = tuple(reader.stored_types) if isinstance(reader, TypedReader) else ()
+                schema, physical, rows = reader.schema, stored, reader.record_count
                 is_rebased = not reader.metadata.keys().isdisjoint(_OLD_CALENDARS)
         except (IcefieldError, pa.ArrowException, OSError):
             return None  # the reader of the file raises the error

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from icefield import Catalog, Schema, Table, View
-from icefield.abc import CatalogAbility
+from icefield.abc import ViewCatalog
 from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable, NoSuchView, NotSupportedByCatalog
 from icefield.expressions import BooleanExpression
 from icefield.scan import TableScan
@@ -125,7 +125,7 @@ class Names:
     def view(self, parts: tuple[str, ...]) -> View | None:
         """The view of a name; None if the name is no view of the catalog."""
         name = () if self.is_temporary(parts) else self.local(parts)
-        if len(name) < 2 or CatalogAbility.VIEWS not in self._catalog.backend.abilities:
+        if len(name) < 2 or not isinstance(self._catalog.backend, ViewCatalog):
             return None
         if name not in self._views:
             try:

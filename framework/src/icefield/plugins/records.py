@@ -1,0 +1,128 @@
+"""The kinds of things that plugins provide, and the records that their hooks return, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
+from icefield.errors import InvalidArgument
+from icefield.metadata.properties import TABLE_PROPERTIES, Property, check_property_name
+from icefield.metadata.spelling import was_meant
+from icefield.plugins.extras import EXTRAS
+from icefield.plugins.hookspecs import PROJECT, InstallHint, Provider, TableService
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of thing that plugins provide."""
+
+    name: str
+    hook: str
+    contract: type[FileFormat | FileSystem | CommitStrategy | CatalogBackend] | None
+    """The class that targets are subclasses of; None for services, which are made by any callable."""
+
+    noun: str
+
+    def names_of(self, provider: Provider) -> tuple[str, ...]:
+        """The names under which a provider is found as this kind."""
+        if self.name == "catalog-uris":
+            return provider.uri_schemes
+        return (provider.uri_schemes if self.name == "file-systems" else ()) or provider.names
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("file-formats", "icefield_file_formats", FileFormat, "file format"),
+        Kind("file-systems", "icefield_file_systems", FileSystem, "file system"),
+        Kind("commit-strategies", "icefield_commit_strategies", CommitStrategy, "commit strategy"),
+        Kind("catalogs", "icefield_catalogs", CatalogBackend, "catalog"),
+        Kind("catalog-uris", "icefield_catalogs", CatalogBackend, "catalog of URIs"),
+        Kind("table-services", "icefield_table_services", None, "service of tables"),
+        Kind("scan-services", "icefield_table_services", None, "service of scans"),
+    )
+}
+
+
+def providers_of(plugin: Any, kind: Kind) -> Iterator[Provider]:
+    """The providers of a kind that a plugin returns. Raises ``InvalidArgument`` for a wrong one."""
+    if kind.contract is None:
+        yield from (
+            Provider(each.name, each.target)
+            for each in _services(plugin, kind.hook)
+            if kind.name == f"{each.of}-services"
+        )
+        return
+    for provider in returned_by(plugin, kind.hook, Provider):
+        if not isinstance(provider, Provider) or not provider.names or ":" not in provider.target:
+            raise InvalidArgument(f"{kind.hook} returned {provider!r}, which is no Provider(names, 'module:attribute')")
+        if not _is_range(provider.contract):
+            raise InvalidArgument(f"{kind.hook} returned {provider!r}, whose contract is no pair (lowest, highest)")
+        yield provider
+
+
+def properties_of(plugin: Any) -> Iterator[Property]:
+    """The table properties that a plugin declares. Raises ``InvalidArgument`` for a wrong one."""
+    hook = "icefield_table_properties"
+    for each in returned_by(plugin, hook, Property):
+        if not isinstance(each, Property) or not each.name:
+            raise InvalidArgument(f"{hook} returned {each!r}, which is no Property(name, type, default, doc)")
+        if each.name in TABLE_PROPERTIES:
+            raise InvalidArgument(f"{hook} returned '{each.name}', which is a property of the kernel")
+        check_property_name(each.name)
+        if each.default is not None:
+            each.parse(str(each.default))
+        yield each
+
+
+def _services(plugin: Any, hook: str) -> Iterator[TableService]:
+    for each in returned_by(plugin, hook, TableService):
+        if not isinstance(each, TableService) or each.of not in ("table", "scan") or ":" not in each.target:
+            raise InvalidArgument(f"{hook} returned {each!r}, which is no TableService(name, 'module:attribute')")
+        if not each.name.isidentifier() or each.name.startswith("_"):
+            raise InvalidArgument(f"{hook} returned {each!r}, whose name is that of no public attribute")
+        yield each
+
+
+def _is_range(contract: Any) -> bool:
+    """Whether ``contract`` is a pair of versions in ascending order, or None."""
+    if contract is None:
+        return True
+    is_pair = isinstance(contract, tuple) and len(contract) == 2 and all(type(each) is int for each in contract)
+    return is_pair and contract[0] <= contract[1]
+
+
+def install_hints_of(plugin: Any) -> list[InstallHint]:
+    """The installation hints that a plugin returns. Raises ``InvalidArgument`` for a wrong one."""
+    hints = []
+    for hint in returned_by(plugin, "icefield_install_hints", InstallHint):
+        if not isinstance(hint, InstallHint) or not hint.names or not _is_requirement(hint.requirement):
+            raise InvalidArgument(
+                f"icefield_install_hints returned {hint!r}, which is no InstallHint(kind, names, 'distribution[extra]')"
+            )
+        kinds = {*KINDS, *(kind for kind, _ in EXTRAS)}
+        if hint.kind not in kinds:
+            raise InvalidArgument(
+                f"icefield_install_hints returned {hint!r}: no '{hint.kind}' is provided by plugins"
+                f"{was_meant(hint.kind, kinds)}"
+            )
+        hints.append(hint)
+    return hints
+
+
+def _is_requirement(given: Any) -> bool:
+    """Whether it can be shown in quotes after ``pip install``."""
+    return isinstance(given, str) and given[:1].isalnum() and given.isprintable() and not set(given) & set('"$`\\')
+
+
+def returned_by(plugin: Any, name: str, record: type) -> Iterable[Any]:
+    """The records that a hook of the plugin returned; empty if the plugin lacks the hook."""
+    hook = getattr(plugin, name, None)
+    if hook is None or not hasattr(hook, f"{PROJECT}_impl"):
+        return ()
+    returned: Iterable[Any] = hook() or ()
+    if isinstance(returned, record):
+        raise InvalidArgument(f"{name} returned one {record.__name__}, not a list of them")
+    return returned
