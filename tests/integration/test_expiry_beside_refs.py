@@ -230,9 +230,9 @@ REWRITTEN: dict[str, Rewrite] = {
 @pytest.mark.spec("SNAP-18")
 @pytest.mark.parametrize("rewritten", REWRITTEN)
 @pytest.mark.parametrize("when", ["always", "in the reply to the commit"])
-@pytest.mark.parametrize("upkeep", ["expiry", "orphans"])
+@pytest.mark.parametrize("maintenance", ["expiry", "orphans"])
 def test_a_server_that_keeps_refs_to_itself_loses_nothing(
-    server: tuple[str, Rewriting], rewritten: str, when: str, upkeep: str
+    server: tuple[str, Rewriting], rewritten: str, when: str, maintenance: str
 ) -> None:
     address, rewriting = server
     with load_catalog("test", type="rest", uri=address) as catalog:
@@ -245,7 +245,7 @@ def test_a_server_that_keeps_refs_to_itself_loses_nothing(
         else:
             begun = table
         with suppress(IcefieldError):  # the server knows better than to remove what a tag names
-            if upkeep == "expiry":
+            if maintenance == "expiry":
                 begun.maintenance.expire_snapshots(ALL)
             else:
                 begun.append(rows(9))

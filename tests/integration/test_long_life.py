@@ -15,7 +15,7 @@ from forked import forking
 from icefield import load_catalog
 from icefield_maintenance.doctor import Result, examine_table
 from long_life import NAME, PROPERTIES, SCHEMA, Journal, all_rows, digest, lead
-from upkeeps import EVER, all_named, all_there
+from maintenance_calls import EVER, all_named, all_there
 
 SECONDS, STEPS, BETWEEN_KILLS = (600, 500, 15) if os.environ.get("ICEFIELD_SOAK") else (4, 8, 3)
 """How long it lives at least, how many changes each of four processes makes at least, and seconds between kills."""

@@ -345,7 +345,7 @@ def settings(life: Life, table: Table) -> tuple[Owned, Callable[[], Any]]:
     return life.known, run
 
 
-def _upkeep(run: Callable[[Table], Any]) -> Operation:
+def _maintenance(run: Callable[[Table], Any]) -> Operation:
     return lambda life, table: (life.known, lambda: run(table))
 
 
@@ -368,20 +368,22 @@ OPERATIONS: dict[str, Operation] = {
     "evolve": evolve,
     "partition": partition,
     "settings": settings,
-    "compact": _upkeep(lambda table: table.maintenance.rewrite_data_files(min_input_files=3, delete_file_threshold=2)),
-    "sort": _upkeep(
+    "compact": _maintenance(
+        lambda table: table.maintenance.rewrite_data_files(min_input_files=3, delete_file_threshold=2)
+    ),
+    "sort": _maintenance(
         lambda table: table.maintenance.rewrite_data_files(
             "sort", ["id"], min_input_files=2, partial_progress=True, remove_dangling_deletes=True
         )
     ),
-    "rewrite manifests": _upkeep(lambda table: table.maintenance.rewrite_manifests()),
-    "rewrite deletes": _upkeep(lambda table: table.maintenance.rewrite_position_delete_files(min_input_files=2)),
-    "convert": _upkeep(lambda table: table.maintenance.convert_equality_deletes()),
-    "remove dangling": _upkeep(lambda table: table.maintenance.remove_dangling_deletes()),
-    "table stats": _upkeep(lambda table: table.maintenance.compute_table_stats(["owner", "id"])),
-    "partition stats": _upkeep(lambda table: table.maintenance.compute_partition_stats()),
-    "expire": _upkeep(lambda table: table.maintenance.expire_snapshots(_now_ms(), retain_last=KEPT_SNAPSHOTS)),
-    "orphans": _upkeep(
+    "rewrite manifests": _maintenance(lambda table: table.maintenance.rewrite_manifests()),
+    "rewrite deletes": _maintenance(lambda table: table.maintenance.rewrite_position_delete_files(min_input_files=2)),
+    "convert": _maintenance(lambda table: table.maintenance.convert_equality_deletes()),
+    "remove dangling": _maintenance(lambda table: table.maintenance.remove_dangling_deletes()),
+    "table stats": _maintenance(lambda table: table.maintenance.compute_table_stats(["owner", "id"])),
+    "partition stats": _maintenance(lambda table: table.maintenance.compute_partition_stats()),
+    "expire": _maintenance(lambda table: table.maintenance.expire_snapshots(_now_ms(), retain_last=KEPT_SNAPSHOTS)),
+    "orphans": _maintenance(
         lambda table: table.maintenance.remove_orphan_files(_now_ms() - SAFE_AGE_MS, dry_run=False, allow_recent=True)
     ),
 }

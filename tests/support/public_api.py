@@ -18,7 +18,7 @@ from icefield.base.concurrency import lazy
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTING = ROOT / "framework/public-api.txt"
-ENGINE = ("icefield.commit", "icefield.manifest", "icefield.puffin", "icefield.storage")
+ENGINE = ("icefield.commit", "icefield.engine", "icefield.manifest", "icefield.puffin", "icefield.storage")
 """The packages of the engine tier; docs/plugins/stable.md explains the tiers."""
 MODULES = (
     "icefield",

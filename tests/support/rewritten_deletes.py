@@ -12,7 +12,7 @@ from icefield.manifest import schemas as f
 from tables import entries, manifests
 
 MERGE_ON_READ = {f"write.{change}.mode": "merge-on-read" for change in ("delete", "update", "merge")}
-Upkeep = Callable[[Table], Any]
+MaintenanceCall = Callable[[Table], Any]
 
 
 def rewrite(table: Table) -> Any:

@@ -9,7 +9,12 @@ if TYPE_CHECKING:
     from icefield.builtin.local import LocalFileSystem
     from icefield.builtin.memory import MemoryFileSystem
     from icefield.catalog import Catalog, Table, View, load_catalog, open_table
-    from icefield.catalog.config import catalog_properties, default_catalog_name
+    from icefield.catalog.config import (
+        catalog_properties,
+        configuration_file,
+        configured_catalogs,
+        default_catalog_name,
+    )
     from icefield.errors import IcefieldError
     from icefield.manifest import clear_caches
     from icefield.plugins import InstallHint, PluginInfo, Plugins, Provider, TableService, hookimpl, hookspec
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "default_catalog_name": "icefield.catalog.config",
     "catalog_properties": "icefield.catalog.config",
+    "configuration_file": "icefield.catalog.config",
+    "configured_catalogs": "icefield.catalog.config",
     "Catalog": "icefield.catalog",
     "FileIO": "icefield.storage",
     "IcefieldError": "icefield.errors",
@@ -57,6 +64,8 @@ __all__ = [
     "View",
     "catalog_properties",
     "clear_caches",
+    "configuration_file",
+    "configured_catalogs",
     "default_catalog_name",
     "hookimpl",
     "hookspec",

@@ -17,7 +17,7 @@ def test_a_sound_table_passes_its_examination_group_by_group(run: Run, events: i
     ran = run("doctor", "db.events", "--whole")
     assert (ran.status, ran.err) == (0, "")
     groups = [re.fullmatch(r"(\w+): (\d+) of \2 ok, \d+\.\d\d s", line) for line in ran.lines if line[0] != " "]
-    assert [each and each[1] for each in groups] == ["metadata", "manifests", "entries", "files", "rows", "upkeep"]
+    assert [each and each[1] for each in groups] == ["metadata", "manifests", "entries", "files", "rows", "maintenance"]
     checks = [line for line in ran.lines if line[0] == " "]
     assert all(re.fullmatch(r"  ok +\d+\.\d\d s  [\w-]+", line) for line in checks), checks
     found = run("doctor", "db.events", "--output", "json").objects

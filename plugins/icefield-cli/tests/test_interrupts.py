@@ -1,4 +1,4 @@
-"""Upkeep that was interrupted says what was committed, and the next run finishes it."""
+"""Maintenance that was interrupted says what was committed, and the next run finishes it."""
 
 from __future__ import annotations
 

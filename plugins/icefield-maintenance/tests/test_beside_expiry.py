@@ -1,4 +1,4 @@
-"""Upkeep and writes whose version expires while they read it: they begin anew, and nothing of them is left over."""
+"""Maintenance and writes whose version expires while they read it: they begin anew, and leave nothing over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upkeep of a table that has changed since it was loaded: each call works on the newest version."""
+"""Maintenance of a table that has changed since it was loaded: each call works on the newest version."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ MARKED = {f"write.{change}.mode": "merge-on-read" for change in ("delete", "upda
 
 COUNTS: dict[str, Callable[[MaintenanceTable, bool], tuple[int, ...]]] = {
     # what a call, or a dry run of it, says that it took out of the table
-    "data files": lambda upkeep, dry: (upkeep.rewrite_data_files(dry_run=dry).rewritten_data_files,),
-    "manifests": lambda upkeep, dry: (upkeep.rewrite_manifests(dry_run=dry).rewritten_manifests,),
-    "position deletes": lambda upkeep, dry: (
-        upkeep.rewrite_position_delete_files(dry_run=dry).rewritten_position_delete_files,
+    "data files": lambda maintenance, dry: (maintenance.rewrite_data_files(dry_run=dry).rewritten_data_files,),
+    "manifests": lambda maintenance, dry: (maintenance.rewrite_manifests(dry_run=dry).rewritten_manifests,),
+    "position deletes": lambda maintenance, dry: (
+        maintenance.rewrite_position_delete_files(dry_run=dry).rewritten_position_delete_files,
     ),
-    "equality deletes": lambda upkeep, dry: (
-        upkeep.convert_equality_deletes(dry_run=dry).converted_equality_delete_files,
+    "equality deletes": lambda maintenance, dry: (
+        maintenance.convert_equality_deletes(dry_run=dry).converted_equality_delete_files,
     ),
-    "dangling deletes": lambda upkeep, dry: (
-        upkeep.remove_dangling_deletes(dry_run=dry).removed_equality_delete_files,
+    "dangling deletes": lambda maintenance, dry: (
+        maintenance.remove_dangling_deletes(dry_run=dry).removed_equality_delete_files,
     ),
-    "snapshots": lambda upkeep, dry: _counts(upkeep.expire_snapshots(ALL, dry_run=dry)),
+    "snapshots": lambda maintenance, dry: _counts(maintenance.expire_snapshots(ALL, dry_run=dry)),
 }
 CALLS = pytest.mark.parametrize("call", COUNTS)
 STATISTICS = pytest.mark.parametrize("kind", ["compute_table_stats", "compute_partition_stats"])
@@ -49,13 +49,13 @@ def lived_in(times: int = 5) -> Table:
 
 
 @CALLS
-def test_a_held_upkeep_sees_what_it_has_done(call: str) -> None:
-    count, upkeep = COUNTS[call], lived_in().maintenance
-    foreseen = count(upkeep, True)
-    assert count(upkeep, False) == foreseen
-    after = count(upkeep, True)
+def test_held_maintenance_sees_what_it_has_done(call: str) -> None:
+    count, maintenance = COUNTS[call], lived_in().maintenance
+    foreseen = count(maintenance, True)
+    assert count(maintenance, False) == foreseen
+    after = count(maintenance, True)
     assert after != foreseen or call == "dangling deletes"
-    assert count(upkeep, False) == after
+    assert count(maintenance, False) == after
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_a_dry_run_leaves_the_table_at_its_version(call: str) -> None:
 
 
 @STATISTICS
-def test_a_held_upkeep_computes_the_statistics_of_the_snapshot_that_is_current(kind: str) -> None:
+def test_held_maintenance_computes_the_statistics_of_the_snapshot_that_is_current(kind: str) -> None:
     table = new_table(["kind"])
     table.append(rows([1]))
     compute = getattr(table.maintenance, kind)
@@ -155,19 +155,19 @@ def test_statistics_of_a_named_snapshot_that_expires_are_refused_and_leave_no_fi
 
 def test_orphans_are_those_of_the_newest_version() -> None:
     table = new_table()
-    upkeep = table.maintenance
+    maintenance = table.maintenance
     again(table).append(rows([1]))
     before = state_of(table)
-    assert upkeep.remove_orphan_files(ALL, allow_recent=True).files == 0
+    assert maintenance.remove_orphan_files(ALL, allow_recent=True).files == 0
     assert state_of(table) is before
 
 
 def test_a_copy_is_one_of_the_newest_version() -> None:
     table = new_table()
-    upkeep, location = table.maintenance, table.location()
+    maintenance, location = table.maintenance, table.location()
     other = again(table)
     other.append(rows([1]))
-    copied = upkeep.rewrite_table_path(location, "memory://elsewhere/t", staging_location=f"{location}-copied")
+    copied = maintenance.rewrite_table_path(location, "memory://elsewhere/t", staging_location=f"{location}-copied")
     assert copied.latest_version == other.metadata_location.rpartition("/")[2]
 
 

@@ -135,10 +135,10 @@ def test_statistics_that_are_carried_on_equal_those_of_the_whole(version: int, s
 
     monkeypatch.setattr("icefield_maintenance.computing_stats.computed_from", heard)
 
-    def upkeep() -> MaintenanceTable:
+    def maintenance() -> MaintenanceTable:
         return table.maintenance.on(runner) if seed % 2 else table.maintenance
 
-    upkeep().compute_partition_stats()
+    maintenance().compute_partition_stats()
     for step in range(8):
         for _ in range(draw.randint(1, 3)):
             some = sorted({draw.randrange(400) for _ in range(5)})
@@ -156,12 +156,12 @@ def test_statistics_that_are_carried_on_equal_those_of_the_whole(version: int, s
         if step == 4:
             with table.update_spec() as update:
                 update.add_field("id", "bucket[2]", "id_bucket")
-        upkeep().compute_partition_stats(file_format=draw.choice(["parquet", "avro", "orc"]))
+        maintenance().compute_partition_stats(file_format=draw.choice(["parquet", "avro", "orc"]))
         assert counts(stats(table)) == counts(naive(table))
     assert len(carried) > 4  # some steps change nothing
     assert None not in carried
     before = stats(table)
-    upkeep().compute_partition_stats(incremental=False)
+    maintenance().compute_partition_stats(incremental=False)
     assert stats(table) == naive(table)
     assert counts(before) == counts(stats(table))
     assert (runner.items > 8) == bool(seed % 2)

@@ -23,7 +23,7 @@ from icefield_maintenance.deletes import marks
 from pickling_runner import PicklingRunner
 from rewritten_deletes import (
     MERGE_ON_READ,
-    Upkeep,
+    MaintenanceCall,
     convert,
     deletes,
     kinds,
@@ -79,7 +79,7 @@ def lived(seed: int, version: int, raised: bool, granularity: str = "partition",
     seed=st.integers(0, 2**20),
     version=st.sampled_from([(2, False), (2, True), (3, False)]),
     granularity=st.sampled_from(["partition", "file"]),
-    upkeep=st.lists(st.sampled_from([rewrite, rewrite_all, remove_dangling, convert]), min_size=1, max_size=3),
+    maintenance=st.lists(st.sampled_from([rewrite, rewrite_all, remove_dangling, convert]), min_size=1, max_size=3),
     memory=st.sampled_from([1, 1 << 20]),
     runner=st.sampled_from([None, PicklingRunner()]),
 )
@@ -87,7 +87,7 @@ def test_rows_stay_the_same(
     seed: int,
     version: tuple[int, bool],
     granularity: str,
-    upkeep: list[Upkeep],
+    maintenance: list[MaintenanceCall],
     memory: int,
     runner: WorkRunner | None,
 ) -> None:
@@ -101,7 +101,7 @@ def test_rows_stay_the_same(
         if runner is not None:
             maintenance = property(lambda table: MaintenanceTable(table).on(runner))
             patch.setattr(Table, "maintenance", maintenance, raising=False)
-        for one in upkeep:
+        for one in maintenance:
             old = deletes(table)
             made = one(table)
             assert live(again(table).refresh()) == before
@@ -155,9 +155,11 @@ def replacing(other: Table) -> None:
 @pytest.mark.parametrize(
     "meddle", [appending, deleting, deleting_by_equality, dropping, replacing, rewrite_all, convert, remove_dangling]
 )
-@pytest.mark.parametrize("upkeep", [rewrite_all, convert, remove_dangling])
+@pytest.mark.parametrize("maintenance", [rewrite_all, convert, remove_dangling])
 @pytest.mark.parametrize("version", [2, 3])
-def test_what_others_commit_meanwhile_counts(meddle: Upkeep, upkeep: Upkeep, version: int) -> None:
+def test_what_others_commit_meanwhile_counts(
+    meddle: MaintenanceCall, maintenance: MaintenanceCall, version: int
+) -> None:
     def begun() -> Table:
         table = new_table(["kind"], properties={"format-version": str(version), **MERGE_ON_READ})
         for kind in "ab":
@@ -170,10 +172,10 @@ def test_what_others_commit_meanwhile_counts(meddle: Upkeep, upkeep: Upkeep, ver
 
     table, expected = begun(), begun()
     meddle(expected)
-    upkeep(meddled(table, meddle))
+    maintenance(meddled(table, meddle))
     assert live(table.refresh()) == live(expected)
     assert not orphans(table)
-    upkeep(table)
+    maintenance(table)
     assert live(table) == live(expected)
 
 
@@ -226,7 +228,7 @@ def test_deletes_that_were_rewritten_meanwhile_are_found_by_who_checks_for_new_o
         rewriting.commit()
 
 
-def test_upkeep_that_always_loses_leaves_nothing() -> None:
+def test_maintenance_that_always_loses_leaves_nothing() -> None:
     table = new_table(properties={"format-version": "3", "commit.retry.num-retries": "1", **MERGE_ON_READ})
     table.append(rows(range(10)))
     table.delete("id = 1")
@@ -235,14 +237,14 @@ def test_upkeep_that_always_loses_leaves_nothing() -> None:
     assert not orphans(table)
 
 
-@pytest.mark.parametrize("upkeep", [rewrite_all, convert, remove_dangling])
+@pytest.mark.parametrize("maintenance", [rewrite_all, convert, remove_dangling])
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_table_without_deletes_stays(upkeep: Upkeep, version: int) -> None:
+def test_a_table_without_deletes_stays(maintenance: MaintenanceCall, version: int) -> None:
     table = new_table(["kind"], properties={"format-version": str(version)})
-    assert upkeep(table).snapshot_id is None
+    assert maintenance(table).snapshot_id is None
     table.append(rows(range(3)))
     before = stored_files(table)
-    assert upkeep(table).snapshot_id is None
+    assert maintenance(table).snapshot_id is None
     assert stored_files(table) == before
 
 
@@ -279,14 +281,14 @@ def test_a_dry_run_after_others_counts_what_the_run_then_removes(version: str) -
     table.delete_by_equality(rows([2]).select(["id", "kind"]), ["id", "kind"])
     table.delete_by_equality(rows([2], "b").select(["id", "kind"]), ["id", "kind"])
     table.overwrite(rows([7]), "kind = 'a'")
-    upkeep = table.maintenance
-    converted = upkeep.convert_equality_deletes("kind = 'b'", dry_run=True)
-    packed = upkeep.rewrite_position_delete_files(rewrite_all=True, dry_run=True)
-    alone = upkeep.remove_dangling_deletes(dry_run=True)
-    foreseen = upkeep.remove_dangling_deletes(after=[converted, packed], dry_run=True)
+    maintenance = table.maintenance
+    converted = maintenance.convert_equality_deletes("kind = 'b'", dry_run=True)
+    packed = maintenance.rewrite_position_delete_files(rewrite_all=True, dry_run=True)
+    alone = maintenance.remove_dangling_deletes(dry_run=True)
+    foreseen = maintenance.remove_dangling_deletes(after=[converted, packed], dry_run=True)
     assert (alone.removed_equality_delete_files, foreseen.removed_equality_delete_files) == (1, 1)
     assert alone.removed_position_delete_files == (1 if version == "2" else 0)
     assert foreseen.removed_position_delete_files == foreseen.removed_deletion_vectors == 0
-    every = upkeep.convert_equality_deletes(dry_run=True)
-    assert upkeep.remove_dangling_deletes(after=[every, packed], dry_run=True).removed_equality_delete_files == 0
-    assert upkeep.remove_dangling_deletes(after=[every]).removed_equality_delete_files == 1
+    every = maintenance.convert_equality_deletes(dry_run=True)
+    assert maintenance.remove_dangling_deletes(after=[every, packed], dry_run=True).removed_equality_delete_files == 0
+    assert maintenance.remove_dangling_deletes(after=[every]).removed_equality_delete_files == 1

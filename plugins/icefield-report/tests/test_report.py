@@ -16,10 +16,10 @@ from icefield import Catalog, Table, hookimpl
 from icefield.errors import InvalidArgument, PluginConflict
 from icefield_report import ReportSection, catalog_report, report, write_catalog_report, write_report
 from icefield_report.facts import facts_of
+from icefield_report.maintenance import Advice
 from icefield_report.manifests import manifests_of
 from icefield_report.partitions import partitions_of
 from icefield_report.plots import _time_marks
-from icefield_report.upkeep import Advice
 from tables import memory_catalog
 
 SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us")), ("kind", pa.string())])
@@ -131,7 +131,7 @@ def test_the_same_table_gives_the_same_page() -> None:
 
 def advice(table: Table) -> dict[str, Advice]:
     """What would help, by the calls."""
-    return {each.call.removeprefix("table.maintenance."): each for each in facts_of(table).upkeep.advice}
+    return {each.call.removeprefix("table.maintenance."): each for each in facts_of(table).maintenance.advice}
 
 
 def test_the_advice_is_what_the_calls_then_do() -> None:
@@ -149,7 +149,7 @@ def test_the_advice_is_what_the_calls_then_do() -> None:
     assert (dangling.before, dangling.after) == (1, 0)
     assert table.maintenance.remove_dangling_deletes().removed_bytes == dangling.saved
     table.maintenance.rewrite_manifests()
-    assert facts_of(table).upkeep.advice == ()
+    assert facts_of(table).maintenance.advice == ()
 
 
 def test_an_expiry_states_the_bytes_that_it_frees() -> None:
@@ -176,7 +176,7 @@ def test_equality_deletes_are_debt_to_convert() -> None:
 def test_what_must_not_be_expired_is_named_and_ends_nothing() -> None:
     table = memory_catalog().create_table("db.t", SCHEMA, properties={"gc.enabled": "false"})
     table.append(month_rows(2))
-    ((title, error),) = facts_of(table).upkeep.unknown
+    ((title, error),) = facts_of(table).maintenance.unknown
     assert title == "Snapshots"
     assert "gc.enabled" in error
 
@@ -192,7 +192,7 @@ def test_a_property_that_cannot_be_is_named_and_ends_nothing(tmp_path: Path) -> 
     icefield.clear_caches()
     broken = icefield.open_table(table.metadata_location)
     assert "is not of type integer" in report(broken)
-    assert {"Data files", "Snapshots"} <= {title for title, _ in facts_of(broken).upkeep.unknown}
+    assert {"Data files", "Snapshots"} <= {title for title, _ in facts_of(broken).maintenance.unknown}
 
 
 def test_a_table_without_snapshots_has_a_page() -> None:
@@ -353,7 +353,7 @@ def test_pages_are_written_into_files(tmp_path: Path) -> None:
 
 def test_the_calls_that_are_named_are_there() -> None:
     source = Path(__file__).parents[1] / "src/icefield_report"
-    text = (source / "upkeep.py").read_text("utf-8") + (source / "templates/parts.html").read_text("utf-8")
+    text = (source / "maintenance.py").read_text("utf-8") + (source / "templates/parts.html").read_text("utf-8")
     calls = set(re.findall(r"table\.maintenance\.(\w+)\(\)", text))
     assert len(calls) >= 6
     maintenance = memory_catalog().create_table("db.t", SCHEMA).maintenance

@@ -9,7 +9,7 @@ from typing import Any
 
 import icefield
 import pytest
-from icefield.abc import CommitMade, UpkeepProgress
+from icefield.abc import CommitMade, MaintenanceProgress
 from icefield_spark import attach
 from icefield_spark.sql.procedures import PROCEDURES
 from pyspark import __version__ as version
@@ -178,10 +178,10 @@ def test_arguments_that_a_call_leaves_out_have_defaults(prod: Any, catalog: icef
 
 def test_jobs_of_a_call_are_those_of_its_thread(prod: Any) -> None:
     context = prod.sparkContext
-    context.setJobGroup("upkeep of t", "nightly")
+    context.setJobGroup("maintenance of t", "nightly")
     try:
         prod.sql("CALL prod.system.rewrite_data_files(table => 'db.t', options => map('rewrite-all', 'true'))")
-        assert context.statusTracker().getJobIdsForGroup("upkeep of t")
+        assert context.statusTracker().getJobIdsForGroup("maintenance of t")
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
         context.setLocalProperty("spark.job.description", None)
@@ -195,7 +195,7 @@ def test_listeners_hear_how_far_a_call_has_come(spark: Any, tmp_path: Path) -> N
         listener.events.clear()
         spark.sql("CALL heard.system.rewrite_data_files(table => 'db.t', options => map('rewrite-all', 'true'))")
     kinds = [type(each) for each in listener.events]
-    assert UpkeepProgress in kinds[: kinds.index(CommitMade)]
+    assert MaintenanceProgress in kinds[: kinds.index(CommitMade)]
 
 
 def test_calls_and_queries_of_several_threads_do_not_wait_for_each_other(prod: Any, catalog: icefield.Catalog) -> None:

@@ -87,8 +87,8 @@ def test_rows_and_entries_stay_the_same(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clustering, "HELD_BYTES", memory)
         planned = table.maintenance.rewrite_manifests(dry_run=True)
-        upkeep = table.maintenance if runner is None else table.maintenance.on(runner)
-        made = upkeep.rewrite_manifests()
+        maintenance = table.maintenance if runner is None else table.maintenance.on(runner)
+        made = maintenance.rewrite_manifests()
     assert ids(again(table).refresh()) == before
     assert held(table) == entries_before
     assert (made.rewritten_manifests, made.added_manifests) == (planned.rewritten_manifests, planned.added_manifests)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from icefield.errors import InvalidMetadata
 from icefield.manifest import clear_caches
 from icefield.scan import duplicates
-from icefield.storage.path_hashes import path_hashes
+from icefield.storage.hashing import path_hashes
 from planned_tables import PlannedTable
 
 

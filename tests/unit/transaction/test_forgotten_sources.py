@@ -79,7 +79,7 @@ def test_rows_are_deleted_and_the_other_files_keep_their_partitions(table: Table
     assert stored_tuples(table) == [("a", 4, 0), (None, None, 0)]
 
 
-def test_upkeep_takes_the_rows_to_the_present_spec(table: Table) -> None:
+def test_maintenance_takes_the_rows_to_the_present_spec(table: Table) -> None:
     table.maintenance.rewrite_manifests()
     assert ids(table) == [0, 0, 1, 1, 2, 2, 3, 3]
     table.maintenance.rewrite_data_files(rewrite_all=True)

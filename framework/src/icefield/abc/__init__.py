@@ -14,7 +14,7 @@ from icefield.abc.catalog import (
     ViewCatalog,
 )
 from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal, TableChange
-from icefield.abc.events import CommitConflict, CommitMade, Event, MetricsReported, ScanPlanned, UpkeepProgress
+from icefield.abc.events import CommitConflict, CommitMade, Event, MaintenanceProgress, MetricsReported, ScanPlanned
 from icefield.abc.file_format import (
     FileFormat,
     FlushingWriter,
@@ -46,7 +46,7 @@ from icefield.abc.scans import (
     ScanService,
 )
 from icefield.abc.views import CurrentView, ViewProposal
-from icefield.abc.work import Attempt, AttemptFiles, Done, FileLister, Note, Work, WorkRunner
+from icefield.abc.work import Attempt, AttemptFiles, Done, FileLister, Note, Work, WorkRunner, unnoted
 from icefield.expressions import BooleanExpression
 from icefield.metadata import TableMetadata, TableRequirement, TableUpdate, ViewMetadata, ViewRequirement, ViewUpdate
 from icefield.metadata.metrics import Metrics
@@ -84,6 +84,7 @@ __all__ = [
     "ListedFiles",
     "ListedNumbers",
     "ListedValues",
+    "MaintenanceProgress",
     "ManifestFormat",
     "ManifestFormatReader",
     "ManifestReadRequest",
@@ -113,7 +114,6 @@ __all__ = [
     "TableUpdate",
     "TypedReader",
     "UnsignedRequest",
-    "UpkeepProgress",
     "ViewCatalog",
     "ViewMetadata",
     "ViewProposal",
@@ -122,4 +122,5 @@ __all__ = [
     "Work",
     "WorkRunner",
     "WrittenFile",
+    "unnoted",
 ]

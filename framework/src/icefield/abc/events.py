@@ -59,7 +59,7 @@ class CommitConflict:
 
 
 @dataclass(frozen=True, slots=True)
-class UpkeepProgress:
+class MaintenanceProgress:
     """The progress of maintenance: ``done`` of ``total`` steps, such as deleted files; ``total`` is None if unknown."""
 
     table: tuple[str, ...]
@@ -84,5 +84,5 @@ class MetricsReported:
     metrics: Mapping[str, float]
 
 
-Event = ScanPlanned | CommitMade | CommitConflict | UpkeepProgress | MetricsReported
+Event = ScanPlanned | CommitMade | CommitConflict | MaintenanceProgress | MetricsReported
 """Every record that ``icefield_events`` may be called with."""

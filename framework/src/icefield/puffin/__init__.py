@@ -5,8 +5,6 @@ from icefield.puffin.codecs import BlobCodec
 from icefield.puffin.deletion_vector import decode_vector, encode_vector, encode_vectors
 from icefield.puffin.reader import PuffinReader, read_range
 from icefield.puffin.roaring import Positions
-from icefield.puffin.theta import distinct_values, theta_estimate
-from icefield.puffin.theta_sketch import ThetaSketch
 from icefield.puffin.writer import PuffinWriter, writer_name
 
 __all__ = [
@@ -17,12 +15,9 @@ __all__ = [
     "Positions",
     "PuffinReader",
     "PuffinWriter",
-    "ThetaSketch",
     "decode_vector",
-    "distinct_values",
     "encode_vector",
     "encode_vectors",
     "read_range",
-    "theta_estimate",
     "writer_name",
 ]

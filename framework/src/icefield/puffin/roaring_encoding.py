@@ -25,13 +25,10 @@ _AT_ONCE: Final = 1 << 20
 """The number of positions for which container bodies are written together."""
 
 
-def encode_positions(positions: Positions) -> bytes:
-    """The bitmap of ascending, distinct positions, each container in its smallest form, as Java and C++ write it."""
-    return encode_each([positions])[0]
-
-
 def encode_each(sets: Sequence[Positions]) -> list[bytes]:
-    """The bitmaps of several sets of positions, made together: a single small bitmap would take 500 us.
+    """The bitmaps of several sets of ascending, distinct positions, as Java and C++ write them.
+
+    They are made together, since a single small bitmap would take 500 us. Each container has its smallest form.
 
     Raises ``InvalidArgument`` for a negative position.
     """

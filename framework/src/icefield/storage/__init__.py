@@ -7,7 +7,7 @@ from icefield.storage.local_paths import local_path
 from icefield.storage.locations import JOB_FOLDER, LocationProvider, given_location
 from icefield.storage.neighbours import refuse_twins, tables_noted
 from icefield.storage.owned import OwnedFiles, folders_of
-from icefield.storage.path_hashes import Hashes, path_hashes
+from icefield.storage.hashing import Hashes, path_hashes
 from icefield.storage.places import HashedLocations, LocationSet, Mask
 from icefield.storage.table_files import TableFiles, folders_in
 from icefield.toolkit.authority import scheme_of

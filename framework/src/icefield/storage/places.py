@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from icefield.storage.canonical import CanonicalLocations
-from icefield.storage.path_hashes import path_hashes
+from icefield.storage.hashing import path_hashes
 
 Hashes = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]

@@ -127,12 +127,6 @@ class StructType(_NestedType):
         """The direct child with that id, or None."""
         return next((child for child in self.fields if child.field_id == field_id), None)
 
-    def field_by_name(self, name: str, case_sensitive: bool = True) -> NestedField | None:
-        """The first direct child with that name, or None."""
-        if case_sensitive:
-            return next((child for child in self.fields if child.name == name), None)
-        return next((child for child in self.fields if child.name.lower() == name.lower()), None)
-
     def __len__(self) -> int:
         return len(self.fields)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from icefield import hookimpl
-from icefield.abc import CommitMade, Event, UpkeepProgress
+from icefield.abc import CommitMade, Event, MaintenanceProgress
 
 from icefield_cli.progress import Progress
 
@@ -14,25 +14,25 @@ class Listener:
     def __init__(self) -> None:
         self.commits: list[CommitMade] = []
         self.progress: Progress | None = None
-        self._upkeep: str | None = None
+        self._maintenance: str | None = None
 
     @hookimpl
     def icefield_events(self, event: Event) -> None:
         """See ``icefield.plugins.hookspecs``."""
         if isinstance(event, CommitMade):
             self.commits.append(event)
-        elif isinstance(event, UpkeepProgress) and self.progress is not None:
+        elif isinstance(event, MaintenanceProgress) and self.progress is not None:
             self.progress.reach(event.step, event.done, event.total)
 
     def begin(self, operation: str, progress: Progress) -> None:
         """Note the change of a table that begins, so that the message for an interrupt can name it."""
-        self._upkeep, self.progress = operation, progress
+        self._maintenance, self.progress = operation, progress
 
     def interrupted(self) -> str:
         """Return the message for an interrupt. It counts only commits that the catalog has confirmed."""
-        if self._upkeep is None:
+        if self._maintenance is None:
             return "interrupted"
-        again = f"{self._upkeep} can be run again, and finishes what is left"
+        again = f"{self._maintenance} can be run again, and finishes what is left"
         if not self.commits:
             return f"interrupted before a commit was confirmed; {again}"
         made = [f"snapshot {commit.snapshot_id}" for commit in self.commits if commit.snapshot_id is not None]

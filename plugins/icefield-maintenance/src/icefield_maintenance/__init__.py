@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from icefield_maintenance.compaction import RewriteDataFilesResult, RewrittenGroup
+    from icefield_maintenance.compaction.strategies import Ordering, OrderingRequest
     from icefield_maintenance.deletes import (
         ConvertEqualityDeletesResult,
         RemoveDanglingDeletesResult,
         RewriteDeletesResult,
     )
     from icefield_maintenance.expiry import ExpireSnapshotsResult
+    from icefield_maintenance.hookspecs import CompactionStrategy, HealthRules
     from icefield_maintenance.maintenance_table import MaintenanceTable
     from icefield_maintenance.manifests import RewriteManifestsResult
     from icefield_maintenance.operation_options import OperationOption, options_of
@@ -33,13 +35,17 @@ if TYPE_CHECKING:
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
 _PUBLIC = {
+    "CompactionStrategy": "icefield_maintenance.hookspecs",
     "ConvertDeletesOptions": "icefield_maintenance.options",
     "ConvertEqualityDeletesResult": "icefield_maintenance.deletes",
     "ExpireOptions": "icefield_maintenance.options",
     "ExpireSnapshotsResult": "icefield_maintenance.expiry",
+    "HealthRules": "icefield_maintenance.hookspecs",
     "MaintenanceTable": "icefield_maintenance.maintenance_table",
     "OPERATIONS": "icefield_maintenance.options",
     "OperationOption": "icefield_maintenance.operation_options",
+    "Ordering": "icefield_maintenance.compaction.strategies",
+    "OrderingRequest": "icefield_maintenance.compaction.strategies",
     "PartitionStatsOptions": "icefield_maintenance.options",
     "RemoveDanglingDeletesResult": "icefield_maintenance.deletes",
     "RemoveDanglingOptions": "icefield_maintenance.options",
@@ -60,12 +66,16 @@ _PUBLIC = {
 __all__ = [
     "OPERATIONS",
     "ConvertDeletesOptions",
+    "CompactionStrategy",
     "ConvertEqualityDeletesResult",
     "ExpireOptions",
     "ExpireSnapshotsResult",
+    "HealthRules",
     "MaintenanceTable",
     "OperationOption",
     "PartitionStatsOptions",
+    "Ordering",
+    "OrderingRequest",
     "RemoveDanglingDeletesResult",
     "RemoveDanglingOptions",
     "RemoveOrphansOptions",

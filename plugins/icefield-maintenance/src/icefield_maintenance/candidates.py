@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from icefield.scan.reachable import FileKind, Kinds
-from icefield.storage import HashedLocations, Hashes, LocationSet, Mask
+from icefield.engine import FileKind, Kinds
+from icefield.storage import Hashes, Mask, HashedLocations, LocationSet
 
 _PLAIN_BYTES: Final = 32 << 20
 """The bytes of locations that are kept uncompressed; further locations are compressed."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import pyarrow as pa
+from icefield.engine import UnitedPartition, united_partition
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata import (
     WRITE_FORMAT_DEFAULT,
@@ -16,15 +17,16 @@ from icefield.metadata import (
     get_str,
     refuse_plain_files,
 )
-from icefield.scan import partition_stats_file as stats_file
-from icefield.scan.united_partition import UnitedPartition
 from icefield.transaction import TableAccess, UpdateStatistics
-from icefield.transaction.table_access import VERSIONS
 
+from icefield_maintenance import partition_stats_file as stats_file
 from icefield_maintenance import table_stats
 from icefield_maintenance.partition_stats import computed_from, computed_in_full, nearest_known
 
 T = TypeVar("T")
+
+_VERSIONS: Final = 10
+"""The number of versions that may expire, one after another, while statistics are computed."""
 
 
 def compute_partition_stats(
@@ -45,7 +47,7 @@ def compute_table_stats(
 
 def _of_what_stays(load: Callable[[], TableAccess], snapshot_id: int | None, compute: Callable[[TableAccess], T]) -> T:
     """Compute statistics. If the current snapshot expires meanwhile, use the next current snapshot."""
-    for _ in range(VERSIONS):
+    for _ in range(_VERSIONS):
         try:
             return compute(load())
         except NoSuchSnapshot:
@@ -64,7 +66,7 @@ def _of_partitions(
     ) -> tuple[TableMetadata, Snapshot, UnitedPartition, pa.Table] | PartitionStatisticsFile | None:
         snapshot = _snapshot(metadata, snapshot_id)
         refuse_plain_files(metadata)
-        united = stats_file.united_partition(metadata)
+        united = united_partition(metadata)
         if snapshot is None:
             return None
         known = nearest_known(metadata, snapshot) if incremental else None

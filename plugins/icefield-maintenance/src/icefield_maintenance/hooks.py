@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING
 
 from icefield import TableService, hookimpl
 
+from icefield_maintenance.hookspecs import CompactionStrategy, HealthRules
+
 if TYPE_CHECKING:
     from icefield_cli import Command
+
+_CHECKS = "icefield_maintenance.doctor.tables"
+_STRATEGIES = "icefield_maintenance.compaction.strategies"
+
+
+@hookimpl
+def icefield_addhooks() -> Sequence[str]:
+    """Add the hooks for rules of the doctor and for strategies of compaction."""
+    return ["icefield_maintenance.hookspecs"]
 
 
 @hookimpl
@@ -23,3 +34,26 @@ def icefield_commands() -> Sequence[Command]:
     from icefield_maintenance.commands import COMMANDS
 
     return COMMANDS
+
+
+@hookimpl
+def icefield_health_rules() -> Sequence[HealthRules]:
+    """Provide the rules of the specification, and those of maintenance."""
+    return [
+        HealthRules("metadata", f"{_CHECKS}.metadata_checks:RULES"),
+        HealthRules("manifests", f"{_CHECKS}.manifest_checks:RULES"),
+        HealthRules("entries", f"{_CHECKS}.entry_checks:RULES"),
+        HealthRules("files", f"{_CHECKS}.file_checks:RULES"),
+        HealthRules("rows", f"{_CHECKS}.row_checks:RULES"),
+        HealthRules("maintenance", f"{_CHECKS}.maintenance_checks:RULES"),
+    ]
+
+
+@hookimpl
+def icefield_compaction_strategies() -> Sequence[CompactionStrategy]:
+    """Provide packing, sorting and clustering."""
+    return [
+        CompactionStrategy("binpack", f"{_STRATEGIES}.binpack:BinPack"),
+        CompactionStrategy("sort", f"{_STRATEGIES}.sort:Sort", takes=("sort_order",)),
+        CompactionStrategy("zorder", f"{_STRATEGIES}.zorder:ZOrder", takes=("zorder_columns",)),
+    ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from icefield.abc import Attempt, Done, Note, Work, WorkRunner
-from icefield.abc.work import unnoted
+from icefield.abc import Attempt, Done, Note, Work, WorkRunner, unnoted
 from icefield.errors import IcefieldError
 from icefield.toolkit import map_ahead
 

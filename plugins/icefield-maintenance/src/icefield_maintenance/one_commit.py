@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from icefield.engine import Head, head_of
 from icefield.metadata import TableMetadata, refuse_plain_files
 from icefield.transaction import Action, TableAccess
-from icefield.transaction.branch_head import Head
-from icefield.transaction.history import head_of
 
 from icefield_maintenance.deletes import ConvertEqualityDeletesResult, RemoveDanglingDeletesResult, RewriteDeletesResult
 from icefield_maintenance.manifests import RewriteManifestsResult
@@ -42,9 +41,9 @@ def done(target: TableAccess, begin: Callable[[Stage], MaintenanceAction[R]], br
 
         def planned(metadata: TableMetadata) -> R:
             refuse_plain_files(metadata)
-            upkeep = begin(_not_staged)
-            upkeep.plan(Head(metadata, head_of(metadata, branch), target.io))
-            return upkeep.result
+            maintenance = begin(_not_staged)
+            maintenance.plan(Head(metadata, head_of(metadata, branch), target.io))
+            return maintenance.result
 
         return replace(target.reading_version(planned), snapshot_id=None, dry_run=True)
     with target.begin() as tx:

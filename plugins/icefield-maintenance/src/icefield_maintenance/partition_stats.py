@@ -9,18 +9,27 @@ from typing import Final
 
 import numpy as np
 from icefield.abc import Attempt, Work, WorkRunner
+from icefield.engine import (
+    COUNTS_OF_FILES,
+    SUMMED_COLUMNS,
+    ManifestFilter,
+    PartitionSums,
+    SummingUp,
+    UnitedPartition,
+    combined,
+    manifest_groups,
+    read_stats,
+    run_in_lots,
+    snapshot_times,
+)
 from icefield.errors import IcefieldError
 from icefield.expressions import AlwaysTrue
 from icefield.manifest import ManifestFile, ManifestReader, ManifestRequest, read_manifest_list
 from icefield.metadata import PartitionStatisticsFile, Snapshot, TableMetadata
-from icefield.scan.manifest_filter import ManifestFilter
-from icefield.scan.manifest_reads import manifest_groups
-from icefield.scan.matching import run_in_lots
-from icefield.scan.partition_stats_file import read_stats, sums_of
-from icefield.scan.partition_sums import COLUMNS, FILES, PartitionSums, SummingUp, combined, snapshot_times
-from icefield.scan.united_partition import UnitedPartition
 from icefield.storage import FileIO
 from icefield.types import StructType
+
+from icefield_maintenance.partition_stats_file import sums_of
 
 _MOST_FILES: Final = 2**31 - 1
 
@@ -45,7 +54,7 @@ class SumManifests(Work[Sequence[ManifestFile], PartitionSums]):
         total = SummingUp(self.times, self.united)
         typed = [(one, self.types[one.partition_spec_id]) for one in item]
         reader = ManifestReader(self.io)
-        for group in manifest_groups(reader, typed, ManifestRequest(COLUMNS), attempt.threads):
+        for group in manifest_groups(reader, typed, ManifestRequest(SUMMED_COLUMNS), attempt.threads):
             if self.changes:
                 total.add_changes(group)
             else:
@@ -81,7 +90,7 @@ def computed_from(
     except IcefieldError as error:
         _log.warning("the partition statistics of snapshot %d are not used: %s", known.snapshot_id, error)
         return None
-    if np.any(found.sums < 0) or np.any(found.sums[:, FILES] > _MOST_FILES):
+    if np.any(found.sums < 0) or np.any(found.sums[:, COUNTS_OF_FILES] > _MOST_FILES):
         _log.warning(
             "the partition statistics of snapshot %d and what later snapshots changed do not add up; they are not used",
             known.snapshot_id,

@@ -21,16 +21,16 @@ from icefield_maintenance.doctor.tables import delete_checks
 from planted_breaches import PATHS, POSITIONS, bound, move_deletes, name_another_file, of_column
 from planted_faults import Planted
 
-UPKEEP = {"delete-debt", "small-files", "small-manifests"}
+MAINTENANCE = {"delete-debt", "small-files", "small-manifests"}
 
 
 def found(table: Table) -> dict[str, list[str]]:
-    """What is said of each rule that a table breaks, but for those of upkeep."""
+    """What is said of each rule that a table breaks, but for those of maintenance."""
     clear_caches()
     said: dict[str, list[str]] = {}
     for group in examine_table(icefield.open_table(table.metadata_location), whole=True):
         for finding in group.findings:
-            if finding.result not in (Result.OK, Result.SKIPPED) and finding.check not in UPKEEP:
+            if finding.result not in (Result.OK, Result.SKIPPED) and finding.check not in MAINTENANCE:
                 said.setdefault(finding.check, []).append(f"{finding.location}: {finding.found}")
     return said
 

@@ -282,7 +282,7 @@ def compacted(refs: str, **properties: str) -> Table:
 
 @pytest.mark.parametrize("refs", ["create_tag", "create_branch"])
 @pytest.mark.parametrize("properties", [{}, {"write.delete.mode": "merge-on-read"}])
-def test_files_and_deletes_that_only_other_heads_hold_ask_for_no_upkeep(refs, properties):
+def test_files_and_deletes_that_only_other_heads_hold_ask_for_no_maintenance(refs, properties):
     table = compacted(refs, **properties)
     assert found(table) == set()
     made = repair_table(table, dry_run=False)
@@ -368,7 +368,7 @@ def test_a_dry_run_says_that_a_manifest_which_is_gone_hinders_a_repair(tmp_path)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_upkeep_that_changes_nothing_is_no_step(dry_run, monkeypatch):
+def test_maintenance_that_changes_nothing_is_no_step(dry_run, monkeypatch):
     table = new_table()
     for number in range(6):
         table.append(of([number]))

@@ -101,8 +101,8 @@ def test_what_is_deleted_is_what_only_expired_snapshots_refer_to(
         stay = files_of(table, [each for each in snapshots if each.snapshot_id in kept])
         expected = files_of(table, [each for each in snapshots if each.snapshot_id not in kept]) - stay
         planned = table.maintenance.expire_snapshots(older_than, least, dry_run=True)
-        upkeep = table.maintenance if runner is None else table.maintenance.on(runner)
-        done = upkeep.expire_snapshots(older_than, least)
+        maintenance = table.maintenance if runner is None else table.maintenance.on(runner)
+        done = maintenance.expire_snapshots(older_than, least)
         assert {each.snapshot_id for each in table.snapshots()} == kept
         assert set(table.refs()) == refs
         assert before - stored_files(table) == expected

@@ -12,9 +12,9 @@ from icefield import Table
 from icefield.errors import InvalidArgument
 from icefield.metadata import WRITE_TARGET_FILE_SIZE, get_int
 
+from icefield_report.maintenance import MaintenanceAdvice, maintenance_of
 from icefield_report.manifests import Manifests, manifests_of
 from icefield_report.partitions import Ints, Partitions, partitions_of
-from icefield_report.upkeep import Upkeep, upkeep_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Facts:
     commits: Commits
     column_bytes: tuple[tuple[str, str, int], ...]
     """Name, type and size of each column, the largest first; without columns that have no size in any file."""
-    upkeep: Upkeep
+    maintenance: MaintenanceAdvice
 
     @property
     def bytes(self) -> int:
@@ -91,7 +91,7 @@ def facts_of(table: Table) -> Facts:
         manifests=manifests_of(table, partitions),
         commits=_commits(table),
         column_bytes=_column_bytes(table),
-        upkeep=upkeep_of(table, partitions),
+        maintenance=maintenance_of(table, partitions),
     )
 
 

@@ -229,11 +229,6 @@ class Tables:
         """Drop a table from the cache."""
         self._known.pop(table)
 
-    def token_of(self, table: TableName) -> str | None:
-        """The token that the service gave for the requests of one table."""
-        known = self._known.get(table)
-        return None if known is None else known.token
-
     def _whole(self, table: TableName) -> TableMetadata:
         """Load the metadata with all snapshots. The cache is not updated: an ETag may belong to a snapshot mode."""
         service, what = self.service, f"loading the snapshots of {_shown(table)}"

@@ -21,6 +21,7 @@ from icefield_spark.chunks import ChunkContext
 from icefield_spark.executors import shared
 from icefield_spark.failures import as_raised, with_cause_alone
 from icefield_spark.keys import KeyFilter
+from icefield_spark.maintenance import SparkRunner
 from icefield_spark.places import (
     FOUND,
     POSITION,
@@ -39,7 +40,6 @@ from icefield_spark.roads.columns import UnfitForSpark
 from icefield_spark.roads.lane import lane_frame
 from icefield_spark.sizing import chunk_numbers, tasks_of
 from icefield_spark.types import to_spark_schema
-from icefield_spark.upkeep import SparkRunner
 from icefield_spark.workers import chunks_of
 
 _FILE: Final = "_file"

@@ -17,12 +17,12 @@ from icefield_spark.chunks import ChunkContext, ChunkReader, VersionScan, plan_c
 from icefield_spark.executors import shared
 from icefield_spark.failures import as_raised
 from icefield_spark.jvm import is_connected
+from icefield_spark.maintenance import SparkRunner
 from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, needs_statistics, requires_any, wanted_of
 from icefield_spark.roads.columns import UnfitForSpark
 from icefield_spark.roads.lane import lane_frame
 from icefield_spark.sizing import chunk_numbers, tasks_of
 from icefield_spark.types import to_spark_schema
-from icefield_spark.upkeep import SparkRunner
 
 Only = Callable[[FileScanTask], bool]
 

@@ -23,9 +23,9 @@ from icefield_spark.ending import is_contested, take_back_if_lost
 from icefield_spark.executors import shared
 from icefield_spark.failures import with_cause_alone
 from icefield_spark.jobs import run_writers
+from icefield_spark.maintenance import SparkRunner
 from icefield_spark.places import POSITION, Plan, Positions, among, plain
 from icefield_spark.types import to_spark_schema
-from icefield_spark.upkeep import SparkRunner
 from icefield_spark.workers import chunks_of
 from icefield_spark.writing import MESSAGE_SCHEMA, Message, Outcome
 

@@ -27,6 +27,7 @@ from icefield_spark.changing import delete_rows, update_rows
 from icefield_spark.conditions import Expression, exact_filter
 from icefield_spark.explaining import Explanation, explanation_of
 from icefield_spark.failures import as_raised
+from icefield_spark.maintenance import maintenance_of
 from icefield_spark.merge_builder import FrameMerge, assigned
 from icefield_spark.merging import add_columns
 from icefield_spark.missing import loaded
@@ -38,7 +39,6 @@ from icefield_spark.row_level import Target, delete_where, replace_where
 from icefield_spark.sql.statements import Statements
 from icefield_spark.streaming.epochs import Epoch, written_once
 from icefield_spark.types import from_spark_schema
-from icefield_spark.upkeep import maintenance_of
 from icefield_spark.wap import branch_read, place_of_write
 from icefield_spark.writing import (
     PARTITIONS,
@@ -411,7 +411,7 @@ class IcefieldSession:
     def maintenance(self, identifier: str) -> MaintenanceTable:
         """The maintenance of a table, as in ``table.maintenance``; executors read and write the files.
 
-        Planning and commits stay on the driver. ``UpkeepProgress`` events tell how far it has come.
+        Planning and commits stay on the driver. ``MaintenanceProgress`` events tell how far it has come.
         """
         return maintenance_of(self.spark, loaded(self.catalog, identifier))
 

@@ -1,4 +1,4 @@
--- Procedures of upkeep and of snapshots.
+-- Procedures of maintenance and of snapshots.
 
 CREATE TABLE db.t (id bigint, part string) USING iceberg TBLPROPERTIES ('format-version' = '2');
 

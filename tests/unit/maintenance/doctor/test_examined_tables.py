@@ -16,11 +16,8 @@ import pytest
 from icefield import clear_caches
 from icefield.manifest import manifest_list
 from icefield.types import LongType
-from icefield_maintenance.doctor import Finding, Result
-from icefield_maintenance.doctor.tables import examine, examine_table, repair_table, rules
-from icefield_maintenance.doctor.tables.ledger import Ledger
-from icefield_maintenance.doctor.tables.rules import Rule
-from icefield_maintenance.doctor.tables.subject import Subject
+from icefield_maintenance.doctor import Finding, Ledger, Result, Rule, RuleGroup, Subject, examine_table, repair_table
+from icefield_maintenance.doctor.tables import maintenance_checks, rules
 from planted_breaches import PLANTED
 from planted_faults import Planted
 
@@ -126,13 +123,17 @@ def test_an_error_that_a_group_of_checks_lets_out_is_a_finding_beside_what_it_fo
         ledger.breach(rules.SMALL_FILES, "file:///small", "seen before")
         raise ValueError("not of Icefield")
 
-    monkeypatch.setattr(examine, "GROUPS", {**examine.GROUPS, "upkeep": (examine.GROUPS["upkeep"][0], broken)})
+    replaced = RuleGroup(maintenance_checks.RULES.rules, broken)
+    monkeypatch.setattr(maintenance_checks, "RULES", replaced)
     planted = Planted.sound(tmp_path)
     found = findings(planted)
-    assert set(found) == {"small-files", "upkeep"}
-    assert (found["upkeep"][0].result, found["upkeep"][0].found) == (Result.FAILED, "ValueError: not of Icefield")
-    *_, upkeep = examine_table(planted.again())
-    assert {finding.check for finding in upkeep.findings} == set(found), "what it did not come to is called sound"
+    assert set(found) == {"small-files", "maintenance"}
+    assert (found["maintenance"][0].result, found["maintenance"][0].found) == (
+        Result.FAILED,
+        "ValueError: not of Icefield",
+    )
+    *_, maintenance = examine_table(planted.again())
+    assert {finding.check for finding in maintenance.findings} == set(found), "what it did not come to is called sound"
     assert repair_table(planted.again()).left
 
 
@@ -151,10 +152,10 @@ def test_a_planted_breach_is_found_with_its_file_and_what_to_do(name, tmp_path):
     assert {path: path.read_bytes() for path in Path(tmp_path).rglob("*") if path.is_file()} == before
 
 
-def test_no_rule_is_without_a_planted_breach_but_those_of_upkeep(tmp_path):
+def test_no_rule_is_without_a_planted_breach_but_those_of_maintenance(tmp_path):
     rules = {finding.check for group in examine_table(Planted.sound(tmp_path).table) for finding in group.findings}
-    upkeep = {"small-files", "delete-debt", "small-manifests", "old-snapshots", "unfinished-expiry"}
-    assert {rule for _, _, rule in PLANTED.values()} == rules - upkeep
+    maintenance = {"small-files", "delete-debt", "small-manifests", "old-snapshots", "unfinished-expiry"}
+    assert {rule for _, _, rule in PLANTED.values()} == rules - maintenance
 
 
 def test_deletes_that_can_be_read_are_sound_whatever_their_format_and_kind(tmp_path):

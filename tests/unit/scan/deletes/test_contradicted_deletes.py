@@ -37,14 +37,14 @@ KINDS = pytest.mark.parametrize("kind", [by_position, by_equality])
 Kind = Callable[..., DataFile]
 
 
-_OF_UPKEEP = {"delete-debt", "small-files"}
+_OF_MAINTENANCE = {"delete-debt", "small-files"}
 
 
 def findings(table: Table) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for group in examine_table(table, whole=True):
         for each in group.findings:
-            if each.result.name not in ("OK", "SKIPPED") and each.check not in _OF_UPKEEP:
+            if each.result.name not in ("OK", "SKIPPED") and each.check not in _OF_MAINTENANCE:
                 found.setdefault(each.check, []).append(str(each))
     return found
 

@@ -56,11 +56,6 @@ class RowBuffer:
     ) -> None:
         self._spilled.__exit__(kind, error, trace)
 
-    @property
-    def spilled_files(self) -> int:
-        """The number of temporary files."""
-        return len(self._spilled)
-
     def add(self, batch: pa.RecordBatch) -> None:
         """Add a batch."""
         if self._spilled:

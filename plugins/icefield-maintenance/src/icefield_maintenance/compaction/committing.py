@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from icefield.engine import FileChanges, Head, SnapshotProducer
 from icefield.errors import ValidationFailed
 from icefield.metadata import Operation, Snapshot
 from icefield.storage import Mask
 from icefield.transaction import Action, ActionContext, RewriteFiles
-from icefield.transaction.branch_head import Head
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 from icefield_maintenance.compaction.running import WrittenGroup
 

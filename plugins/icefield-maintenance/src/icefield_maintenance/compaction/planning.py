@@ -10,14 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import manifest as f
+from icefield.engine import AssignedDeletes, PlannedFiles, tuple_groups
 from icefield.manifest import ManifestEntries
-from icefield.manifest import schemas as f
 from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
-from icefield.partitioning.tuples import tuple_groups
 from icefield.scan import FileScanTask, TableScan
-from icefield.scan.assigned_deletes import AssignedDeletes
-from icefield.scan.planned_files import PlannedFiles
 from icefield.storage import Mask
 
 from icefield_maintenance.compaction.policy import RewriteDataPolicy, Sizes

@@ -11,8 +11,9 @@ from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.metadata import LONG_MAX, WRITE_TARGET_FILE_SIZE, TableMetadata, get_int
 from icefield.partitioning import PartitionSpec
 
-Strategy = Literal["binpack", "sort", "zorder"]
-STRATEGIES: Final = ("binpack", "sort", "zorder")
+Strategy = str
+"""The name of a strategy that a plugin provides: ``binpack``, ``sort`` and ``zorder`` are of this one."""
+
 JobOrder = Literal["none", "bytes-asc", "bytes-desc", "files-asc", "files-desc"]
 JOB_ORDERS: Final = ("none", "bytes-asc", "bytes-desc", "files-asc", "files-desc")
 
@@ -55,12 +56,6 @@ class RewriteDataPolicy:
     output_spec_id: int | None = None
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise InvalidArgument(f"a strategy is one of {', '.join(STRATEGIES)}, not {self.strategy!r}")
-        if self.sort_order is not None and self.strategy != "sort":
-            raise InvalidArgument(f"sort_order goes with the strategy sort, not {self.strategy}")
-        if bool(self.zorder_columns) != (self.strategy == "zorder"):
-            raise InvalidArgument("zorder_columns name at least one column for the strategy zorder, and for no other")
         numbers = {
             "target_file_size_bytes": self.target_bytes,
             "max_file_size_bytes": self.max_bytes,
@@ -89,8 +84,8 @@ class RewriteDataPolicy:
         """The row filter. Files that may hold matching rows are candidates."""
         return AlwaysTrue() if self.row_filter is None else self.row_filter
 
-    def sizes(self, metadata: TableMetadata, *, is_shared: bool = False) -> Sizes:
-        """The sizes for a table; ``is_shared``: groups go to the tasks of a cluster.
+    def sizes(self, metadata: TableMetadata, *, streams: bool, is_shared: bool = False) -> Sizes:
+        """The sizes for a table. ``streams``: rows stream; ``is_shared``: groups go to the tasks of a cluster.
 
         Raises ``InvalidArgument`` where they contradict each other.
         """
@@ -103,7 +98,7 @@ class RewriteDataPolicy:
                 f"max_file_size_bytes ({most}) greater than it"
             )
         streamed = TASK_GROUP_BYTES if is_shared else STREAMED_GROUP_BYTES
-        group = streamed if self.strategy == "binpack" else SORTED_GROUP_BYTES
+        group = streamed if streams else SORTED_GROUP_BYTES
         return Sizes(target, least, most, self.max_group_bytes or max(group, most))
 
     def spec(self, metadata: TableMetadata) -> PartitionSpec:

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
-from icefield.abc import Note, UpkeepProgress
+from icefield.abc import MaintenanceProgress, Note
+from icefield.engine import head_of
 from icefield.errors import CommitFailed, CommitStateUnknown, FileMissing
 from icefield.metadata import Snapshot, TableMetadata, refuse_plain_files
 from icefield.scan import TableScan
 from icefield.transaction import TableAccess
-from icefield.transaction.history import head_of
 
 from icefield_maintenance.compaction.committing import RewriteGroups
 from icefield_maintenance.compaction.planning import FileGroup, RewritePlan
 from icefield_maintenance.compaction.policy import RewriteDataPolicy, Sizes
 from icefield_maintenance.compaction.result import RewriteDataFilesResult, RewrittenGroup
 from icefield_maintenance.compaction.running import RewriteGroup, WrittenGroup
-from icefield_maintenance.compaction.strategies import chosen_strategy
+from icefield_maintenance.compaction.strategies import Ordering, chosen_strategy
 from icefield_maintenance.local_runner import LocalRunner
 
 _log = logging.getLogger(__name__)
@@ -78,8 +78,7 @@ class _Rewrite:
     def plan(self, metadata: TableMetadata, only: pa.Array | None) -> list[FileGroup]:
         """The groups of a version of the table."""
         refuse_plain_files(metadata)
-        sizes, spec = self._sizes(metadata), self.policy.spec(metadata)
-        chosen_strategy(self.policy, metadata)
+        sizes, spec = self._sizes(metadata, self._ordering(metadata)), self.policy.spec(metadata)
         if head_of(metadata, self.branch) is None:
             return []
         return RewritePlan(self._scan(metadata), self.policy, spec, sizes, only).groups()
@@ -162,12 +161,9 @@ class _Rewrite:
     def _committed(
         self, metadata: TableMetadata, since: Snapshot, groups: Sequence[FileGroup], failed: list[FileGroup]
     ) -> tuple[RewriteGroups | None, list[FileGroup]]:
-        work = RewriteGroup(
-            self._scan(metadata),
-            self.policy.spec(metadata),
-            self._sizes(metadata),
-            chosen_strategy(self.policy, metadata),
-        )
+        ordering = self._ordering(metadata)
+        sizes, spec = self._sizes(metadata, ordering), self.policy.spec(metadata)
+        work = RewriteGroup(self._scan(metadata), spec, sizes, ordering)
         with self.target.begin() as tx:
             written = self._written(work, groups, tx.context.written.add, failed)
             if not written:
@@ -185,7 +181,7 @@ class _Rewrite:
 
     def _notify(self) -> None:
         self.tried += 1
-        event = UpkeepProgress(self.target.name, "rewrite-data-files", "groups of files", self.tried, self.planned)
+        event = MaintenanceProgress(self.target.name, "rewrite-data-files", "groups of files", self.tried, self.planned)
         self.target.io.plugins.emit(event)
 
     def _written(
@@ -207,8 +203,11 @@ class _Rewrite:
             self.failed_commits += 1
         return written
 
-    def _sizes(self, metadata: TableMetadata) -> Sizes:
-        return self.policy.sizes(metadata, is_shared=self.target.runner is not None)
+    def _ordering(self, metadata: TableMetadata) -> Ordering:
+        return chosen_strategy(self.policy, metadata, self.target.io.plugins)
+
+    def _sizes(self, metadata: TableMetadata, ordering: Ordering) -> Sizes:
+        return self.policy.sizes(metadata, streams=ordering.streams, is_shared=self.target.runner is not None)
 
     def _note_failed_commit(self, error: Exception) -> None:
         self.failed_commits += 1

@@ -9,15 +9,12 @@ from uuid import uuid4
 
 import pyarrow as pa
 from icefield.abc import Attempt, AttemptFiles, Work
+from icefield.engine import Conforming, FileSet, OrderedWriter, with_lineage
 from icefield.manifest import DataFile
 from icefield.partitioning import PartitionSpec
 from icefield.scan import TableScan, read_tasks
 from icefield.schema import schema_to_arrow
-from icefield.schema.row_lineage import with_lineage
 from icefield.writing import WriteContext
-from icefield.writing.conforming import Conforming
-from icefield.writing.files import FileSet
-from icefield.writing.ordered_writer import OrderedWriter
 
 from icefield_maintenance.compaction.planning import FileGroup
 from icefield_maintenance.compaction.policy import Sizes

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from icefield.engine import FileChanges, SnapshotProducer
 from icefield.metadata import Operation
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 
-class DeleteUpkeep(SnapshotProducer):
+class DeleteMaintenance(SnapshotProducer):
     """Exchanges or drops delete files.
 
     Each attempt evaluates the head that it builds on: its delete files, and the data files to which they apply. So

@@ -9,11 +9,10 @@ from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
+from icefield import manifest as f
+from icefield.engine import partition_keys, tuple_groups
 from icefield.manifest import DataFile, ManifestEntries
-from icefield.manifest import schemas as f
-from icefield.partitioning.tuples import tuple_groups
 from icefield.scan import FileScanTask
-from icefield.scan.partition_keys import partition_keys
 
 from icefield_maintenance.deletes.survey import DeleteSurvey, Ints
 

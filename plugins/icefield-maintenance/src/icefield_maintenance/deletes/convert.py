@@ -8,25 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import manifest as f
 from icefield.abc import WorkRunner
+from icefield.engine import DeleteStore, FileChanges, Head, HeadDeletes, TaskReader
 from icefield.errors import UnsupportedFeature
 from icefield.expressions import BooleanExpression
 from icefield.manifest import DataFile, ManifestEntries
-from icefield.manifest import schemas as f
 from icefield.metadata import MAIN_BRANCH
 from icefield.puffin import Positions
 from icefield.scan import FileScanTask, ScanContext
-from icefield.scan.deletes.store import DeleteStore
-from icefield.scan.reading import TaskReader
 from icefield.schema import Schema
 from icefield.storage import Mask
 from icefield.transaction import Action, ActionContext
-from icefield.transaction.branch_head import Head
-from icefield.transaction.row_level.head_deletes import HeadDeletes
-from icefield.transaction.snapshot_producer import FileChanges
 from icefield.types import POS
 
-from icefield_maintenance.deletes.action import DeleteUpkeep
+from icefield_maintenance.deletes.action import DeleteMaintenance
 from icefield_maintenance.deletes.affected import Affected, pieces
 from icefield_maintenance.deletes.marks import MarkWriter, Read, WrittenDeletes
 from icefield_maintenance.deletes.results import ConvertEqualityDeletesResult
@@ -34,7 +30,7 @@ from icefield_maintenance.deletes.rewrite import size_of
 from icefield_maintenance.deletes.survey import DeleteSurvey
 
 
-class ConvertEqualityDeletes(DeleteUpkeep):
+class ConvertEqualityDeletes(DeleteMaintenance):
     """Replaces equality deletes by position deletes, or by deletion vectors.
 
     Each affected data file is read once, with all its deletes: the missing rows are its deleted rows. A new delete

@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield.engine import FileChanges, Head
 from icefield.metadata import MAIN_BRANCH
 from icefield.transaction import Action, ActionContext
-from icefield.transaction.branch_head import Head
-from icefield.transaction.snapshot_producer import FileChanges
 
-from icefield_maintenance.deletes.action import DeleteUpkeep
+from icefield_maintenance.deletes.action import DeleteMaintenance
 from icefield_maintenance.deletes.results import RemoveDanglingDeletesResult
 from icefield_maintenance.deletes.survey import DeleteSurvey
 
 
-class RemoveDanglingDeletes(DeleteUpkeep):
+class RemoveDanglingDeletes(DeleteMaintenance):
     """Removes the delete files that apply to no live data file, except files with a key in ``gone`` (of a survey)."""
 
     def __init__(

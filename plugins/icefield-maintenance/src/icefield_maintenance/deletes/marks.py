@@ -14,16 +14,12 @@ from uuid import uuid4
 
 import numpy as np
 from icefield.abc import Attempt, AttemptFiles, Work, WorkRunner
+from icefield.engine import DELETES_SUFFIX, Head, NewFiles, VectorFiles, file_prefix, normalised_key
 from icefield.manifest import DataFile
-from icefield.partitioning.spec import normalised_key
 from icefield.puffin import Positions, encode_vectors
 from icefield.toolkit import map_ahead
 from icefield.transaction import ActionContext
-from icefield.transaction.branch_head import Head
 from icefield.writing import DeleteContext, DeletedRows, write_position_deletes
-from icefield.writing.deletes.position_files import SUFFIX
-from icefield.writing.deletes.vectors import VectorFiles
-from icefield.writing.files import NewFiles, file_prefix
 
 from icefield_maintenance.deletes.affected import MOST_IN_A_PIECE, Affected
 from icefield_maintenance.deletes.survey import Ints
@@ -289,7 +285,7 @@ class _Waiting:
 def puffins(writing: DeleteContext, attempt: Attempt) -> VectorFiles:
     """The Puffin files of an attempt."""
     prefix = file_prefix(attempt.item, attempt.number, writing.operation_id)
-    return VectorFiles(writing, NewFiles(writing.io, writing.locations, prefix, attempt.note, suffix=SUFFIX))
+    return VectorFiles(writing, NewFiles(writing.io, writing.locations, prefix, attempt.note, suffix=DELETES_SUFFIX))
 
 
 def _parcels_of(pieces: Iterator[list[Affected]], version: int) -> Iterator[Parcel]:

@@ -7,12 +7,12 @@ from numbers import Integral
 from typing import Final
 
 import numpy as np
+from icefield import manifest as f
+from icefield.engine import puffin_files
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
-from icefield.manifest import schemas as f
 from icefield.metadata import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE, LONG_MAX, get_int, get_str
 from icefield.storage import Mask
-from icefield.writing.deletes.vectors import puffin_files
 
 from icefield_maintenance.deletes.affected import MOST_IN_A_PIECE
 from icefield_maintenance.deletes.marks import most_lots

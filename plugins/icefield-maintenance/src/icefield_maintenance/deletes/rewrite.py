@@ -8,20 +8,17 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+from icefield import manifest as f
 from icefield.abc import WorkRunner
+from icefield.engine import DeleteStore, FileChanges, Head, HeadDeletes
 from icefield.manifest import DataFile, DataFileContent
-from icefield.manifest import schemas as f
 from icefield.metadata import MAIN_BRANCH
 from icefield.puffin import Positions
 from icefield.scan import ScanContext
-from icefield.scan.deletes.store import DeleteStore
 from icefield.storage import Mask
 from icefield.transaction import Action, ActionContext
-from icefield.transaction.branch_head import Head
-from icefield.transaction.row_level.head_deletes import HeadDeletes
-from icefield.transaction.snapshot_producer import FileChanges
 
-from icefield_maintenance.deletes.action import DeleteUpkeep
+from icefield_maintenance.deletes.action import DeleteMaintenance
 from icefield_maintenance.deletes.affected import Affected, pieces
 from icefield_maintenance.deletes.marks import MarkWriter, Read, WrittenDeletes
 from icefield_maintenance.deletes.policy import RewritePolicy
@@ -40,7 +37,7 @@ class RecordedPositions(Read):
         return partial(_positions, DeleteStore(self.scan))
 
 
-class RewritePositionDeletes(DeleteUpkeep):
+class RewritePositionDeletes(DeleteMaintenance):
     """Writes the positions of position delete files, and of vectors, into fewer files.
 
     Positions of removed data files are left out. A new file has the highest data sequence number of the deletes that

@@ -8,18 +8,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import manifest as f
+from icefield.engine import (
+    DELETE_STATISTICS,
+    AssignedDeletes,
+    Head,
+    RowFilter,
+    delete_index,
+    partition_keys,
+    tuple_groups,
+)
 from icefield.expressions import BooleanExpression
 from icefield.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntries
-from icefield.manifest import schemas as f
-from icefield.partitioning.tuples import tuple_groups
-from icefield.scan.assigned_deletes import AssignedDeletes
-from icefield.scan.delete_targets import DELETE_STATISTICS
-from icefield.scan.partition_keys import partition_keys
 from icefield.storage import Mask
 from icefield.toolkit import lazy
-from icefield.transaction.branch_head import Head
-from icefield.transaction.conflicts import delete_index
-from icefield.transaction.filtering import RowFilter
 from icefield.types import DELETE_FILE_PATH
 
 Ints = npt.NDArray[np.int64]

@@ -12,9 +12,13 @@ from icefield_maintenance.doctor.plugins import examine_plugins
 from icefield_maintenance.doctor.storage import examine_storage
 from icefield_maintenance.doctor.tables import (
     GroupOfChecks,
+    Ledger,
     Repair,
     RepairResult,
     RepairStep,
+    Rule,
+    RuleGroup,
+    Subject,
     examine_table,
     repair_table,
 )
@@ -23,10 +27,14 @@ __all__ = [
     "CommitExamination",
     "Finding",
     "GroupOfChecks",
+    "Ledger",
     "Repair",
     "RepairResult",
     "RepairStep",
     "Result",
+    "Rule",
+    "RuleGroup",
+    "Subject",
     "examine",
     "examine_catalog",
     "examine_plugins",

@@ -9,10 +9,17 @@ from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
-from icefield import Catalog, Plugins, catalog_properties, default_catalog_name, load_catalog
+from icefield import (
+    Catalog,
+    Plugins,
+    catalog_properties,
+    configuration_file,
+    configured_catalogs,
+    default_catalog_name,
+    load_catalog,
+)
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem, FileSystemAbility, NamespaceName
-from icefield.catalog.config import configuration_file, configured_catalogs
-from icefield.catalog.identifiers import namespace_name
+from icefield.engine import namespace_name
 from icefield.errors import BrokenPlugin, IcefieldError, PluginConflict
 from icefield.storage import FileIO
 from icefield.toolkit import credentials_in, holds_credential

@@ -8,7 +8,6 @@ from itertools import groupby
 
 from icefield import Catalog
 from icefield.abc import CatalogAbility, NamespaceName, TableName
-from icefield.catalog.identifiers import string_of
 from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield.storage import HashedLocations, folders_of
 from icefield.toolkit import without_userinfo
@@ -87,7 +86,7 @@ def _folders(catalog: Catalog, name: TableName, places: HashedLocations) -> Iter
     metadata_folder = places.place(table.metadata_location).rpartition("/")[0]
     for role, each in zip(("location", "data", "metadata"), stated, strict=False):
         place = places.place(f"{each.rstrip('/')}/-")[:-1]
-        yield _Folder(place, role, string_of(name), each, uuid, metadata_folder)
+        yield _Folder(place, role, ".".join(name), each, uuid, metadata_folder)
 
 
 def _overlaps(folders: list[_Folder]) -> Iterator[tuple[str, _Folder, _Folder]]:

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 
-from icefield import Plugins
+from icefield import PluginInfo, Plugins
 from icefield.errors import IcefieldError
-from icefield.plugins import PluginInfo
-from icefield.plugins.records import KINDS
 
 from icefield_maintenance.doctor.findings import Finding, Result
 
@@ -41,19 +39,19 @@ def _each(plugins: Plugins) -> Iterator[Finding]:
 
 def _things(plugins: Plugins) -> Iterator[Finding]:
     loaders = {
-        "file-formats": plugins.file_format,
-        "file-systems": plugins.file_system,
-        "commit-strategies": plugins.commit_strategy,
-        "catalogs": plugins.catalog,
+        "file-formats": ("file format", plugins.file_format),
+        "file-systems": ("file system", plugins.file_system),
+        "commit-strategies": ("commit strategy", plugins.commit_strategy),
+        "catalogs": ("catalog", plugins.catalog),
     }
-    for kind, load in loaders.items():
+    for kind, (noun, load) in loaders.items():
         for name in plugins.names(kind):
             try:
                 load(name)
             except IcefieldError as error:  # two plugins provide it, or its import fails
                 found, _, advice = str(error).partition("; ")
                 advice = advice or "reinstall the plugin, or report it to its author"
-                yield Finding(f"{KINDS[kind].noun} {name}", Result.FAILED, found, advice)
+                yield Finding(f"{noun} {name}", Result.FAILED, found, advice)
 
 
 def _unmet(info: PluginInfo) -> str | None:

@@ -198,7 +198,7 @@ class StorageExamination:
         found = f"the store's clock is {abs(skew) / 1_000:.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's"
         advice = (
             "set this machine's clock by NTP (and the store's, if it is yours): signed requests are refused, old files "
-            "look new to upkeep, and time travel picks other snapshots when clocks differ"
+            "look new to maintenance, and time travel picks other snapshots when clocks differ"
         )
         raise (Broken if abs(skew) > _WRONG_MS else Warned)(found, advice)
 

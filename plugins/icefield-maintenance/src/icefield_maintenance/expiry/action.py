@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from icefield.engine import branches_moved, remembering_expired
 from icefield.errors import NoSuchSnapshot
 from icefield.metadata import (
     MAIN_BRANCH,
@@ -14,7 +15,6 @@ from icefield.metadata import (
     TableRequirement,
     TableUpdate,
 )
-from icefield.metadata.remembered import following, remembering_expired
 from icefield.storage import FileIO
 from icefield.transaction import Action, ActionContext, Changes
 
@@ -62,7 +62,7 @@ def changes_of(base: TableMetadata, asked: Retention, io: FileIO | None) -> tupl
     if not found:
         return found, Changes()
     updates: list[TableUpdate] = [RemoveSnapshotRef(name) for name in found.refs]
-    updates += following(base, {name: None for name in found.refs if base.refs[name].is_branch})
+    updates += branches_moved(base, {name: None for name in found.refs if base.refs[name].is_branch})
     if found.snapshot_ids:
         kept = [name for name, ref in base.refs.items() if ref.is_branch and name not in found.refs]
         updates += remembering_expired(base, kept, found.snapshot_ids)

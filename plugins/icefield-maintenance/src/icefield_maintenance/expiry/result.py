@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from icefield.engine import FileKind
 from icefield.metadata import TableMetadata
-from icefield.scan.reachable import FileKind
 
 from icefield_maintenance.expiry.retention import Expired
 from icefield_maintenance.expiry.unreachable import Unreachable

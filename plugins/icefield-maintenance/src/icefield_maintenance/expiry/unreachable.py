@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from icefield.abc import WorkRunner
+from icefield.engine import FileKind, Kinds, files_of_manifests, live_paths, manifests_of
 from icefield.manifest import ManifestFile
 from icefield.metadata import METADATA_DELETE_AFTER_COMMIT, Snapshot, TableMetadata, get_bool
-from icefield.scan.reachable import FileKind, Kinds, files, live_paths, manifests_of
 from icefield.storage import FileIO, HashedLocations, LocationSet, TableFiles, folders_in
 
 from icefield_maintenance.candidates import DeletionCandidates
@@ -123,7 +123,9 @@ def unreachable(
     seen = LocationSet()
     kept_manifests = manifests_of(io, kept, kept.snapshots, places, seen, lenient=False)
     doomed = manifests_of(io, kept, gone.snapshots, places, seen, lenient=True)
-    for locations, kinds in files(io, [one for one in doomed if _may_hold_files(one)], live=True, runner=runner):
+    for locations, kinds in files_of_manifests(
+        io, [one for one in doomed if _may_hold_files(one)], live=True, runner=runner
+    ):
         found.content.add(locations, kinds)
     naming = found.naming
     naming.add_all(gone.statistics, FileKind.STATISTICS)

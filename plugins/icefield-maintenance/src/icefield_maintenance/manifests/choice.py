@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from icefield.engine import Head, ManifestFilter
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.expressions import AlwaysTrue, BooleanExpression, bind
 from icefield.manifest import ManifestContent, ManifestFile
 from icefield.metadata import TableMetadata
-from icefield.scan.manifest_filter import ManifestFilter
-from icefield.transaction.branch_head import Head
 
 GroupKey = tuple[int, ManifestContent]
 """Manifests of different specs or contents are never mixed."""

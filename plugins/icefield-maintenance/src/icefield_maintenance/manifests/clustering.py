@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import manifest as f
+from icefield.engine import Head
 from icefield.manifest import ALL_COLUMNS, EntryStatus, ManifestContent, ManifestEntries, ManifestFile
-from icefield.manifest import schemas as f
 from icefield.partitioning import PartitionSpec
-from icefield.transaction.branch_head import Head
 
 Ints = npt.NDArray[np.int64]
 

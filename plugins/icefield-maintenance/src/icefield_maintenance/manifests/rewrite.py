@@ -6,13 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from icefield.abc import Note, WorkRunner
+from icefield.engine import ChangeCounter, FileChanges, Head, ManifestForm, SnapshotProducer
 from icefield.manifest import ManifestFile
 from icefield.metadata import MAIN_BRANCH, MANIFEST_TARGET_SIZE, Operation, get_int
 from icefield.transaction import Action, ActionContext
-from icefield.transaction.branch_head import Head
-from icefield.transaction.manifests import ManifestForm
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
-from icefield.transaction.summary import ChangeCounter
 
 from icefield_maintenance.manifests.choice import GroupKey, ManifestChoice
 from icefield_maintenance.manifests.clustering import Clustering, cluster

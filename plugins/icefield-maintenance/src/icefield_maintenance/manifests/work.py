@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from icefield.abc import Attempt, AttemptFiles, Work
+from icefield.engine import ManifestForm, manifest_groups
 from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
-from icefield.scan.manifest_reads import manifest_groups
-from icefield.transaction.manifests import ManifestForm
 from icefield.types import StructType
 
 from icefield_maintenance.manifests.clustering import Clustering

@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 from icefield.abc import WorkRunner
+from icefield.engine import files_of_manifests, manifests_of
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
-from icefield.scan.reachable import files, manifests_of
-from icefield.storage import FileIO, HashedLocations, LocationSet, Mask, path_hashes
+from icefield.storage import FileIO, Mask, HashedLocations, LocationSet, path_hashes
 from icefield.toolkit import without_userinfo
 
 from icefield_maintenance.orphans.prefixes import EqualPrefixes, path_of
@@ -50,7 +50,7 @@ class ReferencedFiles:
         seen = self._manifests.copy()
         manifests = manifests_of(self.io, metadata, new, self.places, seen, lenient=False)
         named += [manifest.manifest_path for manifest in manifests]
-        for locations, _ in files(self.io, manifests, live=False, lenient=False, runner=self.runner):
+        for locations, _ in files_of_manifests(self.io, manifests, live=False, lenient=False, runner=self.runner):
             self._note(locations)
         self._lists.update(each.manifest_list or str(each.snapshot_id) for each in new)
         named += [each.manifest_list for each in new if each.manifest_list]

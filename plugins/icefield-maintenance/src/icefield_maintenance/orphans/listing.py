@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.abc import FileInfo
+from icefield.engine import FOLDER_NOTE
 from icefield.metadata import METADATA_FOLDER, VERSION_HINT
 from icefield.storage import JOB_FOLDER, Mask
-from icefield.toolkit.table_folders import NOTE
 
 from icefield_maintenance.orphans.result import SCHEMA
 
@@ -81,7 +81,7 @@ class Listing:
 
     def _note_tables(self, locations: pa.StringArray, below: pa.StringArray) -> None:
         """Remember the folders below with metadata files of other tables: their files are not cleaned."""
-        self.notes += locations.filter(pc.ends_with(locations, f"/{NOTE}")).to_pylist()
+        self.notes += locations.filter(pc.ends_with(locations, f"/{FOLDER_NOTE}")).to_pylist()
         found = pc.match_substring_regex(below, _OF_A_TABLE)
         for location, path in zip(locations.filter(found).to_pylist(), below.filter(found).to_pylist(), strict=True):
             folder, is_named = _table_folder(path)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.abc import UpkeepProgress
+from icefield.abc import MaintenanceProgress
+from icefield.engine import folders_around, metadata_of_another
 from icefield.errors import InvalidArgument
 from icefield.metadata import GC_ENABLED, METADATA_FOLDER, TableMetadata, Timestamp, get_bool
 from icefield.storage import FileIO, HashedLocations, LocationProvider, delete_files, refuse_twins, tables_noted
 from icefield.toolkit import without_userinfo
-from icefield.toolkit.table_folders import folders_around, metadata_of_another
 from icefield.transaction import TableAccess
 
 from icefield_maintenance.orphans import clock
@@ -58,7 +58,7 @@ def remove_orphans(
     for batch in listing.candidates(io.list_files(root)):
         left = held.orphans(batch, mismatch)
         batches += [left] if left.num_rows else []
-        io.plugins.emit(UpkeepProgress(name, "remove-orphan-files", "list", listing.listed, None))
+        io.plugins.emit(MaintenanceProgress(name, "remove-orphan-files", "list", listing.listed, None))
     # The newest version is loaded after the listing: files committed during the listing belong to the table.
     if target.newest is not None:
         metadata, metadata_location = target.newest()
@@ -131,7 +131,7 @@ def _refuse_shared(metadata: TableMetadata) -> None:
 
 def _delete(io: FileIO, name: tuple[str, ...], orphans: pa.Table) -> int:
     def notify(done: int) -> None:
-        io.plugins.emit(UpkeepProgress(name, "remove-orphan-files", "delete", done, orphans.num_rows))
+        io.plugins.emit(MaintenanceProgress(name, "remove-orphan-files", "delete", done, orphans.num_rows))
 
     return delete_files(io, _locations(orphans), notify)
 

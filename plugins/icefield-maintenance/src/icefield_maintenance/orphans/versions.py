@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from icefield.engine import is_damaged, is_of_another
 from icefield.errors import IcefieldError
 from icefield.metadata import TableMetadata, decode_metadata, inflated
 from icefield.storage import FileIO
 from icefield.toolkit import version_of
-from icefield.toolkit.table_folders import is_damaged, is_of_another
 
 
 class Versions:

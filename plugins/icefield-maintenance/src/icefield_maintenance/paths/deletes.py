@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 import pyarrow as pa
+from icefield.engine import position_delete_batches
 from icefield.errors import UnsupportedFeature
 from icefield.manifest import DataFile
 from icefield.puffin import REFERENCED_DATA_FILE, Blob, PuffinReader, PuffinWriter
-from icefield.scan.deletes.positions import position_delete_batches
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO
 from icefield.types import DELETE_FILE_PATH, DELETE_FILE_POS

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import manifest as f
 from icefield.manifest import (
     ALL_COLUMNS,
     DataFileContent,
@@ -20,7 +21,6 @@ from icefield.manifest import (
     ManifestRequest,
     ManifestWriter,
 )
-from icefield.manifest import schemas as f
 from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
 from icefield.types import DELETE_FILE_PATH

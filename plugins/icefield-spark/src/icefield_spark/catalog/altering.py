@@ -115,7 +115,7 @@ def _warn_of_lost(lost: set[str]) -> None:
     """Warn of the operations that fail in Iceberg's Java runtime when partition fields have lost their columns."""
     if lost:
         warnings.warn(
-            f"{', '.join(sorted(lost))} of an earlier partition spec lost the column that it is made from: Iceberg's "
+            f"the partition fields {', '.join(sorted(lost))} lost the columns that they are made from: Iceberg's "
             "Java runtime fails to merge on read into such a table ('Cannot find field'); where it shall, set "
             "write.delete.mode, write.update.mode and write.merge.mode to copy-on-write",
             stacklevel=2,

@@ -20,8 +20,8 @@ from icefield_maintenance import (
 )
 from pyspark.sql import DataFrame
 
+from icefield_spark.sql import maintenance_procedures as maintenance
 from icefield_spark.sql import snapshot_procedures as snapshots
-from icefield_spark.sql import upkeep_procedures as upkeep
 from icefield_spark.sql.adding_files import add_files, name_of, snapshot
 from icefield_spark.sql.arguments import (
     BOOLEAN,
@@ -186,7 +186,7 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "deleted_data_files_count bigint, deleted_position_delete_files_count bigint, "
         "deleted_equality_delete_files_count bigint, deleted_manifest_files_count bigint, "
         "deleted_manifest_lists_count bigint, deleted_statistics_files_count bigint",
-        _of_table(upkeep.expire_snapshots),
+        _of_table(maintenance.expire_snapshots),
     ),
     "remove_orphan_files": Procedure(
         "Delete the files in the table's folder that no version of it has.",
@@ -208,7 +208,7 @@ PROCEDURES: Final[dict[str, Procedure]] = {
             _ORPHANS["exclusive"],
         ],
         "orphan_file_location string NOT NULL",
-        _of_table(upkeep.remove_orphan_files),
+        _of_table(maintenance.remove_orphan_files),
     ),
     "rewrite_data_files": Procedure(
         "Write data files anew: small ones together, and sorted where that is asked for.",
@@ -223,7 +223,7 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "rewritten_data_files_count int NOT NULL, added_data_files_count int NOT NULL, "
         "rewritten_bytes_count bigint NOT NULL, failed_data_files_count int NOT NULL, "
         "removed_delete_files_count int NOT NULL",
-        _of_table(upkeep.rewrite_data_files),
+        _of_table(maintenance.rewrite_data_files),
     ),
     "rewrite_manifests": Procedure(
         "Write manifests anew, with their entries by partition.",
@@ -234,33 +234,33 @@ PROCEDURES: Final[dict[str, Procedure]] = {
             _MANIFESTS["sort_by"],
         ],
         "rewritten_manifests_count int NOT NULL, added_manifests_count int NOT NULL",
-        _of_table(upkeep.rewrite_manifests),
+        _of_table(maintenance.rewrite_manifests),
     ),
     "rewrite_position_delete_files": Procedure(
         "Write position delete files anew, without deletes in files that are gone.",
         [_TABLE, Parameter("options", MAP, "such as rewrite-all and target-file-size-bytes"), _DELETES["where"]],
         "rewritten_delete_files_count int NOT NULL, added_delete_files_count int NOT NULL, "
         "rewritten_bytes_count bigint NOT NULL, added_bytes_count bigint NOT NULL",
-        _of_table(upkeep.rewrite_position_delete_files),
+        _of_table(maintenance.rewrite_position_delete_files),
     ),
     "compute_table_stats": Procedure(
         "Find how many distinct values columns have, for optimizers.",
         [_TABLE, _TABLE_STATS["snapshot_id"], _TABLE_STATS["columns"]],
         "statistics_file string",
-        _of_table(upkeep.compute_table_stats),
+        _of_table(maintenance.compute_table_stats),
     ),
     "compute_partition_stats": Procedure(
         "Find the numbers of rows and files of each partition.",
         [_TABLE, _PARTITION_STATS["snapshot_id"]],
         "partition_statistics_file string",
-        _of_table(upkeep.compute_partition_stats),
+        _of_table(maintenance.compute_partition_stats),
     ),
     "rewrite_table_path": Procedure(
         "Write the metadata of a copy of the table that is at another place.",
         [_TABLE, *parameters_of(RewritePathOptions).values()],
         "latest_version string NOT NULL, file_list_location string NOT NULL, "
         "rewritten_manifest_file_paths_count int NOT NULL, rewritten_delete_file_paths_count int NOT NULL",
-        _of_table(upkeep.rewrite_table_path),
+        _of_table(maintenance.rewrite_table_path),
     ),
     "create_changelog_view": Procedure(
         "Make a temporary view of the rows that changed between two snapshots.",

@@ -1,6 +1,6 @@
 """The orders that rewritten rows are brought into, one module each."""
 
 from icefield_maintenance.compaction.strategies.chosen import chosen_strategy
-from icefield_maintenance.compaction.strategies.ordering import Ordering
+from icefield_maintenance.compaction.strategies.ordering import Ordering, OrderingRequest
 
-__all__ = ["Ordering", "chosen_strategy"]
+__all__ = ["Ordering", "OrderingRequest", "chosen_strategy"]

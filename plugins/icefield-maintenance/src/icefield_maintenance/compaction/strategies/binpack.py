@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from icefield_maintenance.compaction.strategies.ordering import Ordering, ReadColumns
+from icefield_maintenance.compaction.strategies.ordering import Ordering, OrderingRequest, ReadColumns
 
 
 class BinPack(Ordering):
     """Leaves the rows as they come, so that they stream through bounded memory."""
+
+    streams = True
+
+    def __init__(self, request: OrderingRequest) -> None:
+        """Packing takes no options."""
 
     def rows(
         self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, read_columns: ReadColumns

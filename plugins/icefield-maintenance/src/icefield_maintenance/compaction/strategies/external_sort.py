@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.scan.temporary_batches import TemporaryBatches
+from icefield.engine import TemporaryBatches
 
 SLICE_ROWS: Final = 1 << 18
 """How many sorted rows are gathered at a time."""

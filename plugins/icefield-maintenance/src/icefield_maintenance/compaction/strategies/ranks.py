@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.partitioning.transforms.decimals import halves_of
+from icefield.engine import halves_of
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]

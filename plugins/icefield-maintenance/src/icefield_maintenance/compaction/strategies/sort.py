@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
+from icefield.engine import sort_keys, sort_order_of, validate_order
 from icefield.errors import InvalidArgument
-from icefield.metadata import TableMetadata
-from icefield.partitioning.parse import sort_order_of
-from icefield.partitioning.sort_order import sort_keys, validate_order
 
 from icefield_maintenance.compaction.strategies.external_sort import SortKeys, sorted_rows
-from icefield_maintenance.compaction.strategies.ordering import Ordering, ReadColumns
+from icefield_maintenance.compaction.strategies.ordering import Ordering, OrderingRequest, ReadColumns
 
 
 class Sort(Ordering):
     """Sorts the rows of a group. New files state the order's id where the table has the order."""
 
-    def __init__(self, metadata: TableMetadata, given: Any, held_bytes: int) -> None:
-        """``given``: an order in any form that ``create_table`` takes; None is the table's."""
+    def __init__(self, request: OrderingRequest) -> None:
+        """Raises ``InvalidArgument`` for an order that the table's rows cannot be sorted by."""
+        metadata, given = request.metadata, request.sort_order
         self._schema = metadata.schema()
-        self._held_bytes = held_bytes
+        self._held_bytes = request.held_bytes
         order = metadata.sort_order() if given is None else sort_order_of(given, self._schema)
         if order.is_unsorted:
             raise InvalidArgument("there is nothing to sort by: the table has no sort order; give sort_order=")

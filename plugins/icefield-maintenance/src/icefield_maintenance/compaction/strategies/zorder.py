@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from icefield.engine import check_source, source_column
 from icefield.errors import InvalidArgument
-from icefield.metadata import TableMetadata
-from icefield.partitioning.sources import check_source, source_column
-from icefield.partitioning.transforms import IdentityTransform
+from icefield.toolkit import parse_transform
 
 from icefield_maintenance.compaction.strategies.external_sort import KeysOf, SortKeys, sorted_rows
-from icefield_maintenance.compaction.strategies.ordering import Ordering, ReadColumns
+from icefield_maintenance.compaction.strategies.ordering import Ordering, OrderingRequest, ReadColumns
 from icefield_maintenance.compaction.strategies.ranks import Ranks, Words, shortened
 
 _KEY_BITS: Final = 64
@@ -27,14 +26,17 @@ _SAMPLE_ROWS: Final = 1 << 15
 class ZOrder(Ordering):
     """Sorts the rows of a group along a z-curve through the ranks of some columns."""
 
-    def __init__(self, metadata: TableMetadata, columns: Sequence[str], held_bytes: int) -> None:
-        self._schema = metadata.schema()
-        self._held_bytes = held_bytes
+    def __init__(self, request: OrderingRequest) -> None:
+        """Raises ``InvalidArgument`` for columns that no curve can be drawn through."""
+        self._schema, columns = request.metadata.schema(), request.zorder_columns
+        self._held_bytes = request.held_bytes
+        if not columns:
+            raise InvalidArgument("zorder_columns name at least one column for the strategy zorder")
         if len(columns) > _KEY_BITS // 4 or len(set(columns)) < len(columns):
             raise InvalidArgument(f"zorder_columns are distinct, and at most {_KEY_BITS // 4}, not {list(columns)}")
         self._ids = [self._schema.find_field(column).field_id for column in columns]
         for number in self._ids:
-            check_source(number, IdentityTransform(), self._schema, "a z-order")
+            check_source(number, parse_transform("identity"), self._schema, "a z-order")
         self._bits = min(_RANK_BITS, _KEY_BITS // len(columns))
 
     def rows(

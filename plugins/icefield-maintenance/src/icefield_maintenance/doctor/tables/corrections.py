@@ -9,11 +9,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 from icefield.abc import Metrics
+from icefield.engine import MetricsConfig, apply_modes, read_task
 from icefield.errors import IcefieldError
 from icefield.manifest import DataFile
-from icefield.metadata.metrics import MetricsConfig, apply_modes
 from icefield.scan import FileScanTask, TableScan
-from icefield.scan.reading import read_task
 from icefield.schema import schema_to_arrow
 from icefield.toolkit import MetricsCollector
 

@@ -8,13 +8,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 from icefield.abc import Metrics
+from icefield.engine import EqualityDeletes, named_positions, read_vector, stored_position_deletes, with_dropped
 from icefield.errors import IcefieldError, UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
-from icefield.puffin import REFERENCED_DATA_FILE, BlobType, PuffinReader
+from icefield.puffin import REFERENCED_DATA_FILE, BlobType, Positions, PuffinReader
 from icefield.scan import TableScan
-from icefield.scan.deletes.equality import EqualityDeletes
-from icefield.scan.deletes.key_columns import with_dropped
-from icefield.scan.deletes.positions import Positions, named_positions, read_vector, stored_position_deletes
 from icefield.schema import Schema, schema_to_arrow
 from icefield.toolkit import MetricsCollector
 from icefield.types import DELETE_FILE_PATH, DELETE_FILE_POS, NestedField

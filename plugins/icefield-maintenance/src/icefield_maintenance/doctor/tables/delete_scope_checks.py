@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import manifest as f
+from icefield.engine import DeleteIndex, partition_keys
 from icefield.errors import IcefieldError
 from icefield.manifest import DataFileContent, ManifestEntries
-from icefield.manifest import schemas as f
-from icefield.scan.delete_index import DeleteIndex
-from icefield.scan.partition_keys import partition_keys
 from icefield.types import DELETE_FILE_PATH
 
 from icefield_maintenance.doctor.tables import rules

@@ -8,28 +8,17 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import manifest as f
+from icefield.engine import from_bytes_array
 from icefield.errors import IcefieldError
 from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, ManifestEntries, map_parts
-from icefield.manifest import schemas as f
-from icefield.types.values import from_bytes_array
 
 from icefield_maintenance.doctor.tables import live_checks, rules
+from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.rules import Rule
 from icefield_maintenance.doctor.tables.subject import Subject
 
-RULES: Final = (
-    rules.ENTRY_NUMBERS,
-    rules.SORT_ORDERS,
-    rules.EQUALITY_IDS,
-    rules.VECTOR_VERSION,
-    rules.VECTOR_FIELDS,
-    rules.COUNTS_IMPOSSIBLE,
-    rules.BOUNDS_CROSSED,
-    rules.SPLIT_OFFSETS,
-    rules.COLUMN_SIZES,
-    *live_checks.RULES,
-)
 _WORKED_OUT: Final = (rules.COUNTS_IMPOSSIBLE, rules.BOUNDS_CROSSED)
 _V3: Final = 3
 
@@ -191,3 +180,20 @@ def _stored(array: pa.Array) -> pa.Array:
 
 
 _UNSORTED: Final = pa.array([0], pa.int32())
+
+
+RULES: Final = RuleGroup(
+    (
+        rules.ENTRY_NUMBERS,
+        rules.SORT_ORDERS,
+        rules.EQUALITY_IDS,
+        rules.VECTOR_VERSION,
+        rules.VECTOR_FIELDS,
+        rules.COUNTS_IMPOSSIBLE,
+        rules.BOUNDS_CROSSED,
+        rules.SPLIT_OFFSETS,
+        rules.COLUMN_SIZES,
+        *live_checks.RULES,
+    ),
+    examine_entries,
+)

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from icefield import Table
 from icefield.errors import IcefieldError
 from icefield.toolkit import without_credentials
 
 from icefield_maintenance.doctor.findings import Finding, Result
-from icefield_maintenance.doctor.tables import (
-    entry_checks,
-    file_checks,
-    manifest_checks,
-    metadata_checks,
-    row_checks,
-    upkeep_checks,
-)
+from icefield_maintenance.doctor.tables.groups import RuleGroup, groups_of, provided
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.rules import Rule
 from icefield_maintenance.doctor.tables.subject import Subject
 
-Examination = Callable[[Subject, Ledger], None]
-GROUPS: Final[Mapping[str, tuple[tuple[Rule, ...], Examination]]] = {
-    "metadata": (metadata_checks.RULES, metadata_checks.examine_metadata),
-    "manifests": (manifest_checks.RULES, manifest_checks.examine_manifests),
-    "entries": (entry_checks.RULES, entry_checks.examine_entries),
-    "files": (file_checks.RULES, file_checks.examine_files),
-    "rows": (row_checks.RULES, row_checks.examine_rows),
-    "upkeep": (upkeep_checks.RULES, upkeep_checks.examine_upkeep),
-}
 SAMPLE = 16
 """The default number of data files, of deletion vectors and of other delete files to read."""
 
@@ -63,10 +46,17 @@ def examine_table(table: Table, *, whole: bool = False, sample: int = SAMPLE) ->
 
 def examined(subject: Subject, mended: frozenset[tuple[str, str]] = frozenset()) -> Iterator[GroupOfChecks]:
     """Check a subject, group by group. Breaches in ``mended`` are left out: names of rules, each with a file."""
-    for name, (rules, examination) in GROUPS.items():
+    found = [*provided(subject.io.plugins)]
+    if not found:
+        yield _unexamined("rules", "no plugin of the catalog provides rules for tables", "open it with all plugins")
+    for name, group in found:
+        if not isinstance(group, RuleGroup):
+            observed, _, advice = str(group).partition("; ")
+            yield _unexamined(name, observed, advice or "report it to the author of the plugin")
+            continue
         started = time.perf_counter()
-        ledger = Ledger(rules, mended)
-        stopped = stop_of(name, examination, subject, ledger)
+        ledger = Ledger(group.rules, mended)
+        stopped = stop_of(name, group, subject, ledger)
         findings = tuple(ledger.findings())
         if stopped is not None:
             # The group stopped early, so that no rule is known to hold.
@@ -74,19 +64,24 @@ def examined(subject: Subject, mended: frozenset[tuple[str, str]] = frozenset())
         yield GroupOfChecks(name, findings, time.perf_counter() - started, ledger.seconds())
 
 
+def _unexamined(name: str, found: str, advice: str) -> GroupOfChecks:
+    return GroupOfChecks(name, (Finding(name, Result.FAILED, found, advice),), 0.0)
+
+
 def looked_at(rules: Collection[Rule], subject: Subject) -> Ledger:
     """The breaches of some rules, and of the other rules in their groups."""
-    wanted = {name: group for name, group in GROUPS.items() if not set(rules).isdisjoint(group[0])}
-    ledger = Ledger([rule for group, _ in wanted.values() for rule in group])
-    for name, (_, look) in wanted.items():
-        stop_of(name, look, subject, ledger)  # a full examination reports why a group stopped
+    groups = groups_of(subject.io.plugins)
+    wanted = {name: group for name, group in groups.items() if not set(rules).isdisjoint(group.rules)}
+    ledger = Ledger([rule for group in wanted.values() for rule in group.rules])
+    for name, group in wanted.items():
+        stop_of(name, group, subject, ledger)  # a full examination reports why a group stopped
     return ledger
 
 
-def stop_of(name: str, examination: Examination, subject: Subject, ledger: Ledger) -> Finding | None:
+def stop_of(name: str, group: RuleGroup, subject: Subject, ledger: Ledger) -> Finding | None:
     """Run a group of checks. Return the error that stopped it as a finding, or None. Raises nothing."""
     try:
-        examination(subject, ledger)
+        group.examine(subject, ledger)
     except IcefieldError as error:
         found, advice = str(error), "see what this names"
     except Exception as error:  # a damaged file broke the code that reads it, or a plugin failed

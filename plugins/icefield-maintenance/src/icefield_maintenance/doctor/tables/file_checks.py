@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from icefield import manifest as f
 from icefield.errors import IcefieldError
 from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestEntries
-from icefield.manifest import schemas as f
 
 from icefield_maintenance.doctor.tables import delete_checks, rules
+from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.sampling import sampled
 from icefield_maintenance.doctor.tables.subject import Subject
 
-RULES: Final = (rules.FILES_MISSING, rules.FILE_SIZES, *delete_checks.RULES)
 _AT_ONCE: Final = 64
 """The number of files in one call of ``stat_many``."""
 _NEEDED: Final = "without the delete file, the rows that it deletes would be there again"
@@ -80,3 +80,9 @@ def _look_at_sizes(subject: Subject, files: _Files, ledger: Ledger) -> None:
                 if info.size != stated:
                     said = f"it has {info.size:,} bytes, and its manifest says {stated:,}"
                     ledger.breach(rules.FILE_SIZES, path, said)
+
+
+RULES: Final = RuleGroup(
+    (rules.FILES_MISSING, rules.FILE_SIZES, *delete_checks.RULES),
+    examine_files,
+)

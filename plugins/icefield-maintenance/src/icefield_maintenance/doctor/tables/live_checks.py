@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import manifest as f
 from icefield.errors import IcefieldError
 from icefield.manifest import COLUMN_TYPES, EntryStatus, ManifestContent, ManifestEntries
-from icefield.manifest import schemas as f
 from icefield.metadata import Snapshot
 
 from icefield_maintenance.doctor.tables import delete_scope_checks, rules

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import Table
+from icefield import manifest as f
 from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
-from icefield.manifest import schemas as f
 from icefield.metadata import MAIN_BRANCH, RemoveProperties, SetProperties
 from icefield.transaction import Action, ActionContext, Changes, DeleteFiles, TableAccess
 
@@ -21,15 +21,13 @@ from icefield_maintenance.deletes import RemoveDanglingDeletesResult
 from icefield_maintenance.doctor.findings import Result
 from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.corrections import corrections
-from icefield_maintenance.doctor.tables.examine import GROUPS, looked_at
+from icefield_maintenance.doctor.tables.examine import looked_at
+from icefield_maintenance.doctor.tables.groups import rules_with
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.mending import Corrections, MendManifests
 from icefield_maintenance.doctor.tables.rules import Repair, Rule
 from icefield_maintenance.doctor.tables.subject import Subject
 
-BY_REPAIR: Final[Mapping[Repair, tuple[Rule, ...]]] = {
-    repair: tuple(rule for group, _ in GROUPS.values() for rule in group if rule.repair is repair) for repair in Repair
-}
 _CLAIMS: Final = (rules.SORT_ORDERS, rules.SORTED)
 _MISTAKEN: Final = frozenset({rules.ENTRY_NUMBERS, rules.DELETE_PARTITIONS, rules.DELETE_METRICS})
 """If one of these rules is broken, a delete file that is meant to delete rows may seem to delete nothing."""
@@ -49,9 +47,13 @@ class Work:
     subject: Subject
     ledger: Ledger
 
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that the repair is for."""
+        return rules_with(self.repair, self.subject.io.plugins)
+
     def named(self) -> Corrections:
         """The files that break the rules of the repair, without corrections."""
-        return {location: {} for location in self.ledger.locations(BY_REPAIR[self.repair])}
+        return {location: {} for location in self.ledger.locations(self.rules())}
 
     def entries(self) -> Iterator[ManifestEntries]:
         """The entries of every manifest of the branch. Raises ``IcefieldError`` if a manifest cannot be read."""
@@ -137,7 +139,7 @@ def _mended(work: Work, manifests: Collection[str], entries: Corrections) -> boo
 def _what_to_correct(work: Work) -> Corrections:
     work.of_readable()
     claims = work.ledger.locations(_CLAIMS)
-    wrong = work.ledger.locations([rule for rule in BY_REPAIR[Repair.CORRECT_ENTRIES] if rule not in _CLAIMS])
+    wrong = work.ledger.locations([rule for rule in work.rules() if rule not in _CLAIMS])
     found = corrections(work.subject, work.subject.data_files() if wrong else (), wrong, claims)
     _check_distinct(work, found)
     return found

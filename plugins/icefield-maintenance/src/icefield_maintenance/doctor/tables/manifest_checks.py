@@ -9,6 +9,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import manifest as f
+from icefield.engine import totals_of
 from icefield.errors import IcefieldError
 from icefield.manifest import (
     EntryStatus,
@@ -16,27 +18,15 @@ from icefield.manifest import (
     ManifestEntries,
     ManifestFile,
 )
-from icefield.manifest import schemas as f
 from icefield.metadata import TOTALS, Snapshot
-from icefield.toolkit import from_arrow_scalar
-from icefield.transaction.summary import totals_of
+from icefield.toolkit import from_arrow_scalar, value_from_bytes
 from icefield.types import IcebergType, UnknownType
-from icefield.types.values import from_bytes
 
 from icefield_maintenance.doctor.tables import rules
+from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.subject import Subject
 
-RULES: Final = (
-    rules.MANIFEST_LISTS,
-    rules.MANIFEST_FILES,
-    rules.MANIFEST_LENGTHS,
-    rules.MANIFEST_COUNTS,
-    rules.MANIFEST_NUMBERS,
-    rules.MANIFEST_PARTITIONS,
-    rules.NEXT_ROW_ID,
-    rules.SNAPSHOT_TOTALS,
-)
 _COUNTS: Final = (
     (EntryStatus.ADDED, "added"),
     (EntryStatus.EXISTING, "existing"),
@@ -213,7 +203,7 @@ def _look_at_partitions(subject: Subject, manifest: ManifestFile, entries: Manif
             if value is None:
                 continue
             try:
-                stated = from_bytes(field.field_type, bound)
+                stated = value_from_bytes(field.field_type, bound)
             except IcefieldError as error:
                 found = f"what the list says is the {side} of partition field '{field.name}' cannot be read: {error}"
                 ledger.breach(rules.MANIFEST_PARTITIONS, path, found)
@@ -266,3 +256,18 @@ def _look_at_totals(subject: Subject, head: Snapshot, live: Mapping[str, _Held],
         if not held <= int(stated) <= most:
             found = f"{name} of snapshot {head.snapshot_id} is {int(stated):,}, and its manifests have {held:,}"
             ledger.breach(rules.SNAPSHOT_TOTALS, head.manifest_list or subject.metadata_location, found)
+
+
+RULES: Final = RuleGroup(
+    (
+        rules.MANIFEST_LISTS,
+        rules.MANIFEST_FILES,
+        rules.MANIFEST_LENGTHS,
+        rules.MANIFEST_COUNTS,
+        rules.MANIFEST_NUMBERS,
+        rules.MANIFEST_PARTITIONS,
+        rules.NEXT_ROW_ID,
+        rules.SNAPSHOT_TOTALS,
+    ),
+    examine_manifests,
+)

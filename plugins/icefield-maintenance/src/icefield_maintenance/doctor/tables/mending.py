@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield import manifest as f
+from icefield.engine import ChangeCounter, FileChanges, Head, SnapshotProducer, totals_of
 from icefield.manifest import ALL_COLUMNS, EntryStatus, ManifestEntries, ManifestFile, data_file_columns
-from icefield.manifest import schemas as f
 from icefield.metadata import MAIN_BRANCH, Operation
 from icefield.toolkit import to_arrow_type
 from icefield.transaction import Action, ActionContext
-from icefield.transaction.branch_head import Head
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
-from icefield.transaction.summary import ChangeCounter, totals_of
 
 Corrections = Mapping[str, Mapping[str, Any]]
 """By the location of a data file: the fields of its ``DataFile`` to correct, with their new values."""

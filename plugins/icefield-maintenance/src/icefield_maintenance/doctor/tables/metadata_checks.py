@@ -6,31 +6,16 @@ from collections import Counter
 from typing import Any, Final
 
 import msgspec
+from icefield.engine import takes_name_of_column
 from icefield.errors import IcefieldError
 from icefield.metadata import Operation, PartitionStatisticsFile, StatisticsFile, inflated
-from icefield.partitioning.spec import takes_name_of_column
-from icefield.partitioning.transforms import VoidTransform
+from icefield.toolkit import parse_transform
 
 from icefield_maintenance.doctor.tables import rules
+from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.subject import Subject
 
-RULES: Final = (
-    rules.LAST_COLUMN_ID,
-    rules.LAST_PARTITION_ID,
-    rules.LATER_DEFAULTS,
-    rules.LATER_TYPES,
-    rules.PARTITION_NAMES,
-    rules.PARTITION_SOURCES,
-    rules.ORDER_SOURCES,
-    rules.SNAPSHOT_NUMBERS,
-    rules.SNAPSHOT_SCHEMAS,
-    rules.SNAPSHOT_OPERATIONS,
-    rules.LOGGED_SNAPSHOTS,
-    rules.LOGGED_METADATA,
-    rules.STATISTICS_OF_NOTHING,
-    rules.STATISTICS_FILES,
-)
 _V3: Final = 3
 _OPERATIONS: Final = frozenset(each.value for each in Operation)
 
@@ -91,7 +76,7 @@ def _partition_fields(subject: Subject, ledger: Ledger) -> None:
             what = f"partition field '{partition.name}' of spec {spec.spec_id}"
             gone = _in_no_schema(subject, partition.source_ids)
             # An older spec may outlive its columns, and the schemas that had them; a void field needs none.
-            is_used = spec.spec_id == metadata.default_spec_id and not isinstance(partition.transform, VoidTransform)
+            is_used = spec.spec_id == metadata.default_spec_id and partition.transform != parse_transform("void")
             ledger.look_at(rules.PARTITION_SOURCES)
             if gone and is_used:
                 ledger.breach(rules.PARTITION_SOURCES, where, f"{what} is of {_named(gone)}")
@@ -196,3 +181,24 @@ def _is_there(subject: Subject, location: str) -> bool:
         return subject.io.exists(location)
     except IcefieldError:
         return False
+
+
+RULES: Final = RuleGroup(
+    (
+        rules.LAST_COLUMN_ID,
+        rules.LAST_PARTITION_ID,
+        rules.LATER_DEFAULTS,
+        rules.LATER_TYPES,
+        rules.PARTITION_NAMES,
+        rules.PARTITION_SOURCES,
+        rules.ORDER_SOURCES,
+        rules.SNAPSHOT_NUMBERS,
+        rules.SNAPSHOT_SCHEMAS,
+        rules.SNAPSHOT_OPERATIONS,
+        rules.LOGGED_SNAPSHOTS,
+        rules.LOGGED_METADATA,
+        rules.STATISTICS_OF_NOTHING,
+        rules.STATISTICS_FILES,
+    ),
+    examine_metadata,
+)

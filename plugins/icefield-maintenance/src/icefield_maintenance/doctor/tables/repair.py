@@ -13,7 +13,8 @@ from icefield.metadata import MAIN_BRANCH
 from icefield_maintenance.doctor.findings import Finding, Result
 from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.examine import SAMPLE, examined, looked_at
-from icefield_maintenance.doctor.tables.makers import BY_REPAIR, MAKERS, Work
+from icefield_maintenance.doctor.tables.groups import rules_with
+from icefield_maintenance.doctor.tables.makers import MAKERS, Work
 from icefield_maintenance.doctor.tables.rules import BY_NAME_ONLY, Repair
 from icefield_maintenance.doctor.tables.subject import Subject
 
@@ -97,8 +98,9 @@ class _Run:
         """Check the rules of a repair, and make it, on each branch that needs it."""
         for branch in [""] if repair in _OF_TABLE else self._branches():
             subject = self.subject((branch,) if branch else None)
-            ledger = looked_at(BY_REPAIR[repair], subject)
-            if ledger.locations(BY_REPAIR[repair]):
+            wanted = rules_with(repair, self.table.io.plugins)
+            ledger = looked_at(wanted, subject)
+            if ledger.locations(wanted):
                 step = self._step(Work(self.table, repair, branch, subject, ledger))
                 if step is not None:
                     yield step
@@ -117,7 +119,7 @@ class _Run:
             failed = str(error)
             if not self.dry_run:
                 self.table.refresh()
-        broken = [rule.name for rule in BY_REPAIR[work.repair] if work.ledger.locations([rule]) & taken.keys()]
+        broken = [rule.name for rule in work.rules() if work.ledger.locations([rule]) & taken.keys()]
         return RepairStep(work.repair, work.branch, tuple(broken), tuple(sorted(taken)), self.dry_run, failed)
 
     def planned(self, steps: Collection[RepairStep]) -> frozenset[tuple[str, str]]:
@@ -129,7 +131,8 @@ class _Run:
                 continue
             kept: set[str] = set()
             if step.branch and tags:
-                kept = looked_at(BY_REPAIR[step.repair], self.subject(tags)).locations(BY_REPAIR[step.repair])
+                wanted = rules_with(step.repair, self.table.io.plugins)
+                kept = looked_at(wanted, self.subject(tags)).locations(wanted)
             also = [rules.FILES_DAMAGED.name] if step.repair is Repair.FORGET_MISSING_FILES else []
             planned.update((name, file) for name in (*step.rules, *also) for file in step.locations if file not in kept)
         return frozenset(planned)

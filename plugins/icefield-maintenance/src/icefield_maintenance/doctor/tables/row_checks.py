@@ -12,33 +12,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.abc import Metrics
+from icefield.engine import from_arrow_array, normalised_key, partition_batch, sort_indices
 from icefield.errors import IcefieldError, InvalidArgument, UnsupportedFeature
 from icefield.manifest import DataFile
 from icefield.partitioning import SortOrder
-from icefield.partitioning.sort_order import sort_indices
-from icefield.partitioning.spec import normalised_key, partition_batch
 from icefield.schema import schema_to_arrow
 from icefield.toolkit import MetricsCollector
 from icefield.types import NestedField, StructType
-from icefield.types.values import from_arrow_array
 
 from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.corrections import rows_of
+from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.sampling import sampled
 from icefield_maintenance.doctor.tables.stated_bounds import wrong_bound, wrong_count
 from icefield_maintenance.doctor.tables.subject import Subject
-
-RULES: Final = (
-    rules.FILES_DAMAGED,
-    rules.RECORD_COUNTS,
-    rules.BOUNDS,
-    rules.NULL_COUNTS,
-    rules.NAN_COUNTS,
-    rules.REQUIRED_COLUMNS,
-    rules.PARTITION_VALUES,
-    rules.SORTED,
-)
 
 
 def examine_rows(subject: Subject, ledger: Ledger) -> None:
@@ -171,3 +159,18 @@ def _always_required(fields: Iterable[NestedField]) -> Iterator[int]:
             yield field.field_id
             if isinstance(field.field_type, StructType):
                 yield from _always_required(field.field_type.fields)
+
+
+RULES: Final = RuleGroup(
+    (
+        rules.FILES_DAMAGED,
+        rules.RECORD_COUNTS,
+        rules.BOUNDS,
+        rules.NULL_COUNTS,
+        rules.NAN_COUNTS,
+        rules.REQUIRED_COLUMNS,
+        rules.PARTITION_VALUES,
+        rules.SORTED,
+    ),
+    examine_rows,
+)

@@ -57,7 +57,7 @@ _AGAIN = "write the manifests anew: `table.maintenance.rewrite_manifests()`"
 _FILES_AGAIN = "write these files anew: `table.maintenance.rewrite_data_files(rewrite_all=True)`"
 _RESTORE = "restore the file from a copy; or give its rows up, and overwrite its partition"
 _RESTORE_OR_ROLL_BACK = "restore the file from a copy, or roll back"
-_UPKEEP = "Maintenance"
+_MAINTENANCE = "Maintenance"
 _FIXED_SPEC = "partition specs cannot be changed once they are made"
 _FIXED_LOG = "no change of a table takes single entries out of its logs"
 _FIXED_SNAPSHOT = "snapshots cannot be changed once they are made; one that is no head goes when it expires"
@@ -262,35 +262,35 @@ PARTITION_VALUES: Final = Rule(
 
 SMALL_FILES: Final = Rule(
     "small-files",
-    _UPKEEP,
+    _MAINTENANCE,
     "`table.maintenance.rewrite_data_files()` joins them",
     Result.WARNING,
     repair=Repair.REWRITE_DATA_FILES,
 )
 DELETE_DEBT: Final = Rule(
     "delete-debt",
-    _UPKEEP,
+    _MAINTENANCE,
     "`table.maintenance.rewrite_data_files(delete_file_threshold=1)` applies the deletes",
     Result.WARNING,
     repair=Repair.REWRITE_DATA_FILES,
 )
 SMALL_MANIFESTS: Final = Rule(
     "small-manifests",
-    _UPKEEP,
+    _MAINTENANCE,
     "`table.maintenance.rewrite_manifests()` joins them",
     Result.WARNING,
     repair=Repair.CLUSTER_MANIFESTS,
 )
 OLD_SNAPSHOTS: Final = Rule(
     "old-snapshots",
-    _UPKEEP,
+    _MAINTENANCE,
     "`table.maintenance.expire_snapshots()` frees what they hold",
     Result.WARNING,
     repair=Repair.EXPIRE_SNAPSHOTS,
 )
 UNFINISHED_EXPIRY: Final = Rule(
     "unfinished-expiry",
-    _UPKEEP,
+    _MAINTENANCE,
     "`table.maintenance.expire_snapshots()` deletes what an expiry before it left",
     Result.WARNING,
     repair=Repair.EXPIRE_SNAPSHOTS,

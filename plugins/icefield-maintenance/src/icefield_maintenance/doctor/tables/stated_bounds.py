@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from icefield.errors import InvalidArgument
+from icefield.toolkit import value_from_bytes
 from icefield.types import IcebergType
-from icefield.types.values import from_bytes
 
 
 def wrong_bound(name: str, kind: IcebergType, encoded: bytes, value: Any, *, upper: bool) -> str:
@@ -17,7 +17,7 @@ def wrong_bound(name: str, kind: IcebergType, encoded: bytes, value: Any, *, upp
     if value is None:
         return ""
     try:
-        stated = from_bytes(kind, encoded)
+        stated = value_from_bytes(kind, encoded)
     except InvalidArgument as error:
         return f"the bound of column '{name}': {error}"
     try:

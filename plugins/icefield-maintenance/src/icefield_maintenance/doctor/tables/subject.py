@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from icefield import manifest as f
 from icefield.errors import IcefieldError
 from icefield.manifest import (
     ALL_COLUMNS,
@@ -18,7 +19,6 @@ from icefield.manifest import (
     read_manifest,
     read_manifest_list,
 )
-from icefield.manifest import schemas as f
 from icefield.metadata import Snapshot, TableMetadata
 from icefield.storage import FileIO
 from icefield.types import StructType

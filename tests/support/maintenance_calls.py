@@ -28,7 +28,7 @@ Rows = list[tuple[int, str]]
 
 
 @dataclass(frozen=True)
-class Upkeep:
+class MaintenanceCall:
     """An action of maintenance: ``run`` does it; ``is_done`` tells of a table after the run that no work is left."""
 
     name: str
@@ -92,17 +92,19 @@ def roll_back(table: Table) -> None:
 
 REWRITES = (
     *(
-        Upkeep(run.__name__, run, _commits_nothing(run))
+        MaintenanceCall(run.__name__, run, _commits_nothing(run))
         for run in (rewrite_manifests, rewrite_deletes, convert, remove_dangling, compact)
     ),
-    Upkeep("compact_in_parts", compact_in_parts, lambda table: not compact_in_parts(table).added_data_files),
+    MaintenanceCall("compact_in_parts", compact_in_parts, lambda table: not compact_in_parts(table).added_data_files),
 )
 OTHERS = (
-    Upkeep("expire", expire, lambda table: not (again := expire(table)).snapshot_ids and not again.files),
-    Upkeep("remove_orphans", remove_orphans, lambda table: not remove_orphans(table).files),
-    Upkeep("table_stats", table_stats, lambda table: _of_head(table, table.metadata.statistics)),
-    Upkeep("partition_stats", partition_stats, lambda table: _of_head(table, table.metadata.partition_statistics)),
-    Upkeep("roll_back", roll_back, lambda table: found(table) == found(table, TAG), rolls_back=True),
+    MaintenanceCall("expire", expire, lambda table: not (again := expire(table)).snapshot_ids and not again.files),
+    MaintenanceCall("remove_orphans", remove_orphans, lambda table: not remove_orphans(table).files),
+    MaintenanceCall("table_stats", table_stats, lambda table: _of_head(table, table.metadata.statistics)),
+    MaintenanceCall(
+        "partition_stats", partition_stats, lambda table: _of_head(table, table.metadata.partition_statistics)
+    ),
+    MaintenanceCall("roll_back", roll_back, lambda table: found(table) == found(table, TAG), rolls_back=True),
 )
 ALL = (*REWRITES, *OTHERS)
 

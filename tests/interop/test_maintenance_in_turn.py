@@ -1,4 +1,4 @@
-"""Upkeep by Icefield and by the procedures of Iceberg's Java runtime for Spark, in turns on one table.
+"""Maintenance by Icefield and by the procedures of Iceberg's Java runtime for Spark, in turns on one table.
 
 After each operation Spark, DuckDB, PyIceberg and Icefield read the same rows; changes of rows go on in between.
 """
@@ -74,7 +74,7 @@ def all_agree(shared: Shared, duck: Any) -> None:
 
 
 def is_sound(table: Table) -> None:
-    """Check that the doctor finds nothing but what upkeep is for."""
+    """Check that the doctor finds nothing but what maintenance is for."""
     found = [finding for group in examine_table(table, whole=True) for finding in group.findings]
     # Java lets its own statistics of deletes, and names of expired metadata files, stand.
     assert [each for each in found if each.result is Result.FAILED] == []
@@ -87,12 +87,14 @@ def soon() -> int:
 
 @VERSIONS
 @pytest.mark.spec("VER-13", "MAN-14")
-def test_every_peer_reads_the_same_rows_after_each_operation_of_upkeep(shared: Shared, duck: Any, version: int) -> None:
+def test_every_peer_reads_the_same_rows_after_each_operation_of_maintenance(
+    shared: Shared, duck: Any, version: int
+) -> None:
     pytest.importorskip("pyiceberg")
     begun(shared, version)
     all_agree(shared, duck)
 
-    def upkeep(**given: Any) -> Callable[[str], Any]:
+    def maintenance(**given: Any) -> Callable[[str], Any]:
         return lambda name: getattr(shared.table.maintenance, name)(**given)
 
     def again() -> None:
@@ -101,15 +103,15 @@ def test_every_peer_reads_the_same_rows_after_each_operation_of_upkeep(shared: S
         remove(shared, start, start + 1)
 
     operations: list[tuple[str, Callable[[str], Any]]] = [
-        ("compute_table_stats", upkeep()),
-        ("compute_partition_stats", upkeep()),
-        ("remove_dangling_deletes", upkeep()),
-        ("rewrite_position_delete_files", upkeep(rewrite_all=True)),
-        ("convert_equality_deletes", upkeep()),
-        ("rewrite_manifests", upkeep()),
-        ("rewrite_data_files", upkeep(delete_file_threshold=1)),
-        ("rewrite_data_files", upkeep(strategy="sort", sort_order=["value desc", "id"], rewrite_all=True)),
-        ("rewrite_data_files", upkeep(strategy="zorder", zorder_columns=["id", "value"], rewrite_all=True)),
+        ("compute_table_stats", maintenance()),
+        ("compute_partition_stats", maintenance()),
+        ("remove_dangling_deletes", maintenance()),
+        ("rewrite_position_delete_files", maintenance(rewrite_all=True)),
+        ("convert_equality_deletes", maintenance()),
+        ("rewrite_manifests", maintenance()),
+        ("rewrite_data_files", maintenance(delete_file_threshold=1)),
+        ("rewrite_data_files", maintenance(strategy="sort", sort_order=["value desc", "id"], rewrite_all=True)),
+        ("rewrite_data_files", maintenance(strategy="zorder", zorder_columns=["id", "value"], rewrite_all=True)),
         ("expire_snapshots", lambda _: shared.table.maintenance.expire_snapshots(older_than=soon(), retain_last=1)),
         (
             "remove_orphan_files",
@@ -160,8 +162,8 @@ def test_icefield_and_spark_keep_one_table_in_turns(shared: Shared, duck: Any, v
                 assert gone[0]["deleted_data_files_count"] > 0
                 assert len(shared.table.snapshots()) == 1
             else:
-                upkeep = shared.table.maintenance
-                made = upkeep.rewrite_data_files(min_input_files=2, delete_file_threshold=1)
+                maintenance = shared.table.maintenance
+                made = maintenance.rewrite_data_files(min_input_files=2, delete_file_threshold=1)
                 assert made.rewritten_data_files > 0
                 all_agree(shared, duck)
                 remove(shared, start - 5, spark=True)

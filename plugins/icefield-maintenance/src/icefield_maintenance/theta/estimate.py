@@ -11,7 +11,7 @@ import struct
 from typing import Final
 
 from icefield.errors import InvalidFile, UnsupportedFeature
-from icefield.puffin.blobs import Blob
+from icefield.puffin import Blob
 
 _FAMILY: Final = 3
 _SERIAL_VERSION: Final = 3

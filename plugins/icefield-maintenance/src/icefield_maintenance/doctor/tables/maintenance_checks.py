@@ -8,26 +8,20 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from icefield import manifest as f
+from icefield.engine import tuple_groups
 from icefield.errors import IcefieldError
 from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
-from icefield.manifest import schemas as f
 from icefield.metadata import GC_ENABLED, MANIFEST_TARGET_SIZE, WRITE_TARGET_FILE_SIZE, Snapshot, get_bool, get_int
-from icefield.partitioning.tuples import tuple_groups
 
 from icefield_maintenance.doctor.tables import rules
+from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.subject import Subject
 from icefield_maintenance.expiry.interrupted import left_behind
 from icefield_maintenance.expiry.retention import Retention, expired
 from icefield_maintenance.stored_version import with_what_is_stored
 
-RULES: Final = (
-    rules.SMALL_FILES,
-    rules.DELETE_DEBT,
-    rules.SMALL_MANIFESTS,
-    rules.OLD_SNAPSHOTS,
-    rules.UNFINISHED_EXPIRY,
-)
 _SMALL: Final = 0.75
 """The share of the target size below which a file is small, as in compaction."""
 _ENOUGH: Final = 5
@@ -36,7 +30,7 @@ _DELETED: Final = 0.1
 """The share of deleted rows that is worth a warning, since it slows readers down."""
 
 
-def examine_upkeep(subject: Subject, ledger: Ledger) -> None:
+def examine_maintenance(subject: Subject, ledger: Ledger) -> None:
     """Check the need for maintenance. Files are checked in the current snapshot, not in other branches and tags."""
     current = subject.metadata.current_snapshot()
     if current is not None:
@@ -85,12 +79,15 @@ def _files(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
         sizes = np.concatenate([sizes for sizes, _ in parts])
         partitions = pa.concat_arrays([tuples for _, tuples in parts])
         is_small = sizes < limit
-        groups = tuple_groups(partitions.filter(pa.array(is_small)))[0] if len(partitions.type) else np.zeros(0, int)
-        counts = np.bincount(groups) if len(groups) else np.array([int(is_small.sum())])
-        enough = counts[counts >= _ENOUGH]
-        small += int(enough.sum())
-        joined += len(enough)
-        bytes_ += int(sizes[is_small].sum()) if len(enough) else 0
+        if not is_small.any():
+            continue
+        chosen = partitions.filter(pa.array(is_small))
+        groups = tuple_groups(chosen)[0] if len(partitions.type) else np.zeros(len(chosen), np.int64)
+        counts = np.bincount(groups)
+        enough = counts >= _ENOUGH
+        small += int(counts[enough].sum())
+        joined += int(enough.sum())
+        bytes_ += int(sizes[is_small][enough[groups]].sum())
     if small:
         found = f"{small:,} data files of {joined:,} partitions, {bytes_:,} bytes, are below {_SMALL:.0%} of the target"
         ledger.breach(rules.SMALL_FILES, where, found)
@@ -129,3 +126,15 @@ def _snapshots(subject: Subject, ledger: Ledger) -> None:
     if left:
         found = f"{len(left):,} snapshots have expired, and files of theirs are still there"
         ledger.breach(rules.UNFINISHED_EXPIRY, left[-1].manifest_list or metadata.location, found)
+
+
+RULES: Final = RuleGroup(
+    (
+        rules.SMALL_FILES,
+        rules.DELETE_DEBT,
+        rules.SMALL_MANIFESTS,
+        rules.OLD_SNAPSHOTS,
+        rules.UNFINISHED_EXPIRY,
+    ),
+    examine_maintenance,
+)

@@ -1,4 +1,4 @@
-"""Each upkeep of a table, in processes that die at any step, and beside others that write."""
+"""Each maintenance call of a table, in processes that die at any step, and beside others that write."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from forked import forking
 from icefield import Table, load_catalog
 from icefield.manifest import clear_caches
 from killing import CHANGING, dies_at
-from servers.s3 import S3
-from upkeeps import (
+from maintenance_calls import (
     ALL,
     EVER,
     REWRITES,
     TAG,
-    Upkeep,
+    MaintenanceCall,
     all_named,
     all_there,
     check_whole,
@@ -31,6 +30,7 @@ from upkeeps import (
     remove_orphans,
     rows,
 )
+from servers.s3 import S3
 
 SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
 STRIDE = 1 if SOAK else 11
@@ -40,7 +40,7 @@ Given = dict[str, str]
 
 BESIDE = [("create", "3"), ("create", "2"), ("sql", "3")]
 WALKS = [(*where, each) for each in ALL for where in (("create", "2"), ("rename", "3"), ("sql", "3"))]
-"""Each upkeep, with each way of committing."""
+"""Each maintenance call, with each way of committing."""
 
 
 def opened(given: Given) -> Table:
@@ -54,21 +54,21 @@ def on_s3(s3: S3) -> Given:
     return {**where, **s3.properties}
 
 
-def walk(given: Given, upkeep: Upkeep, as_before: Callable[[], None], first: int = 1) -> None:
-    """Kill the upkeep at each step, every time on the same table, and see to it that the second run finishes."""
+def walk(given: Given, maintenance: MaintenanceCall, as_before: Callable[[], None], first: int = 1) -> None:
+    """Kill the call at each step, every time on the same table, and see to it that the second run finishes."""
     table = opened(given)
     before, tagged = found(table), found(table, TAG)
-    after = tagged if upkeep.rolls_back else before
+    after = tagged if maintenance.rolls_back else before
     versions = set()
     for step in range(first, 1000, STRIDE):
         as_before()
         version = opened(given).metadata_location
-        died = dies_at(step, given, upkeep.run, counted=CHANGING)
+        died = dies_at(step, given, maintenance.run, counted=CHANGING)
         table = opened(given)
         versions.add(table.metadata_location == version)
         check_whole(table, after if found(table) == after else before, tagged)
-        upkeep.run(table)
-        assert upkeep.is_done(opened(given)), f"the second run left work after step {step}"
+        maintenance.run(table)
+        assert maintenance.is_done(opened(given)), f"the second run left work after step {step}"
         table = opened(given)
         check_whole(table, after, tagged)
         remove_orphans(table)
@@ -77,16 +77,18 @@ def walk(given: Given, upkeep: Upkeep, as_before: Callable[[], None], first: int
         if not died:
             break
     else:
-        pytest.fail("the upkeep has more steps than the harness walks")
-    assert versions == ({True} if upkeep.name == "remove_orphans" else {True, False}), "it died on one side only"
+        pytest.fail("the call has more steps than the harness walks")
+    assert versions == ({True} if maintenance.name == "remove_orphans" else {True, False}), "it died on one side only"
 
 
 @pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "version", "upkeep"), WALKS if SOAK else [*WALKS[::4]], ids=lambda each: getattr(each, "name", each)
+    ("kind", "version", "maintenance"), WALKS if SOAK else [*WALKS[::4]], ids=lambda each: getattr(each, "name", each)
 )
-def test_a_second_run_finishes_what_a_killed_one_began(tmp_path: Path, kind: str, version: str, upkeep: Upkeep) -> None:
+def test_a_second_run_finishes_what_a_killed_one_began(
+    tmp_path: Path, kind: str, version: str, maintenance: MaintenanceCall
+) -> None:
     folder, kept = tmp_path / "here", tmp_path / "kept"
     folder.mkdir()
     given = properties_of(kind, folder)
@@ -97,13 +99,13 @@ def test_a_second_run_finishes_what_a_killed_one_began(tmp_path: Path, kind: str
         shutil.rmtree(folder)
         shutil.copytree(kept, folder)
 
-    walk(given, upkeep, as_before)
+    walk(given, maintenance, as_before)
 
 
 @pytest.mark.counted
 @pytest.mark.slow
-@pytest.mark.parametrize("upkeep", ALL if SOAK else [ALL[4], ALL[6]], ids=lambda each: each.name)
-def test_a_second_run_finishes_what_a_killed_one_began_on_s3(s3: S3, upkeep: Upkeep) -> None:
+@pytest.mark.parametrize("maintenance", ALL if SOAK else [ALL[4], ALL[6]], ids=lambda each: each.name)
+def test_a_second_run_finishes_what_a_killed_one_began_on_s3(s3: S3, maintenance: MaintenanceCall) -> None:
     root = uuid4().hex
     given = {
         "type": "directory",
@@ -123,7 +125,7 @@ def test_a_second_run_finishes_what_a_killed_one_began_on_s3(s3: S3, upkeep: Upk
         for location in kept.keys() - there:
             s3.put(location.removeprefix(prefix), kept[location] or b"")
 
-    walk(given, upkeep, as_before)
+    walk(given, maintenance, as_before)
 
 
 def _appends(given: Given) -> None:
@@ -155,8 +157,8 @@ def _reads(given: Given) -> None:
 
 def _keeps_up(given: Given) -> None:
     for _ in range(COMMITS // 4):
-        for upkeep in REWRITES:
-            upkeep.run(opened(given))
+        for maintenance in REWRITES:
+            maintenance.run(opened(given))
         maintenance = opened(given).maintenance
         maintenance.compute_table_stats()
         maintenance.compute_partition_stats()

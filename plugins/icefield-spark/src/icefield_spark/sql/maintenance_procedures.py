@@ -22,12 +22,12 @@ from pyspark.errors import PySparkException
 from icefield_spark.catalog.predicates import Filters
 from icefield_spark.comparisons import Side
 from icefield_spark.conditions import said_of
+from icefield_spark.maintenance import maintenance_of
 from icefield_spark.sql.arguments import keywords_of, options
 from icefield_spark.sql.context import Rows, StatementContext
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.terms import term
 from icefield_spark.types import to_spark_schema
-from icefield_spark.upkeep import maintenance_of
 from icefield_spark.writing import is_case_sensitive
 
 _IGNORED_OPTIONS = ("max-concurrent-file-group-rewrites",)

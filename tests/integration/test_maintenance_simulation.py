@@ -14,8 +14,8 @@ from icefield.builtin.create import CreateStrategy
 from icefield.builtin.rename import RenameStrategy
 from icefield_maintenance.orphans.belonging import ReferencedFiles
 from simulation.course import LOCATION, Build, Wrong
+from simulation.maintenance import MaintenanceCourse
 from simulation.stores import SimulatedMetastore
-from simulation.upkeep import UpkeepCourse
 from simulation.world import Odds, World
 
 NAME = ("db", "t")
@@ -41,7 +41,7 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
 def test_no_course_of_events_deletes_a_live_file(name: str, on_objects: bool) -> None:
     counts: dict[str, int] = {}
     for seed in range(COURSES):
-        course = UpkeepCourse(BUILDS[name], seed, on_objects=on_objects)
+        course = MaintenanceCourse(BUILDS[name], seed, on_objects=on_objects)
         course.run()
         for what, number in {**course.counts, "excused": course.excused}.items():
             counts[what] = counts.get(what, 0) + number
@@ -82,12 +82,12 @@ PLANTED: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
 @pytest.mark.slow
 @pytest.mark.parametrize("on_objects", [False, True])
 @pytest.mark.parametrize("plant", PLANTED)
-def test_a_planted_fault_of_upkeep_is_found(plant: Callable[[pytest.MonkeyPatch], None], on_objects: bool) -> None:
+def test_a_planted_fault_of_maintenance_is_found(plant: Callable[[pytest.MonkeyPatch], None], on_objects: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         plant(patch)
         for seed in range(PLANTED_WITHIN):
             try:
-                UpkeepCourse(BUILDS["create"], seed, on_objects=on_objects).run()
+                MaintenanceCourse(BUILDS["create"], seed, on_objects=on_objects).run()
             except Wrong:
                 return
     pytest.fail("the simulator did not find it")

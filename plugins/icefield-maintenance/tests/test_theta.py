@@ -6,7 +6,8 @@ import struct
 
 import pytest
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
-from icefield.puffin import Blob, BlobType, distinct_values, theta_estimate
+from icefield.puffin import Blob, BlobType
+from icefield_maintenance.theta import distinct_values, theta_estimate
 
 
 def sketch(longs: int, flags: int, *, count: int = 0, theta: int | None = None, hashes: int = 0) -> bytes:

@@ -85,7 +85,7 @@ class TimedFileSystem(SimulatedFileSystem):
     may fail after some of them. A file that is written in parts has the time at which its writer began.
     """
 
-    course: ClassVar[UpkeepCourse]
+    course: ClassVar[MaintenanceCourse]
 
     def __init__(self, properties: Any = None) -> None:
         abilities = OBJECTS if self.course.on_objects else MemoryFileSystem.abilities
@@ -123,13 +123,13 @@ class TimedFileSystem(SimulatedFileSystem):
 
 @hookimpl
 def icefield_file_systems() -> list[Provider]:
-    return [Provider(("sim",), "simulation.upkeep:TimedFileSystem")]
+    return [Provider(("sim",), "simulation.maintenance:TimedFileSystem")]
 
 
-PLUGINS = Plugins.installed(extra=["simulation.upkeep"])
+PLUGINS = Plugins.installed(extra=["simulation.maintenance"])
 
 
-class UpkeepCourse:
+class MaintenanceCourse:
     """A course with one seed. It shows nothing where a writer took longer than the safe age: then it is ``excused``."""
 
     def __init__(self, build: Build, seed: int, *, changes: int = 3, on_objects: bool = False) -> None:
@@ -331,7 +331,7 @@ def data_file(name: str) -> DataFile:
 
 
 @contextmanager
-def clocks_of(course: UpkeepCourse) -> Iterator[None]:
+def clocks_of(course: MaintenanceCourse) -> Iterator[None]:
     """Let the kernel go by the clocks of a course."""
     with pytest.MonkeyPatch.context() as patch:
         for module in EVERY_KIND:

@@ -42,7 +42,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class MaintenanceAdvice:
     """The outcome of the maintenance checks: advice, checks in order, and failed checks with the reason."""
 
     advice: tuple[Advice, ...]
@@ -50,7 +50,7 @@ class Upkeep:
     unknown: tuple[tuple[str, str], ...]
 
 
-def upkeep_of(table: Table, partitions: Partitions) -> Upkeep:
+def maintenance_of(table: Table, partitions: Partitions) -> MaintenanceAdvice:
     """Run the maintenance dry, each call with its own defaults."""
     name = ".".join(table.name())
     checks: dict[str, Callable[[], Advice | None]] = {
@@ -75,7 +75,7 @@ def upkeep_of(table: Table, partitions: Partitions) -> Upkeep:
         else:
             advice.append(found)
     advice.sort(key=lambda each: (-each.fewer, -each.saved))
-    return Upkeep(tuple(advice), tuple(in_order), tuple(unknown))
+    return MaintenanceAdvice(tuple(advice), tuple(in_order), tuple(unknown))
 
 
 def quoted(name: str) -> str:
@@ -96,7 +96,7 @@ def _data_files(table: Table, name: str, partitions: Partitions) -> Advice | Non
     after = sum(max(1, -(-group.rewritten_bytes // target)) for group in planned.groups)
     return Advice(
         "Compact data files",
-        f"Far from the target size of {size(target)}, with many deleted rows, or of an older partition spec: "
+        f"Far from the target size of {size(target)}, or with many deleted rows: "
         f"{count(before, 'data file')} in {count(_places(planned), 'partition')}.",
         "table.maintenance.rewrite_data_files()",
         f"icefield rewrite-data-files {quoted(name)}",

@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from icefield.toolkit import distinct
 
-from icefield.puffin.theta_hashes import Hashes, theta_hashes
-from icefield.types.values import distinct
+from icefield_maintenance.theta.hashes import Hashes, theta_hashes
 
 NOMINAL_ENTRIES: Final = 4096
 """Hashes in a sketch, as DataSketches has it by default."""

@@ -1,4 +1,4 @@
-"""Upkeep in turns with other implementations: what each reads of a table, and Java's rewrite of manifests and ours."""
+"""Maintenance in turns with other implementations: the rows that each reads, and rewrites of manifests."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_java_and_icefield_rewrite_manifests_in_turns(folder: Catalog, java_iceb
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_java_reads_the_same_rows_after_each_upkeep_of_deletes(
+def test_java_reads_the_same_rows_after_each_maintenance_of_deletes(
     folder: Catalog, java_iceberg: JavaIceberg, version: int
 ) -> None:
     table = new(folder, version)
@@ -82,21 +82,21 @@ def test_java_reads_the_same_rows_after_each_upkeep_of_deletes(
 
     expected = _with_deletes(table)
     agree()
-    for upkeep in _upkeep(table):
-        assert upkeep().snapshot_id is not None
+    for maintenance in _maintenance(table):
+        assert maintenance().snapshot_id is not None
         assert ids(table) == expected
         agree()
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_duckdb_and_pyiceberg_read_the_same_rows_after_upkeep(
+def test_duckdb_and_pyiceberg_read_the_same_rows_after_maintenance(
     catalog: Catalog, tmp_path: Path, duck: Any, version: int
 ) -> None:
     pytest.importorskip("pyiceberg")
     table = new(catalog, version)
     expected = _with_deletes(table)
-    for upkeep in _upkeep(table):
-        assert upkeep().snapshot_id is not None
+    for maintenance in _maintenance(table):
+        assert maintenance().snapshot_id is not None
         assert sorted(duckdb_rows(duck, table)["id"].to_pylist()) == ids(table) == expected
         kinds = {delete.content for task in table.scan().plan_files() for delete in task.delete_files}
         if DataFileContent.EQUALITY_DELETES not in kinds:  # which PyIceberg does not apply
@@ -113,7 +113,7 @@ def _with_deletes(table: Table) -> list[int]:
     return [number for number in range(120) if number % 20 and number not in (1, 2, 41)]
 
 
-def _upkeep(table: Table) -> list[Any]:
+def _maintenance(table: Table) -> list[Any]:
     return [
         lambda: table.maintenance.remove_dangling_deletes(),
         lambda: table.maintenance.rewrite_position_delete_files(min_input_files=2),

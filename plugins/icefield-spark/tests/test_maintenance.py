@@ -1,4 +1,4 @@
-"""Upkeep whose work executors do: what it gives, and what attempts leave that do not win."""
+"""Maintenance whose work executors do: what it gives, and what attempts leave that do not win."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from icefield.abc import Attempt, AttemptFiles, Work
 from icefield.errors import InvalidFile, StorageError
 from icefield_spark.executors import dumps
-from icefield_spark.upkeep import SparkRunner
+from icefield_spark.maintenance import SparkRunner
 from py4j.protocol import Py4JJavaError
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
@@ -66,28 +66,30 @@ def orphans(table: icefield.Table) -> list[str]:
     return [location for location in found.orphans["location"].to_pylist() if "/data/" in location]
 
 
-Upkeep = Callable[[Any], Any]
+MaintenanceCall = Callable[[Any], Any]
 
-UPKEEP: dict[str, Upkeep] = {
-    "binpack": lambda upkeep: upkeep.rewrite_data_files(rewrite_all=True, remove_dangling_deletes=True),
-    "sort": lambda upkeep: upkeep.rewrite_data_files("sort", "name desc", rewrite_all=True),
-    "zorder": lambda upkeep: upkeep.rewrite_data_files("zorder", zorder_columns=("id", "name"), rewrite_all=True),
-    "deletes": lambda upkeep: upkeep.rewrite_position_delete_files(rewrite_all=True),
-    "convert": lambda upkeep: upkeep.convert_equality_deletes(),
-    "manifests": lambda upkeep: upkeep.rewrite_manifests(),
+MAINTENANCE: dict[str, MaintenanceCall] = {
+    "binpack": lambda maintenance: maintenance.rewrite_data_files(rewrite_all=True, remove_dangling_deletes=True),
+    "sort": lambda maintenance: maintenance.rewrite_data_files("sort", "name desc", rewrite_all=True),
+    "zorder": lambda maintenance: maintenance.rewrite_data_files(
+        "zorder", zorder_columns=("id", "name"), rewrite_all=True
+    ),
+    "deletes": lambda maintenance: maintenance.rewrite_position_delete_files(rewrite_all=True),
+    "convert": lambda maintenance: maintenance.convert_equality_deletes(),
+    "manifests": lambda maintenance: maintenance.rewrite_manifests(),
 }
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.soak), 3])
-@pytest.mark.parametrize("kind", UPKEEP)
+@pytest.mark.parametrize("kind", MAINTENANCE)
 def test_executors_leave_the_table_as_this_process_does(
     ice: Any, catalog: icefield.Catalog, version: int, kind: str
 ) -> None:
     here, there = (lived(catalog, f"db.{name}", version) for name in ("here", "there"))
     before = content(there)
-    local, remote = UPKEEP[kind](here.maintenance), UPKEEP[kind](ice.maintenance("db.there"))
+    local, remote = MAINTENANCE[kind](here.maintenance), MAINTENANCE[kind](ice.maintenance("db.there"))
     assert counted(remote) == counted(local)
     assert content(there) == content(here) == before
     assert orphans(there) == []

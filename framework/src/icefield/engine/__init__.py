@@ -1,0 +1,139 @@
+"""The parts of scans, writes and snapshots that a plugin below a table builds on: another engine, or maintenance."""
+
+from icefield.catalog.identifiers import namespace_name
+from icefield.metadata.metrics import MetricsConfig, apply_modes
+from icefield.metadata.remembered import following as branches_moved
+from icefield.metadata.remembered import remembering_expired
+from icefield.partitioning.parse import sort_order_of
+from icefield.partitioning.sort_order import sort_indices, sort_keys, validate_order
+from icefield.partitioning.sources import check_source, source_column
+from icefield.partitioning.spec import normalised_key, partition_batch, takes_name_of_column
+from icefield.partitioning.transforms.decimals import halves_of
+from icefield.partitioning.tuples import tuple_groups
+from icefield.scan.assigned_deletes import AssignedDeletes
+from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.deletes.equality import EqualityDeletes
+from icefield.scan.deletes.key_columns import with_dropped
+from icefield.scan.deletes.positions import (
+    named_positions,
+    position_delete_batches,
+    read_vector,
+    stored_position_deletes,
+)
+from icefield.scan.deletes.store import DeleteStore
+from icefield.scan.manifest_filter import ManifestFilter
+from icefield.scan.manifest_reads import manifest_groups
+from icefield.scan.matching import run_in_lots
+from icefield.scan.partition_keys import partition_keys
+from icefield.scan.partition_stats_file import read_stats, stats_schema, united_partition
+from icefield.scan.partition_sums import COLUMNS as SUMMED_COLUMNS
+from icefield.scan.partition_sums import FILES as COUNTS_OF_FILES
+from icefield.scan.partition_sums import SUMS, PartitionSums, SummingUp, combined, snapshot_times
+from icefield.scan.planned_files import PlannedFiles
+from icefield.scan.reachable import CONTENT_KINDS, FileKind, Kinds, live_paths, manifests_of
+from icefield.scan.reachable import files as files_of_manifests
+from icefield.scan.reading import TaskReader, read_task
+from icefield.scan.temporary_batches import HELD_BYTES as BUFFER_BYTES
+from icefield.scan.temporary_batches import TemporaryBatches
+from icefield.scan.united_partition import UnitedPartition
+from icefield.schema.row_lineage import with_lineage
+from icefield.toolkit.table_folders import NOTE as FOLDER_NOTE
+from icefield.toolkit.table_folders import folders_around, is_damaged, is_of_another, metadata_of_another
+from icefield.transaction.branch_head import Head
+from icefield.transaction.conflicts import delete_index
+from icefield.transaction.filtering import RowFilter
+from icefield.transaction.history import head_of
+from icefield.transaction.manifests import ManifestForm
+from icefield.transaction.row_level.head_deletes import HeadDeletes
+from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+from icefield.transaction.summary import ChangeCounter, totals_of
+from icefield.types.arrow.pieces import one_array
+from icefield.types.values import from_arrow_array, from_bytes_array, to_bytes_array
+from icefield.writing.conforming import Conforming
+from icefield.writing.deletes.position_files import SUFFIX as DELETES_SUFFIX
+from icefield.writing.deletes.vectors import VectorFiles, puffin_files
+from icefield.writing.files import FileSet, NewFiles, file_prefix
+from icefield.writing.ordered_writer import OrderedWriter
+
+__all__ = [
+    "BUFFER_BYTES",
+    "CONTENT_KINDS",
+    "COUNTS_OF_FILES",
+    "DELETES_SUFFIX",
+    "DELETE_STATISTICS",
+    "FOLDER_NOTE",
+    "SUMMED_COLUMNS",
+    "SUMS",
+    "AssignedDeletes",
+    "ChangeCounter",
+    "Conforming",
+    "DeleteIndex",
+    "DeleteStore",
+    "EqualityDeletes",
+    "FileChanges",
+    "FileKind",
+    "FileSet",
+    "Head",
+    "HeadDeletes",
+    "Kinds",
+    "ManifestFilter",
+    "ManifestForm",
+    "MetricsConfig",
+    "NewFiles",
+    "OrderedWriter",
+    "PartitionSums",
+    "PlannedFiles",
+    "RowFilter",
+    "SnapshotProducer",
+    "SummingUp",
+    "TaskReader",
+    "TemporaryBatches",
+    "UnitedPartition",
+    "VectorFiles",
+    "apply_modes",
+    "branches_moved",
+    "check_source",
+    "combined",
+    "delete_index",
+    "file_prefix",
+    "files_of_manifests",
+    "folders_around",
+    "from_arrow_array",
+    "from_bytes_array",
+    "halves_of",
+    "head_of",
+    "is_damaged",
+    "is_of_another",
+    "live_paths",
+    "manifest_groups",
+    "manifests_of",
+    "metadata_of_another",
+    "named_positions",
+    "namespace_name",
+    "normalised_key",
+    "one_array",
+    "partition_batch",
+    "partition_keys",
+    "position_delete_batches",
+    "puffin_files",
+    "read_stats",
+    "read_task",
+    "read_vector",
+    "remembering_expired",
+    "run_in_lots",
+    "snapshot_times",
+    "sort_indices",
+    "sort_keys",
+    "sort_order_of",
+    "source_column",
+    "stats_schema",
+    "stored_position_deletes",
+    "takes_name_of_column",
+    "to_bytes_array",
+    "totals_of",
+    "tuple_groups",
+    "united_partition",
+    "validate_order",
+    "with_dropped",
+    "with_lineage",
+]
