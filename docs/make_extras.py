@@ -29,6 +29,7 @@ from typing import Final
 EXTRAS: Final = {
 '''
 
+
 def module() -> str:
     """The source of the module."""
     lines = (f'    ("{kind}", "{name}"): "{extra}",\n' for (kind, name), extra in sorted(_extras().items()))

@@ -11,7 +11,8 @@ from icefield.partitioning.spec import normalised_key, partition_batch, takes_na
 from icefield.partitioning.transforms.decimals import halves_of
 from icefield.partitioning.tuples import tuple_groups
 from icefield.scan.assigned_deletes import AssignedDeletes
-from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.delete_index import DeleteIndex
+from icefield.scan.delete_targets import DELETE_STATISTICS
 from icefield.scan.deletes.equality import EqualityDeletes
 from icefield.scan.deletes.key_columns import with_dropped
 from icefield.scan.deletes.positions import (

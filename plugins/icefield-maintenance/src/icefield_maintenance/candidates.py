@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from icefield.engine import FileKind, Kinds
-from icefield.storage import Hashes, Mask, HashedLocations, LocationSet
+from icefield.storage import HashedLocations, Hashes, LocationSet, Mask
 
 _PLAIN_BYTES: Final = 32 << 20
 """The bytes of locations that are kept uncompressed; further locations are compressed."""

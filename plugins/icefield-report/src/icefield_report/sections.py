@@ -82,7 +82,7 @@ def figures(context: SectionContext) -> Any:
 
 def advice(context: SectionContext) -> Any:
     """Calls of maintenance that would help."""
-    return part("advice", context.facts.upkeep, context.level)
+    return part("advice", context.facts.maintenance, context.level)
 
 
 def plots(context: SectionContext) -> Any:

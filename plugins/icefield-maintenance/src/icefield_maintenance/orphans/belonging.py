@@ -11,7 +11,7 @@ from icefield.abc import WorkRunner
 from icefield.engine import files_of_manifests, manifests_of
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
-from icefield.storage import FileIO, Mask, HashedLocations, LocationSet, path_hashes
+from icefield.storage import FileIO, HashedLocations, LocationSet, Mask, path_hashes
 from icefield.toolkit import without_userinfo
 
 from icefield_maintenance.orphans.prefixes import EqualPrefixes, path_of

@@ -62,10 +62,11 @@ def grouping(
         return None
     used = [specs[spec_id] for spec_id in sorted({task.file.spec_id for task in tasks})]
     fields = [field for field in used[-1].fields if _serves(schema, field, columns)]
-    fields = [field for field in fields if all(_place(spec, field) is not None for spec in used)]
+    known = {spec.spec_id: {each.definition: place for place, each in enumerate(spec.fields)} for spec in used}
+    fields = [field for field in fields if all(field.definition in places for places in known.values())]
     if not fields:
         return None
-    places = {spec.spec_id: [_place(spec, field) for field in fields] for spec in used}
+    places = {spec_id: [found[field.definition] for field in fields] for spec_id, found in known.items()}
     groups: dict[Key, list[FileScanTask]] = {}
     for task in tasks:
         values = task.file.partition
@@ -92,10 +93,6 @@ def _serves(schema: Schema, field: PartitionField, columns: Collection[str]) -> 
     ):
         return False
     return schema.find_column_name(field.source_id) in columns and type(_result(schema, field)) in _KINDS
-
-
-def _place(spec: PartitionSpec, field: PartitionField) -> int | None:
-    return next((at for at, each in enumerate(spec.fields) if each.definition == field.definition), None)
 
 
 def _value(kind: IcebergType, value: Any) -> list[Any]:

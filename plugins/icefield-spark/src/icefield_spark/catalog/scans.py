@@ -217,7 +217,8 @@ class PlannedScan(Remote):
         """The rows of each group of files: a Java list of the group's values as JSON, an RDD, the next values."""
         made = jvm_class(self._spark, "java.util.ArrayList")()
         scan, grouped = on_executors(self._spark, self._scan()), self._grouping()
-        for key, tasks in () if grouped is None else grouped.tasks.items():
+        assert grouped is not None  # Java asks for groups that were described
+        for key, tasks in grouped.tasks.items():
             paths = {task.file.file_path for task in tasks}
             only = partial(_is_in, paths)
             frame = planned_tasks(self._spark, scan, self._names(), list(tasks), only=only, road=self._road).frame
@@ -227,7 +228,7 @@ class PlannedScan(Remote):
 
     def _grouping(self) -> Grouping | None:
         """The groups of the files by their partition values; None where nobody asked for them, or there are none."""
-        if self._spark.conf.get(_GROUPED, "false").lower() != "true":
+        if str(self._spark.conf.get(_GROUPED, "false")).lower() != "true":
             return None
         if self._grouped is None:
             scan = on_executors(self._spark, self._scan())
