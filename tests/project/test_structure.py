@@ -20,6 +20,7 @@ KERNEL = Path("framework/src/icefield/__init__.py")
 # Each of Spark's workers is a process that loads its package, and each process that lists plugins the hooks.
 LAZY = {
     KERNEL,
+    Path("plugins/icefield-cli/src/icefield_cli/__init__.py"),
     Path("plugins/icefield-maintenance/src/icefield_maintenance/__init__.py"),
     Path("plugins/icefield-report/src/icefield_report/__init__.py"),
     Path("plugins/icefield-rest-server/src/icefield_rest_server/__init__.py"),

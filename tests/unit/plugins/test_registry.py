@@ -14,34 +14,15 @@ from typing import Any, get_args, get_type_hints
 
 import icefield
 import pytest
-from icefield import InstallHint, Plugins, Provider, TableService, hookimpl, hookspec
+from icefield import InstallHint, Plugins, Provider, TableService, hookimpl
 from icefield.abc import CommitMade, Event, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
 from icefield.metadata import Property
 from icefield.plugins import registry
+from made_plugins import LOCAL, plugin, schemes
 
-LOCAL = "icefield.builtin.local:LocalFileSystem"
 MADE = CommitMade(("db", "t"), "memory://t/v1.metadata.json", None, None, 1, 0.0)
-
-
-def plugin(name: str, **hooks: Any) -> types.ModuleType:
-    """A module with hook implementations."""
-    module = types.ModuleType(name)
-    for hook, returned in hooks.items():
-
-        def implementation(returned: Any = returned) -> Any:
-            if isinstance(returned, Exception):
-                raise returned
-            return returned
-
-        implementation.__name__ = hook
-        setattr(module, hook, hookimpl(implementation))
-    return module
-
-
-def schemes(*names: str, target: str = LOCAL) -> list[Provider]:
-    return [Provider(names, target)]
 
 
 def test_the_kernels_own_things_come_through_its_entry_point() -> None:
@@ -84,18 +65,6 @@ def test_hook_icefield_catalogs_provides_by_type() -> None:
         [plugin("one", icefield_catalogs=schemes("d", target="icefield.builtin.directory:DirectoryBackend"))]
     )
     assert found.catalog("d").__name__ == "DirectoryBackend"
-
-
-def test_a_catalog_is_found_by_the_scheme_of_its_uri_installed_or_not() -> None:
-    target = "icefield.builtin.directory:DirectoryBackend"
-    one = plugin("one", icefield_catalogs=[Provider("tree", target, uri_schemes=("tree", "https"))])
-    plugins = Plugins([one])
-    assert plugins.catalog_of_scheme("TREE") == "tree"
-    assert plugins.catalog_of_scheme("https") == "tree"
-    assert plugins.catalog_of_scheme("http") == "rest"
-    with pytest.raises(MissingPlugin, match=r'pip install "icefield\[rest\]"'):
-        icefield.load_catalog("x", uri="http://127.0.0.1:1", plugins=plugins)
-    assert plugins.catalog_of_scheme("postgresql+psycopg") == "sql"
 
 
 def test_hook_icefield_table_properties_declares_what_is_checked_when_set() -> None:
@@ -427,70 +396,6 @@ def test_a_hook_marked_as_optional_may_be_unknown_here() -> None:
     assert plugins.file_system("x") is LocalFileSystem
 
 
-def specifications(monkeypatch: pytest.MonkeyPatch, name: str, *hooks: str) -> types.ModuleType:
-    """An importable module with specifications of hooks without arguments."""
-    module = types.ModuleType(name)
-    for hook in hooks:
-        setattr(module, hook, hookspec(lambda: None))
-    monkeypatch.setitem(sys.modules, name, module)
-    return module
-
-
-def test_hook_icefield_addhooks_lets_a_plugin_specify_a_hook_that_others_implement(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    specifications(monkeypatch, "paints_hooks", "icefield_paints")
-    user = plugin("user", icefield_paints=["red", "green"])
-    owner = plugin("owner", icefield_addhooks=["paints_hooks"], icefield_paints=["blue"])
-    plugins = Plugins([user, owner, plugin("other", icefield_file_systems=schemes("x"))])
-    assert [info.error for info in plugins.listing()] == [None, None, None]
-    found = [(info.name, paint) for info, paint in plugins.records("icefield_paints", str)]
-    assert found == [("user", "red"), ("user", "green"), ("owner", "blue")]
-    (alone,) = Plugins([user]).listing()
-    assert "'icefield_paints' is no hook of Icefield" in (alone.error or "")
-
-
-@pytest.mark.parametrize("returned", [ValueError("no paint"), [1], "red", SystemExit(2)], ids=repr)
-def test_a_plugin_that_fails_in_a_hook_of_another_plugin_is_logged_and_left_out(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, returned: Any
-) -> None:
-    specifications(monkeypatch, "paints_hooks", "icefield_paints")
-
-    @hookimpl
-    def icefield_paints() -> Any:
-        if isinstance(returned, BaseException):
-            raise returned
-        return returned
-
-    bad = types.ModuleType("bad")
-    bad.icefield_paints = icefield_paints  # type: ignore[attr-defined]
-    owner = plugin("owner", icefield_addhooks=["paints_hooks"], icefield_paints=["blue"])
-    found = Plugins([bad, owner]).records("icefield_paints", str)
-    assert [paint for _, paint in found] == ["blue"]
-    assert "the hook icefield_paints of plugin 'bad' (not from a distribution) failed" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [("absent_hooks", "No module named 'absent_hooks'"), ("again_hooks", "icefield_catalogs"), ("json", "json")],
-)
-def test_specifications_that_are_missing_or_specified_already_break_their_plugin_only(
-    monkeypatch: pytest.MonkeyPatch, name: str, reason: str
-) -> None:
-    specifications(monkeypatch, "again_hooks", "icefield_catalogs")
-    plugins = Plugins([plugin("bad", icefield_addhooks=[name]), plugin("good", icefield_file_systems=schemes("x"))])
-    bad, good = plugins.listing()
-    assert reason in (bad.error or "")
-    assert good.error is None
-
-
-def test_the_target_of_a_record_is_loaded_and_a_failure_names_its_plugin() -> None:
-    (info,) = Plugins([plugin("painter")]).listing()
-    assert Plugins.load(info, "builtins:repr", "paint 'red'") is repr
-    with pytest.raises(BrokenPlugin, match=r"plugin 'painter' .* provides paint 'red' but builtins:red cannot"):
-        Plugins.load(info, "builtins:red", "paint 'red'")
-
-
 def test_a_provider_has_names_a_target_a_contract_and_uri_schemes_and_nothing_else() -> None:
     assert [field.name for field in fields(Provider)] == ["names", "target", "contract", "uri_schemes"]
     with pytest.raises(TypeError):
@@ -542,44 +447,3 @@ def test_a_catalog_is_found_by_the_scheme_of_a_uri() -> None:
         plugins.catalog_of_uri("d://host")
     with pytest.raises(MissingPlugin, match=r"icefield\[hive\]"):
         plugins.catalog_of_uri("thrift://host")
-
-
-def test_a_disabled_plugin_provides_nothing_and_hears_nothing() -> None:
-    heard: list[Event] = []
-
-    class Listener:
-        @hookimpl
-        def icefield_file_systems(self) -> list[Provider]:
-            return schemes("x")
-
-        @hookimpl
-        def icefield_events(self, event: Event) -> None:
-            heard.append(event)
-
-    plugins = Plugins([Listener(), plugin("two", icefield_file_systems=schemes("y"))], disable=["Listener"])
-    plugins.emit(MADE)
-    assert heard == []
-    assert plugins.names("file-systems") == ["y"]
-    assert [info.disabled for info in plugins.listing()] == [True, False]
-    with pytest.raises(MissingPlugin, match=r"'Listener' .* provides it and is disabled.*plugins.disable"):
-        plugins.file_system("x")
-
-
-def test_the_environment_and_properties_disable_plugins_also_in_another_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("ICEFIELD_PLUGINS_DISABLE", "avro, no-such-plugin")
-    plugins = Plugins.configured({"plugins.disable": "icefield-orc,"})
-    monkeypatch.delenv("ICEFIELD_PLUGINS_DISABLE")
-    for each in (plugins, pickle.loads(pickle.dumps(plugins))):
-        for name in ("avro", "orc"):
-            with pytest.raises(MissingPlugin, match="disabled"):
-                each.file_format(name)
-        assert each.file_format("parquet").name == "parquet"
-    assert Plugins.installed().file_format("avro").name == "avro"
-
-
-def test_a_service_of_a_disabled_plugin_says_so() -> None:
-    service = plugin("one", icefield_table_services=[TableService("spelt", "builtins:repr")])
-    with pytest.raises(MissingPlugin, match="disabled"):
-        Plugins([service], disable=["one"]).service("table-services", "spelt")

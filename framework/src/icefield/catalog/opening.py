@@ -26,8 +26,7 @@ from icefield.transaction import property_strings
 def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:
     """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
 
-    ``type`` selects it (``directory``, ``sql``, ``hive``, ``rest``, ...). Without ``type`` the scheme of ``uri``
-    does: ``thrift`` for ``hive``, ``http`` and ``https`` for ``rest``, ``sqlite`` and ``postgresql`` for ``sql``. It is
+    ``type`` selects it. Without ``type``, the scheme of ``uri`` does, by what plugins name. It is
     ``directory`` if only a ``warehouse`` is given. A relative ``warehouse`` is made absolute. Raises ``MissingPlugin``
     for a type or scheme without a plugin, ``LocationRefused`` for a ``warehouse`` on another machine's disk.
     """

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 EXTRAS: Final = {
+    ("catalog-uris", ""): "sql",
+    ("catalog-uris", "file"): "sql",
     ("catalog-uris", "http"): "rest",
     ("catalog-uris", "https"): "rest",
     ("catalog-uris", "postgresql"): "sql",

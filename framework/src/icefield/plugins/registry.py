@@ -300,7 +300,7 @@ class Plugins(ProvidersByName):
         else:
             installed = self.names(kind)
             known = [*installed, *(other for found, other in requirements if found == kind)]
-            advice = f"installed are: {', '.join(installed) or 'none'}{was_meant(name, known)}"
+            advice = f"installed are: {', '.join(filter(None, installed)) or 'none'}{was_meant(name, known)}"
         return MissingPlugin(f"no {KINDS[kind].noun} for '{name}'; {advice}{self._failures()}", kind=kind, name=name)
 
     @property

@@ -31,7 +31,7 @@ def icefield_table_services() -> Sequence[TableService]:
 @hookimpl(optionalhook=True)
 def icefield_commands() -> Sequence[Command]:
     """Provide the commands of maintenance and the doctor."""
-    from icefield_maintenance.commands import COMMANDS
+    from icefield_maintenance.commands.records import COMMANDS
 
     return COMMANDS
 

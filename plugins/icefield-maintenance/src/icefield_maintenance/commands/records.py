@@ -1,0 +1,163 @@
+"""The records of the commands for maintenance; a module with a function ``run`` for each."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, replace
+
+from icefield_cli import Argument, Command, Option
+
+from icefield_maintenance.operation_options import options_of
+from icefield_maintenance.options import (
+    ExpireOptions,
+    RemoveOrphansOptions,
+    RewriteDeletesOptions,
+    RewriteManifestsOptions,
+    RewriteOptions,
+    TableStatsOptions,
+)
+
+_TABLE = Argument("table")
+_REPAIRS = (
+    "rewrite-metadata",
+    "remove-statistics",
+    "upgrade",
+    "rewrite-manifests",
+    "correct-entries",
+    "rewrite-partitions",
+    "remove-dangling-deletes",
+    "forget-missing-files",
+    "rewrite-data-files",
+    "cluster-manifests",
+    "expire-snapshots",
+)
+_AGE = " A time, or an age such as 7d."
+
+
+def _options(record: type) -> tuple[Option, ...]:
+    """The options of a command, of the record of an operation."""
+    found = []
+    for each in options_of(record):
+        about = each.description
+        if not each.command:
+            continue
+        help = about.command_doc or about.doc
+        if about.is_repeatable:
+            help = help.removesuffix(".") + "; repeatable."
+        if about.kind == "time-or-age":
+            help += _AGE
+        default = None if each.default in (MISSING, ()) or (about.kind == "flag" and not each.default) else each.default
+        found.append(
+            Option(
+                each.name,
+                help,
+                about.kind,
+                (each.command,),
+                about.metavar,
+                default,
+                about.choices,
+                is_repeatable=about.is_repeatable,
+            )
+        )
+    return tuple(found)
+
+
+def _rewrite_options() -> tuple[Option, ...]:
+    """The options of ``rewrite-data-files``. The default of its strategy follows from the order."""
+    strategy, *others = _options(RewriteOptions)
+    return (replace(strategy, default=None, choices=("bin-pack", *strategy.choices[1:])), *others)
+
+
+COMMANDS = (
+    Command(
+        "doctor",
+        "Check that a catalog works, or a table: its files against the specification. Nothing changes without --repair."
+        "\n\n"
+        "For a catalog it checks plugins, configuration, credentials, permissions, clocks and the real behaviour of "
+        "the storage.\nIt creates files and a table of its own below the folder .icefield-doctor of the warehouse, and "
+        "deletes them at the end.\nThe exit status is 1 when a check failed.",
+        "icefield_maintenance.commands.doctor:run",
+        (
+            Argument("table", is_required=False),
+            Option("whole", "Of a table: read every data file, not a sample.", kind="flag"),
+            Option(
+                "repairs",
+                "Of a table: put right what is wrong, by commits; behind the table's name. Repeatable. Without a NAME "
+                "all but upgrade, rewrite-partitions, expire-snapshots and forget-missing-files.",
+                choices=("all", *_REPAIRS),
+                spellings=("--repair",),
+                metavar="[NAME]",
+                is_repeatable=True,
+                without_value="all",
+            ),
+            Option("dry_run", "With --repair: show what would be done.", kind="flag"),
+            Option("location", "Try this location instead of the warehouse.", metavar="URI"),
+            Option(
+                "namespace", "For a metastore: one that is there; default: one is made and dropped.", metavar="NAME"
+            ),
+            Option("read_only", "Change nothing: no file, no table.", kind="flag"),
+        ),
+        goes_with={"dry_run": ("repairs",)},
+    ),
+    Command(
+        "expire-snapshots",
+        "Remove old snapshots, branches and tags, and delete the files that only they referred to.\n\n"
+        "A run that was interrupted is finished by the next.",
+        "icefield_maintenance.commands.expire_snapshots:run",
+        (
+            _TABLE,
+            *_options(ExpireOptions),
+            Option("files", "With --dry-run: list the files, instead of their numbers.", "flag"),
+        ),
+        goes_with={"files": ("dry_run",)},
+    ),
+    Command(
+        "remove-orphans",
+        "Find the files below a table that no version of it refers to; with --delete, delete them.\n\n"
+        "Files of the last three days are left, since a writer that has not committed yet may have made them.",
+        "icefield_maintenance.commands.remove_orphans:run",
+        (_TABLE, *_options(RemoveOrphansOptions)),
+        goes_with={"allow_recent": ("older_than",)},
+    ),
+    Command(
+        "rewrite-data-files",
+        "Write the rows of small, too large and much deleted data files into files of about the target size.\n\n"
+        "Deleted rows are left out. With --partial-progress the command commits finished groups of files as it goes: "
+        "an\ninterrupted run keeps these commits, and the next run continues with the remaining files.",
+        "icefield_maintenance.commands.rewrite_data_files:run",
+        (_TABLE, *_rewrite_options()),
+        exclusive=(("sort_order", "zorder_columns"),),
+        goes_with={"max_commits": ("partial_progress",), "max_failed_commits": ("partial_progress",)},
+    ),
+    Command(
+        "rewrite-manifests",
+        "Cluster the entries of a table's manifests by partition, so that scans with filters read fewer.",
+        "icefield_maintenance.commands.rewrite_manifests:run",
+        (_TABLE, *_options(RewriteManifestsOptions)),
+    ),
+    Command(
+        "rewrite-deletes",
+        "Write small position delete files into fewer; on request convert equality deletes and remove dangling deletes."
+        "\n\n"
+        "Each of the three is a commit of its own. In version 3 position deletes become deletion vectors. With "
+        "--dry-run each\nsays which of the current delete files it would take, after the steps before it.",
+        "icefield_maintenance.commands.rewrite_deletes:run",
+        (
+            _TABLE,
+            Option("convert_equality", "First make position deletes of equality deletes.", "flag"),
+            Option("remove_dangling", "At the end remove what applies to no data file.", "flag"),
+            *_options(RewriteDeletesOptions),
+        ),
+    ),
+    Command(
+        "compute-stats",
+        "Compute statistics of a table, and of its partitions where it has any, and register them with a snapshot.",
+        "icefield_maintenance.commands.compute_stats:run",
+        (
+            _TABLE,
+            *_options(TableStatsOptions),
+            Option("only", "Only those of the table, or of its partitions.", choices=("table", "partitions")),
+        ),
+    ),
+)
+
+__all__ = ["COMMANDS"]
