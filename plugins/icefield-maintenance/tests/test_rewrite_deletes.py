@@ -99,8 +99,8 @@ def test_rows_stay_the_same(
         patch.setattr(marks, "_HELD_POSITIONS", memory)
         patch.setattr(marks, "_FEWEST_IN_A_LOT", 1)
         if runner is not None:
-            maintenance = property(lambda table: MaintenanceTable(table).on(runner))
-            patch.setattr(Table, "maintenance", maintenance, raising=False)
+            on_runner = property(lambda table: MaintenanceTable(table).on(runner))
+            patch.setattr(Table, "maintenance", on_runner, raising=False)
         for one in maintenance:
             old = deletes(table)
             made = one(table)

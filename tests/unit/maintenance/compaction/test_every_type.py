@@ -149,7 +149,7 @@ def test_rows_of_every_type_stay_the_same(seed: int, version: int, strategy: str
     before, started = rows_with_ids(table), table.current_snapshot()
     assert started is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chosen, "HELD_BYTES", memory)
+        patch.setattr(chosen, "BUFFER_BYTES", memory)
         made = table.maintenance.rewrite_data_files(
             strategy,  # type: ignore[arg-type]
             zorder_columns=chosen_names if strategy == "zorder" else (),
