@@ -165,8 +165,10 @@ def test_the_template_passes_its_kit_with_nothing_but_what_its_author_installs(w
 def test_plugins_of_other_authors_pass_their_suites_on_installed_wheels(wheels: Path, tmp_path: Path) -> None:
     python = python_of(tmp_path / "env")
     kernel = wheel_of("icefield", wheels).as_uri()
-    install(python, f"icefield[maintenance,parquet,report,rest-server,testing] @ {kernel}", "obstore", wheels=wheels)
+    extras = "cli,maintenance,parquet,report,rest-server,testing"
+    install(python, f"icefield[{extras}] @ {kernel}", "httpx", "obstore", wheels=wheels)
     shutil.copytree(ROOT / "tests" / "kit" / "authors", tmp_path / "authors")
+    shutil.copy(ROOT / "tests" / "support" / "planted_plugins.py", tmp_path)
     options = ("-p", "no:cacheprovider", "--import-mode=importlib", "-o", "pythonpath=.")
     said = run(python, "-m", "pytest", "-q", *options, "authors", cwd=tmp_path)
     assert re.search(r"^\d{3,} passed", said, re.MULTILINE), said[-2_000:]
