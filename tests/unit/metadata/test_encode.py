@@ -5,8 +5,9 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from icefield.base.secrets import holds_credential
 from icefield.errors import InvalidArgument
 from icefield.metadata import apply_updates, decode_metadata, encode_metadata
 from icefield.metadata.entries import BlobMetadata, EncryptedKey, StatisticsFile
@@ -203,13 +204,14 @@ def test_statistics_files_are_read_and_written():
 @settings(max_examples=30, deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20))
 def test_any_unicode_survives_in_names_docs_and_properties(text):
+    assume(not holds_credential(f"p.{text}"))  # a property with the name of a secret is refused
     schema = Schema(NestedField(1, "id", LongType(), doc=text), NestedField(2, text + "é", StringType()))
-    metadata = new_table(schema=schema, spec=new_table().spec().__class__(), properties={"p." + text: text})
+    metadata = new_table(schema=schema, spec=new_table().spec().__class__(), properties={f"p.{text}": text})
     data = encode_metadata(metadata)
     again = decode_metadata(data, LOCATION)
     assert again.schema().fields[0].doc == text
     assert again.schema().fields[1].name == text + "é"
-    assert again.properties == {"p." + text: text}
+    assert again.properties == {f"p.{text}": text}
     assert "é".encode() in data  # UTF-8, not escapes
 
 
