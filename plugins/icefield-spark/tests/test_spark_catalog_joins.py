@@ -135,3 +135,21 @@ def test_a_merge_does_not_group_the_files_of_its_target(prod: Any) -> None:
             "WHEN MATCHED THEN UPDATE SET s = 'merged' WHEN NOT MATCHED THEN INSERT *"
         )
     assert prod.sql("SELECT count(*), count_if(s = 'merged') FROM prod.db.a").collect() == [(34, 13)]
+
+
+@pytest.mark.parametrize("kind", [5, 9], ids=["files of one partitioning", "no files"])
+def test_files_that_are_left_out_at_run_time_leave_the_groups_as_spark_knows_them(prod: Any, kind: int) -> None:
+    prod.sql("CREATE TABLE prod.db.a (id BIGINT, k INT) PARTITIONED BY (bucket(4, id))")
+    prod.sql("INSERT INTO prod.db.a SELECT id, 1 FROM range(20)")
+    prod.newSession().sql("ALTER TABLE prod.db.a ADD PARTITION FIELD k")
+    prod.sql("INSERT INTO prod.db.a SELECT id, 5 FROM range(10, 30)")
+    filled(prod, "b", "BIGINT", "bucket(4, id)", 10, 30)
+    prod.createDataFrame([(kind, 0), (1, 1)], "k int, id long").createOrReplaceTempView("kinds")
+    query = (
+        "SELECT /*+ BROADCAST(kinds) */ a.id, b.s FROM prod.db.a a JOIN prod.db.b b ON a.id = b.id "
+        "JOIN kinds ON a.k = kinds.k WHERE kinds.id = 0"
+    )
+    with settings(prod, {"spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly": "false"}):
+        plan = prod.sql(query)._jdf.queryExecution().executedPlan().toString()
+        assert "dynamicpruning" in plan
+        check(prod, query, shuffles=0)

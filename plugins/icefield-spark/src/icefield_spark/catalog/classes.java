@@ -381,7 +381,7 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
   }
 
   public Partitioning outputPartitioning() {
-    if (!takesRunTimeFilters || !Groups.areWanted() || !isGrouped()) return new UnknownPartitioning(0);
+    if (!isGrouped()) return new UnknownPartitioning(0);
     JsonNode grouping = Python.at(described(), "grouping");
     return new KeyGroupedPartitioning(IcefieldTable.transforms(Python.at(grouping, "by")), Python.at(grouping, "groups").asInt());
   }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from icefield import Schema
@@ -51,6 +51,15 @@ class Grouping:
     def row(self, key: Key) -> str:
         """The values of a group, as JSON for Spark: a list of pairs of a type and a value."""
         return json.dumps([_value(kind, value) for kind, value in zip(self.kinds, key, strict=True)])
+
+    def narrowed(self, tasks: Iterable[FileScanTask]) -> Grouping:
+        """The same grouping of fewer files. Spark has joined by its fields already: files of one spec add none."""
+        left = {task.file.file_path: task for task in tasks}
+        kept = {
+            key: [left[task.file.file_path] for task in given if task.file.file_path in left]
+            for key, given in self.tasks.items()
+        }
+        return replace(self, tasks={key: given for key, given in kept.items() if given})
 
 
 def grouping(

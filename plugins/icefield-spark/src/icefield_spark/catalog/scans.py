@@ -191,7 +191,9 @@ class PlannedScan(Remote):
     def on_filter(self, predicates: str) -> str:
         """Leave out more files, by the values that another part of the query found."""
         self._run_time.append(self._filters.keeping(json.loads(predicates)))
-        self._planned = self._grouped = None
+        self._planned = None
+        if self._grouped is not None:
+            self._grouped = self._grouped.narrowed(self._tasks_to_read())
         return self.on_describe(None)
 
     def on_frame(self, _: None) -> Any:
@@ -231,11 +233,12 @@ class PlannedScan(Remote):
         if str(self._spark.conf.get(_GROUPED, "false")).lower() != "true":
             return None
         if self._grouped is None:
-            scan = on_executors(self._spark, self._scan())
-            tasks = tasks_to_read(scan, self._keeps(), self._road)
             specs = {spec.spec_id: spec for spec in self._whole.metadata.partition_specs}
-            self._grouped = grouping(self._whole.schema, specs, self._columns.names, tasks)
+            self._grouped = grouping(self._whole.schema, specs, self._columns.names, self._tasks_to_read())
         return self._grouped
+
+    def _tasks_to_read(self) -> list[FileScanTask]:
+        return tasks_to_read(on_executors(self._spark, self._scan()), self._keeps(), self._road)
 
     def tasks(self) -> list[FileScanTask]:
         """The tasks of the plan."""
