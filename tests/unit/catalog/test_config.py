@@ -8,9 +8,11 @@ from pathlib import Path
 
 import icefield
 import pytest
+from icefield import Plugins, Provider
 from icefield.catalog.config import catalog_properties, configured_catalogs, default_catalog_name
 from icefield.errors import InvalidArgument
 from icefield.metadata.property_checks import PropertyWarning
+from made_plugins import plugin
 
 FILE = """
 default-catalog = "lake"
@@ -147,3 +149,12 @@ def test_a_warehouse_that_a_service_knows_stays_as_it_is(properties: dict[str, s
 @pytest.mark.parametrize("properties", [{"type": "hive"}, {"uri": "thrift://host"}, {"uri": "sqlite:///x.db"}])
 def test_a_warehouse_of_a_metastore_is_made_absolute(properties: dict[str, str]) -> None:
     assert catalog_properties("x", {**properties, "warehouse": "lake"}, {})["warehouse"] == str(Path.cwd() / "lake")
+
+
+def test_the_given_plugins_say_what_a_warehouse_is() -> None:
+    served = plugin("one", icefield_catalogs=[Provider("tree", "icefield_rest.backend:RestBackend")])
+    found = catalog_properties("x", {"type": "tree", "warehouse": "lake"}, {}, plugins=Plugins([served]))
+    assert found["warehouse"] == "lake"
+    tree = plugin("two", icefield_catalogs=[Provider("tree", "icefield.builtin.directory:DirectoryBackend")])
+    found = catalog_properties("x", {"type": "tree", "warehouse": "lake"}, {}, plugins=Plugins([tree]))
+    assert found["warehouse"] == str(Path.cwd() / "lake")

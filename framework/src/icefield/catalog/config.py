@@ -63,7 +63,7 @@ def catalog_properties(
     own = _from_environment(name, environment)
     own.update({key: _string(key, value) for key, value in given.items() if value is not None})
     properties.update(own)
-    return _anchored(properties, Path.cwd() if "warehouse" in own else path.absolute().parent)
+    return _anchored(properties, Path.cwd() if "warehouse" in own else path.absolute().parent, plugins)
 
 
 def backend_class(properties: Mapping[str, str], plugins: Plugins) -> type[CatalogBackend] | None:
@@ -154,18 +154,20 @@ def _from_file(name: str, environment: Mapping[str, str]) -> tuple[Path, dict[st
     return path, dict(_flat("", catalogs.get(name, {})))
 
 
-def _anchored(properties: dict[str, str], folder: Path) -> dict[str, str]:
+def _anchored(properties: dict[str, str], folder: Path, plugins: Plugins | None) -> dict[str, str]:
     """Make a relative ``warehouse`` absolute, below a folder, because tables record absolute locations."""
     warehouse = properties.get("warehouse")
-    if not warehouse or warehouse.startswith("/") or _SCHEME.match(warehouse) or _is_served(properties):
+    if not warehouse or warehouse.startswith("/") or _SCHEME.match(warehouse):
+        return properties
+    if _is_served(properties, plugins or Plugins.configured(properties)):
         return properties
     return {**properties, "warehouse": os.path.normpath(folder / Path(warehouse).expanduser())}
 
 
-def _is_served(properties: Mapping[str, str]) -> bool:
+def _is_served(properties: Mapping[str, str], plugins: Plugins) -> bool:
     """Whether a service manages the metadata of the catalog; its ``warehouse`` is a name, not a location."""
     try:
-        found = backend_class(properties, Plugins.configured(properties))
+        found = backend_class(properties, plugins)
     except IcefieldError:  # opening the catalog raises it
         return True
     return found is not None and issubclass(found, ServedCatalog)
