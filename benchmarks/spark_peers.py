@@ -142,7 +142,7 @@ def compare(
     for turn in range(-1, runs):
         order = list(works.items())
         for which, work in order[:: 1 if turn % 2 == 0 else -1]:
-            taken = _timed(work)
+            taken = timed(work)
             if turn >= 0:
                 found[which].append(taken)
     medians = {
@@ -167,7 +167,8 @@ def compare(
     return good
 
 
-def _timed(work: Callable[[], Any]) -> Taken:
+def timed(work: Callable[[], Any]) -> Taken:
+    """Run ``work``, after its attribute ``before`` if it has one; return the time that it took."""
     before = getattr(work, "before", None)
     if before is not None:
         before()
