@@ -30,19 +30,19 @@ from icefield.metadata.updates import (
     SetProperties,
     SetSnapshotRef,
     SetStatistics,
+    created_by,
+    creation_updates,
 )
-from icefield.metadata.updates.creation import created_by, creation_updates
-from icefield.metadata.views import (
+from icefield.metadata.view_updates import (
     AddViewSchema,
     AddViewVersion,
     RemoveViewProperties,
     SetViewProperties,
-    ViewRepresentation,
     ViewUpdate,
-    ViewVersion,
     apply_view_updates,
     new_view_metadata,
 )
+from icefield.metadata.views import ViewRepresentation, ViewVersion
 from icefield.partitioning import PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField

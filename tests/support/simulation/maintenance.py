@@ -11,9 +11,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import icefield.metadata.new
-import icefield.metadata.table_metadata
-import icefield.metadata.updates.apply
+import icefield.metadata.timestamps
 import icefield_maintenance.orphans.clock
 import pytest
 from icefield import Plugins, Provider, Table, hookimpl
@@ -45,9 +43,7 @@ OBJECTS = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST})
 """The abilities of an object store."""
 EPOCH_MS = 1_700_000_000_000
 EVERY_KIND = (
-    icefield.metadata.new,
-    icefield.metadata.table_metadata,
-    icefield.metadata.updates.apply,
+    icefield.metadata.timestamps,
     icefield_maintenance.orphans.clock,
 )
 """The modules that read the clock."""

@@ -17,7 +17,7 @@ from icefield.manifest import (
     resize_caches,
 )
 from icefield.manifest import schemas as f
-from icefield.manifest.fetching import FILES
+from icefield.manifest.cache import FILES
 from icefield.manifest.reader import MANIFESTS
 from icefield.types import StructType
 from planned_tables import PlannedTable

@@ -323,6 +323,12 @@ def test_live_entries_are_those_that_are_not_deleted(made: PlannedTable) -> None
     assert read(made, foreign.write([foreign.row("a")])).live() is None
 
 
+def test_a_field_of_a_file_that_was_not_read_is_none(made: PlannedTable) -> None:
+    entries = read(made, made.write([made.file()]).assigned(1000, 1), columns=[f.FILE_PATH])
+    (file,) = entries.data_files()
+    assert (file.record_count, file.file_size_in_bytes, file.file_format) == (None, None, None)
+
+
 @pytest.mark.parametrize("columns", [PLAN_COLUMNS, ALL_COLUMNS])
 def test_a_manifest_without_entries_is_read(made: PlannedTable, columns: frozenset[int]) -> None:
     entries = read(made, made.write([]).assigned(1000, 1), columns=columns)

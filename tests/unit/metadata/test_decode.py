@@ -460,7 +460,7 @@ def test_looking_up_what_the_table_does_not_have():
     for look in (metadata.schema_by_id, metadata.spec_by_id):
         with pytest.raises(InvalidMetadata, match=r"no .* 77; it has 0"):
             look(77)
-    assert metadata.sort_order_by_id(77) is None
+    assert metadata.sort_orders.find(77) is None
     assert metadata.snapshot_by_id(77) is None
     assert metadata.snapshot_by_name("nobody") is None
     assert metadata.ref("nobody") is None

@@ -17,7 +17,7 @@ from icefield.metadata import (
     view_updates_from_json,
     view_updates_to_json,
 )
-from icefield.metadata.views import SetCurrentViewVersion, choose_view_version
+from icefield.metadata.view_updates import SetCurrentViewVersion, choose_view_version
 from icefield.schema import Schema
 from icefield.types import NestedField, StringType
 from msgspec.structs import replace as replace_version

@@ -9,8 +9,7 @@ from icefield import Schema
 from icefield.abc import TableName, ViewProposal
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import CommitStateUnknown, StorageError, ViewExists
-from icefield.metadata import ViewMetadata, new_view_metadata
-from icefield.metadata.views.view_metadata import ViewRepresentation, ViewVersion
+from icefield.metadata import ViewMetadata, ViewRepresentation, ViewVersion, new_view_metadata
 from icefield.plugins import Plugins
 from icefield.storage import FileIO
 from icefield.toolkit import MetastoreViews

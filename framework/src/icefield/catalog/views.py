@@ -22,14 +22,15 @@ from icefield.metadata import (
     view_creation_updates,
 )
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
+from icefield.metadata.timestamps import now_ms
 from icefield.metadata.updates import LAST_ADDED
-from icefield.metadata.views import (
+from icefield.metadata.view_updates import (
     AssertViewUUID,
     RemoveViewProperties,
     SetViewProperties,
     choose_view_version,
 )
-from icefield.metadata.views.view_metadata import SQL, now_ms
+from icefield.metadata.views import SQL
 from icefield.schema import Schema, as_schema, assign_fresh_ids
 from icefield.transaction import property_strings
 

@@ -119,18 +119,14 @@ def load_table(handle: TableHandle, known: TableState | None = None, *, read_aga
                 if not tries_left:
                     raise
                 continue
-        _same_table(handle, known, metadata, pointer)
+        before = known.metadata.table_uuid if known is not None else None
+        # A later commit may add the uuid of a v1 table.
+        if before is not None and metadata.table_uuid != before:
+            raise InvalidMetadata(
+                f"table '{handle.full_name}' is not the table that was loaded: its uuid was {before} and is now "
+                f"{metadata.table_uuid} in {pointer.location}; load the table again",
+                table=handle.name,
+                location=pointer.location,
+            )
         return TableState.of(current, metadata)
     raise AssertionError("unreachable")
-
-
-def _same_table(handle: TableHandle, known: TableState | None, metadata: TableMetadata, pointer: Pointer) -> None:
-    before = known.metadata.table_uuid if known is not None else None
-    # A later commit may add the uuid of a v1 table.
-    if before is not None and metadata.table_uuid != before:
-        raise InvalidMetadata(
-            f"table '{handle.full_name}' is not the table that was loaded: its uuid was {before} and is now "
-            f"{metadata.table_uuid} in {pointer.location}; load the table again",
-            table=handle.name,
-            location=pointer.location,
-        )

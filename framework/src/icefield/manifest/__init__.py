@@ -1,17 +1,14 @@
 """Manifests and manifest lists: read, written and cached in columns."""
 
-from icefield.manifest.cache import clear_caches
-from icefield.manifest.caches import resize_caches
+from icefield.manifest.cache import FetchedManifest, clear_caches
 from icefield.manifest.columns import ALL_COLUMNS, COLUMN_TYPES, PLAN_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus, files_of_columns
 from icefield.manifest.encoding import data_file_columns
 from icefield.manifest.entries import ManifestEntries
-from icefield.manifest.fetching import FetchedManifest
 from icefield.manifest.list_writer import assign_row_ids, counted, write_manifest_list
 from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
-from icefield.manifest.partition_types import stored_partition_type
-from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
+from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest, resize_caches
 from icefield.manifest.schemas import (
     COLUMN_SIZES,
     CONTENT,
@@ -38,6 +35,7 @@ from icefield.manifest.schemas import (
     VALUE_COUNTS,
     entry_schema,
     manifest_list_schema,
+    stored_partition_type,
 )
 from icefield.manifest.statistics import map_parts
 from icefield.manifest.writer import ManifestWriter

@@ -1,20 +1,24 @@
 """Values decoded from immutable files, kept by location and bounded by bytes.
 
 Manifests and manifest lists are written once under a unique name, so a decoded value stays right. It counts with the
-bytes of its Arrow buffers.
+bytes of its Arrow buffers. The stored bytes of manifests are kept as well: a change that removes files from a manifest
+reads some columns to find them, and then all columns to rewrite it. The file is fetched once for both.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
+from icefield.abc import ManifestFormatReader
 from icefield.base.concurrency import LruCache
 from icefield.storage import FileIO
 
 DEFAULT_MAX_BYTES: Final = 256 * 1024 * 1024
+FILES_MAX_BYTES: Final = 32 * 1024 * 1024
 CACHE_ENABLED: Final = "io.manifest.cache-enabled"
 """Property of a catalog: ``false`` keeps its tables out of the cache."""
 
@@ -50,3 +54,15 @@ def cache_scope(io: FileIO) -> str | None:
         return None
     string = repr(sorted(io.properties.items()))
     return hashlib.blake2b(string.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+@dataclass(slots=True)
+class FetchedManifest:
+    """A manifest's bytes, and the reader, if ``prepare`` has opened it."""
+
+    data: bytes
+    reader: ManifestFormatReader | None = None
+
+
+FILES: Final[LruCache[Hashable, bytes]] = decoded_cache(FILES_MAX_BYTES, len)
+"""The manifests that this process fetched last."""

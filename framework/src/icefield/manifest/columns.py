@@ -18,38 +18,10 @@ from icefield.manifest import schemas as f
 from icefield.types.arrow.neighbours import joined
 from icefield.types.arrow.types import field_id
 
-_COUNTS: Final = pa.map_(pa.int32(), pa.int64())
-_BOUNDS: Final = pa.map_(pa.int32(), pa.binary())
-
-MAP_TYPES: Final[Mapping[int, pa.DataType]] = {
-    f.COLUMN_SIZES: _COUNTS,
-    f.VALUE_COUNTS: _COUNTS,
-    f.NULL_VALUE_COUNTS: _COUNTS,
-    f.NAN_VALUE_COUNTS: _COUNTS,
-    f.LOWER_BOUNDS: _BOUNDS,
-    f.UPPER_BOUNDS: _BOUNDS,
-}
+MAP_TYPES: Final[Mapping[int, pa.DataType]] = f.arrow_types(f.DATA_FILE_FIELDS, maps=True)
 """The statistics maps, which are read only on request."""
 
-COLUMN_TYPES: Final[Mapping[int, pa.DataType]] = {
-    f.STATUS: pa.int32(),
-    f.SNAPSHOT_ID: pa.int64(),
-    f.SEQUENCE_NUMBER: pa.int64(),
-    f.FILE_SEQUENCE_NUMBER: pa.int64(),
-    f.CONTENT: pa.int32(),
-    f.FILE_PATH: pa.string(),
-    f.FILE_FORMAT: pa.string(),
-    f.RECORD_COUNT: pa.int64(),
-    f.FILE_SIZE: pa.int64(),
-    f.KEY_METADATA: pa.binary(),
-    f.SPLIT_OFFSETS: pa.list_(pa.int64()),
-    f.EQUALITY_IDS: pa.list_(pa.int32()),
-    f.SORT_ORDER_ID: pa.int32(),
-    f.FIRST_ROW_ID: pa.int64(),
-    f.REFERENCED_DATA_FILE: pa.string(),
-    f.CONTENT_OFFSET: pa.int64(),
-    f.CONTENT_SIZE: pa.int64(),
-}
+COLUMN_TYPES: Final[Mapping[int, pa.DataType]] = f.arrow_types((*f.ENTRY_FIELDS, *f.DATA_FILE_FIELDS))
 """Every column of fixed type; the partition (102) is typed by its spec."""
 
 PLAN_COLUMNS: Final = frozenset(COLUMN_TYPES) | {f.PARTITION}
@@ -72,18 +44,20 @@ def select_fields(schema: pa.Schema, wanted: Iterable[int], location: str) -> pa
     Raises ``InvalidMetadata`` when a column is missing that every version requires.
     """
     ids = frozenset(wanted)
-    chosen = []
+    chosen: list[pa.Field] = []
+    found: set[int] = set()
     for field in schema:
         number = identify(field, _ENTRY_IDS)
         if number == f.DATA_FILE:
             if not pa.types.is_struct(field.type):
                 raise InvalidMetadata(f"{location}: data_file is {field.type}, not a struct", location=location)
-            children = [child for child in field.type if identify(child, _DATA_FILE_IDS) in ids]
-            if children:
-                chosen.append(field.with_type(pa.struct(children)))
+            children = {child: identify(child, DATA_FILE_IDS) for child in field.type}
+            found.update(children.values())
+            if kept := [child for child, child_id in children.items() if child_id in ids]:
+                chosen.append(field.with_type(pa.struct(kept)))
         elif number in ids:
             chosen.append(field)
-    found = _ids_of(chosen)
+            found.add(number)
     for number in sorted((ids & _REQUIRED) - found - {f.DATA_FILE, f.PARTITION}):
         raise InvalidMetadata(f"{location} has no field {NAMES[number]} ({number})", location=location)
     return pa.schema(chosen)
@@ -104,7 +78,7 @@ def flatten(batches: Sequence[pa.RecordBatch], location: str) -> dict[int, pa.Ar
             if column.null_count:
                 raise InvalidMetadata(f"{location} has an entry without a data file", location=location)
             for position, child in enumerate(field.type):
-                parts.setdefault(identify(child, _DATA_FILE_IDS), []).append(column.field(position))
+                parts.setdefault(identify(child, DATA_FILE_IDS), []).append(column.field(position))
     return {number: joined(arrays) for number, arrays in parts.items()}
 
 
@@ -171,17 +145,14 @@ def conform_partition(column: pa.Array, target: pa.StructType, location: str) ->
             children.append(pa.nulls(len(column), field.type))
         elif pa.types.is_null(field.type):
             children.append(column.field(position))
+        elif pa.types.is_string(field.type) and pa.types.is_primitive(column.field(position).type):
+            # Values under an unknown transform may have any type; the partition type has string for them.
+            children.append(column.field(position).cast(field.type))
         else:
-            children.append(_conform_value(column.field(position), field, location))
+            what = f"partition field {field.name}"
+            children.append(conform(column.field(position), field.type, what, location))
         fields.append(field.with_type(children[-1].type).with_nullable(True))
     return struct_array(children, fields, len(column))
-
-
-def _conform_value(values: pa.Array, field: pa.Field, location: str) -> pa.Array:
-    if pa.types.is_string(field.type) and pa.types.is_primitive(values.type):
-        # Values under an unknown transform may have any type; the partition type has string for them.
-        return values.cast(field.type)
-    return conform(values, field.type, f"partition field {field.name}", location)
 
 
 def struct_array(children: Sequence[pa.Array], fields: Sequence[pa.Field], length: int) -> pa.StructArray:
@@ -211,25 +182,9 @@ def _convertible(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    t = pa.types
-    return bool(
-        t.is_string(kind)
-        or t.is_large_string(kind)
-        or t.is_binary(kind)
-        or t.is_large_binary(kind)
-        or t.is_fixed_size_binary(kind)
-    )
-
-
-def _ids_of(fields: Iterable[pa.Field]) -> set[int]:
-    found: set[int] = set()
-    for field in fields:
-        number = identify(field, _ENTRY_IDS)
-        if number == f.DATA_FILE:
-            found.update(identify(child, _DATA_FILE_IDS) for child in field.type)
-        found.add(number)
-    return found
+    tests = ("string", "large_string", "binary", "large_binary", "fixed_size_binary")
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in tests)
 
 
 _ENTRY_IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in f.ENTRY_FIELDS}
-_DATA_FILE_IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in f.DATA_FILE_FIELDS}
+DATA_FILE_IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in f.DATA_FILE_FIELDS}

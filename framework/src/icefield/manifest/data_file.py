@@ -65,18 +65,18 @@ class DataFile:
         return self.content is DataFileContent.POSITION_DELETES and self.file_format == "puffin"
 
 
-_SLOTS: Final = {
-    each.name: (
-        getattr(DataFile, each.name).__set__,
-        each.default if each.default_factory is MISSING else each.default_factory(),
-    )
-    for each in fields(DataFile)
+_DEFAULTS: Final = {
+    each.name: each.default if each.default_factory is MISSING else each.default_factory() for each in fields(DataFile)
 }
-"""For each field of a data file: the slot's setter and the default value."""
+_SLOTS: Final = {
+    name: (getattr(DataFile, name).__set__, None if default is MISSING else default)
+    for name, default in _DEFAULTS.items()
+}
+"""For each field of a data file: the slot's setter and the default value, None for a field that has none."""
 
 
 def files_of_columns(count: int, columns: Mapping[str, Iterable[Any]]) -> list[DataFile]:
-    """``count`` files with the values of these columns as fields; a field without a column has its default."""
+    """``count`` files with the values of these columns as fields; a field without a column has its default or None."""
     # Column by column: the constructor takes four times as long for each file.
     files = list(map(object.__new__, repeat(DataFile, count)))
     for name, (put, default) in _SLOTS.items():

@@ -4,38 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument
 from icefield.manifest import schemas as f
-from icefield.manifest.columns import COLUMN_TYPES, MAP_TYPES, struct_array
+from icefield.manifest.columns import COLUMN_TYPES, DATA_FILE_IDS, MAP_TYPES, NAMES, struct_array
 from icefield.manifest.data_file import DataFile
-
-_PLAIN: Final[Mapping[int, str]] = {
-    f.FILE_PATH: "file_path",
-    f.RECORD_COUNT: "record_count",
-    f.FILE_SIZE: "file_size_in_bytes",
-    f.CONTENT: "content",
-    f.KEY_METADATA: "key_metadata",
-    f.SPLIT_OFFSETS: "split_offsets",
-    f.EQUALITY_IDS: "equality_ids",
-    f.SORT_ORDER_ID: "sort_order_id",
-    f.FIRST_ROW_ID: "first_row_id",
-    f.REFERENCED_DATA_FILE: "referenced_data_file",
-    f.CONTENT_OFFSET: "content_offset",
-    f.CONTENT_SIZE: "content_size_in_bytes",
-}
-_MAPS: Final[Mapping[int, str]] = {
-    f.COLUMN_SIZES: "column_sizes",
-    f.VALUE_COUNTS: "value_counts",
-    f.NULL_VALUE_COUNTS: "null_value_counts",
-    f.NAN_VALUE_COUNTS: "nan_value_counts",
-    f.LOWER_BOUNDS: "lower_bounds",
-    f.UPPER_BOUNDS: "upper_bounds",
-}
 
 
 def data_file_columns(files: Sequence[DataFile], partition_type: pa.StructType) -> dict[int, pa.Array]:
@@ -44,13 +22,13 @@ def data_file_columns(files: Sequence[DataFile], partition_type: pa.StructType) 
     Raises ``InvalidArgument`` when a file does not fit: a partition tuple of another length, a value of another type.
     """
     try:
-        columns = {
-            number: _column([getattr(file, name) for file in files], COLUMN_TYPES[number])
-            for number, name in _PLAIN.items()
-        }
-        columns[f.FILE_FORMAT] = pa.array([file.file_format.upper() for file in files], pa.string())
-        for number, name in _MAPS.items():
-            columns[number] = _map_array([getattr(file, name) for file in files], MAP_TYPES[number])
+        columns = {}
+        for number in DATA_FILE_IDS.values():
+            if number in COLUMN_TYPES:
+                columns[number] = pa.array([getattr(file, NAMES[number]) for file in files], COLUMN_TYPES[number])
+            elif number in MAP_TYPES:
+                columns[number] = _map_array([getattr(file, NAMES[number]) for file in files], MAP_TYPES[number])
+        columns[f.FILE_FORMAT] = pc.utf8_upper(columns[f.FILE_FORMAT])
         columns[f.PARTITION] = partition_array([file.partition for file in files], partition_type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidArgument(f"a data file cannot be written to a manifest: {error}") from error
@@ -71,12 +49,6 @@ def internal_array(values: list[Any], arrow_type: pa.DataType) -> pa.Array:
     """Internal values (dates, times and timestamps as integers) as an Arrow array."""
     if pa.types.is_temporal(arrow_type):
         return pa.array(values, pa.int32() if arrow_type.bit_width == 32 else pa.int64()).view(arrow_type)
-    return pa.array(values, arrow_type)
-
-
-def _column(values: list[Any], arrow_type: pa.DataType) -> pa.Array:
-    if not any(value is not None for value in values):
-        return pa.nulls(len(values), arrow_type)
     return pa.array(values, arrow_type)
 
 

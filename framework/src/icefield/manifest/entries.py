@@ -10,20 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.manifest import schemas as f
-from icefield.manifest.columns import ALL_COLUMNS, COLUMN_TYPES, MAP_TYPES, struct_array
+from icefield.manifest.columns import ALL_COLUMNS, COLUMN_TYPES, DATA_FILE_IDS, MAP_TYPES, struct_array
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus, files_of_columns
 from icefield.manifest.manifest_file import ManifestFile
 from icefield.manifest.statistics import map_column, map_columns, map_dicts
 from icefield.types import IcebergType
 
-_STATISTICS_NAMES: Final[Mapping[int, str]] = {
-    f.COLUMN_SIZES: "column_sizes",
-    f.VALUE_COUNTS: "value_counts",
-    f.NULL_VALUE_COUNTS: "null_value_counts",
-    f.NAN_VALUE_COUNTS: "nan_value_counts",
-    f.LOWER_BOUNDS: "lower_bounds",
-    f.UPPER_BOUNDS: "upper_bounds",
-}
 _CONTENTS: Final = tuple(DataFileContent)
 _NO_STATISTICS: Final[Mapping[int, Any]] = {}
 
@@ -165,7 +157,22 @@ class ManifestEntries:
 
     def data_files(self) -> Iterator[DataFile]:
         """Each entry's file as an object, with the statistics that were read as whole maps."""
-        return data_files(self)
+        columns: dict[str, Iterable[Any]] = {
+            "partition": partition_tuples(self.partition),
+            "spec_id": repeat(self.spec_id, self.num_rows),
+            "content": map(_CONTENTS.__getitem__, _listed(self.column(f.CONTENT))),
+        }
+        for name, number in DATA_FILE_IDS.items():
+            held = self.columns.get(number)
+            if held is None or name in columns:
+                continue
+            if number in MAP_TYPES:
+                columns[name] = (_NO_STATISTICS if found is None else found for found in map_dicts(held))
+            elif pa.types.is_list(held.type):
+                columns[name] = (None if found is None else tuple(found) for found in _listed(held))
+            else:
+                columns[name] = _listed(held)
+        return iter(files_of_columns(self.num_rows, columns))
 
 
 def take(array: pa.Array, indices: pa.Array) -> pa.Array:
@@ -204,39 +211,3 @@ def _listed(column: pa.Array) -> list[Any]:
     if column.null_count == 0 and pa.types.is_integer(column.type):
         return list(column.to_numpy().tolist())
     return list(column.to_pylist())
-
-
-def data_files(entries: ManifestEntries) -> Iterator[DataFile]:
-    """Each entry's file as an object."""
-    count = entries.num_rows
-
-    def values(number: int) -> Iterable[Any]:
-        column = entries.columns.get(number)
-        return repeat(None, count) if column is None else _listed(column)
-
-    columns: dict[str, Iterable[Any]] = {
-        "file_path": values(f.FILE_PATH),
-        "file_format": values(f.FILE_FORMAT),
-        "record_count": values(f.RECORD_COUNT),
-        "file_size_in_bytes": values(f.FILE_SIZE),
-        "partition": partition_tuples(entries.partition),
-        "spec_id": repeat(entries.spec_id, count),
-        "content": map(_CONTENTS.__getitem__, _listed(entries.column(f.CONTENT))),
-        "key_metadata": values(f.KEY_METADATA),
-        "split_offsets": map(_tuple_or_none, values(f.SPLIT_OFFSETS)),
-        "equality_ids": map(_tuple_or_none, values(f.EQUALITY_IDS)),
-        "sort_order_id": values(f.SORT_ORDER_ID),
-        "first_row_id": values(f.FIRST_ROW_ID),
-        "referenced_data_file": values(f.REFERENCED_DATA_FILE),
-        "content_offset": values(f.CONTENT_OFFSET),
-        "content_size_in_bytes": values(f.CONTENT_SIZE),
-    }
-    for number, name in _STATISTICS_NAMES.items():
-        held = entries.columns.get(number)
-        if held is not None:
-            columns[name] = (_NO_STATISTICS if found is None else found for found in map_dicts(held))
-    return iter(files_of_columns(count, columns))
-
-
-def _tuple_or_none(values: list[Any] | None) -> tuple[Any, ...] | None:
-    return None if values is None else tuple(values)

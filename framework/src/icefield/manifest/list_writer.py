@@ -165,30 +165,22 @@ def counted(io: FileIO, manifest: ManifestFile) -> ManifestFile:
 class _MemoryStream(OutputStream):
     """A stream into memory: a list is published in one write."""
 
+    closed = False
+
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._closed = False
+        self._data = bytearray()
 
     def write(self, data: Any, /) -> int:
-        part = bytes(data)
-        self._parts.append(part)
-        self._size += len(part)
-        return len(part)
+        self._data += data
+        return len(data)
 
     def tell(self) -> int:
-        return self._size
+        return len(self._data)
 
     def close(self) -> None:
-        self._closed = True
+        self.closed = True
 
-    def abort(self) -> None:
-        self._parts.clear()
-        self._closed = True
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
+    abort = close
 
     def getvalue(self) -> bytes:
-        return b"".join(self._parts)
+        return bytes(self._data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from icefield.manifest.cache import cache_scope, decoded_cache
 from icefield.manifest.columns import check_locations, conform, identify
 from icefield.manifest.damage import damaged_file, gathered, refuse_encrypted
 from icefield.manifest.manifest_file import FieldSummary, ManifestContent, ManifestFile
-from icefield.manifest.schemas import FIELD_SUMMARY_FIELDS, MANIFEST_FILE_FIELDS, PARTITIONS
+from icefield.manifest.schemas import FIELD_SUMMARY_FIELDS, MANIFEST_FILE_FIELDS, PARTITIONS, arrow_types
 from icefield.metadata.snapshots import Snapshot
 from icefield.storage import FileIO
 from icefield.toolkit import BytesInput
@@ -29,29 +30,8 @@ ADDED_ROWS, EXISTING_ROWS, DELETED_ROWS = 512, 513, 514
 KEY_METADATA, FIRST_ROW_ID = 519, 520
 CONTAINS_NULL, CONTAINS_NAN, LOWER, UPPER = 509, 518, 510, 511
 
-LIST_TYPES: Final[Mapping[int, pa.DataType]] = {
-    PATH: pa.string(),
-    LENGTH: pa.int64(),
-    SPEC_ID: pa.int32(),
-    CONTENT: pa.int32(),
-    SEQUENCE: pa.int64(),
-    MIN_SEQUENCE: pa.int64(),
-    ADDED_SNAPSHOT: pa.int64(),
-    ADDED_FILES: pa.int32(),
-    EXISTING_FILES: pa.int32(),
-    DELETED_FILES: pa.int32(),
-    ADDED_ROWS: pa.int64(),
-    EXISTING_ROWS: pa.int64(),
-    DELETED_ROWS: pa.int64(),
-    KEY_METADATA: pa.binary(),
-    FIRST_ROW_ID: pa.int64(),
-}
-SUMMARY_TYPES: Final[Mapping[int, pa.DataType]] = {
-    CONTAINS_NULL: pa.bool_(),
-    CONTAINS_NAN: pa.bool_(),
-    LOWER: pa.binary(),
-    UPPER: pa.binary(),
-}
+LIST_TYPES: Final = arrow_types(rule for rule in MANIFEST_FILE_FIELDS if rule.field_id != PARTITIONS)
+SUMMARY_TYPES: Final = arrow_types(FIELD_SUMMARY_FIELDS)
 _RULES: Final = {rule.field_id: rule for rule in MANIFEST_FILE_FIELDS}
 _SUMMARY_NAMES: Final = {rule.name: rule.field_id for rule in FIELD_SUMMARY_FIELDS}
 _OLD_NAMES: Final = {
@@ -147,8 +127,8 @@ class ManifestList:
     def may_have_live_files(self) -> np.ndarray[Any, Any]:
         """Which manifests may hold live files: all except those with known counts of no added and no existing files."""
         added, existing = self.columns[ADDED_FILES], self.columns[EXISTING_FILES]
-        none = pc.and_(_known_zero(added), _known_zero(existing))
-        return ~np.asarray(none)
+        # An unknown count is null, which no count equals.
+        return ~np.asarray(pc.fill_null(pc.and_(pc.equal(added, 0), pc.equal(existing, 0)), False))
 
     def summary_column(self, position: int, kind: int, indices: np.ndarray[Any, Any]) -> pa.Array:
         """One part (``CONTAINS_NULL``, ``LOWER``, ...) of the summaries of one partition field.
@@ -214,7 +194,7 @@ def manifest_columns(manifests: Sequence[ManifestFile]) -> dict[int, pa.Array]:
         for number, kind in LIST_TYPES.items()
     }
     columns[PARTITIONS] = pa.array(
-        [None if m.partitions is None else [_summary_values(s) for s in m.partitions] for m in manifests],
+        [None if m.partitions is None else list(map(asdict, m.partitions)) for m in manifests],
         pa.list_(_SUMMARY_ELEMENT),
     )
     return columns
@@ -230,15 +210,6 @@ _SUMMARY_ELEMENT: Final = pa.field(
     ),
     nullable=False,
 )
-
-
-def _summary_values(summary: FieldSummary) -> dict[str, Any]:
-    return {
-        "contains_null": summary.contains_null,
-        "contains_nan": summary.contains_nan,
-        "lower_bound": summary.lower_bound,
-        "upper_bound": summary.upper_bound,
-    }
 
 
 def _decode(file_format: ManifestFormat, raw: bytes, location: str, summaries: bool) -> dict[int, pa.Array]:
@@ -283,10 +254,6 @@ def _completed(found: dict[int, pa.Array], num_rows: int, location: str) -> dict
     return columns
 
 
-def _known_zero(counts: pa.Array) -> pa.Array:
-    return pc.fill_null(pc.equal(counts, 0), False)
-
-
 def _objects(columns: dict[int, pa.Array], indices: pa.Array, summaries: bool) -> list[ManifestFile]:
     names = [_RULES[number].name for number in LIST_TYPES]
     values = [columns[number].take(indices).to_pylist() for number in LIST_TYPES]
@@ -303,16 +270,13 @@ def _objects(columns: dict[int, pa.Array], indices: pa.Array, summaries: bool) -
 
 def _summary_objects(lists: pa.Array) -> list[tuple[FieldSummary, ...] | None]:
     element = lists.type.value_type
-    names = {child.name: identify(child, _SUMMARY_NAMES) for child in element}
-    keys = {number: name for name, number in names.items()}
+    found = {identify(child, _SUMMARY_NAMES): child.name for child in element}
+    keys = [found.get(number, "") for number in (CONTAINS_NULL, CONTAINS_NAN, LOWER, UPPER)]
 
     def summary(value: Mapping[str, Any]) -> FieldSummary:
-        def part(number: int) -> Any:
-            return value.get(keys[number]) if number in keys else None
-
+        null, nan, low, high = map(value.get, keys)
         # Nothing is known of nulls where the flag is missing, so they may be there.
-        null = part(CONTAINS_NULL)
-        return FieldSummary(True if null is None else null, part(CONTAINS_NAN), part(LOWER), part(UPPER))
+        return FieldSummary(True if null is None else null, nan, low, high)
 
     return [None if row is None else tuple(summary(value) for value in row) for row in lists.to_pylist()]
 

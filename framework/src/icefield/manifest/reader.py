@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 
 from icefield.abc import ManifestFormatReader, ManifestReadRequest
 from icefield.base.concurrency import LruCache
-from icefield.errors import InvalidMetadata, UnsupportedFeature
+from icefield.base.limits import MAX_MANIFEST_BYTES
+from icefield.errors import InvalidArgument, InvalidMetadata, UnsupportedFeature
 from icefield.manifest import schemas as f
-from icefield.manifest.cache import cache_scope, decoded_cache
+from icefield.manifest.cache import FILES, FILES_MAX_BYTES, FetchedManifest, cache_scope, decoded_cache
 from icefield.manifest.columns import (
     ALL_COLUMNS,
     COLUMN_TYPES,
@@ -30,7 +31,6 @@ from icefield.manifest.columns import (
 )
 from icefield.manifest.damage import damaged_file, gathered, refuse_encrypted
 from icefield.manifest.entries import ManifestEntries, StatisticKey
-from icefield.manifest.fetching import FetchedManifest, fetch_manifest, keep_file
 from icefield.manifest.inheritance import inherit
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.statistics import StatisticsRequest, as_map, map_column
@@ -79,6 +79,19 @@ MANIFESTS: Final[LruCache[Hashable, _Decoded]] = decoded_cache()
 """Every manifest that was decoded in this process, up to a bound."""
 
 
+def resize_caches(max_bytes: int) -> None:
+    """Let decoded manifests take up to this many bytes (256 MiB by default). Zero keeps none.
+
+    In addition, the stored bytes of manifests take up to an eighth of it, and 32 MiB at most.
+
+    Raises ``InvalidArgument`` below zero.
+    """
+    if max_bytes < 0:
+        raise InvalidArgument(f"a cache cannot hold {max_bytes} bytes")
+    MANIFESTS.resize(max_bytes)
+    FILES.resize(min(FILES_MAX_BYTES, max_bytes // 8))
+
+
 def read_manifest(
     io: FileIO,
     manifest: ManifestFile,
@@ -125,8 +138,11 @@ class ManifestReader:
         return known.entries
 
     def fetch(self, manifest: ManifestFile) -> FetchedManifest:
-        """The file itself, to be handed to ``read``."""
-        return fetch_manifest(self.io, manifest, self._scope)
+        """The file itself, to be handed to ``read``; from the cache if it is there."""
+        data = None if self._scope is None else FILES.get(self._file_key(manifest))
+        if data is None:
+            data = self.io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES)
+        return FetchedManifest(data)
 
     def prepare(self, manifest: ManifestFile, fetched: FetchedManifest, limit: int) -> None:
         """Open a fetched manifest, and inflate about ``limit`` bytes of it. Raises as ``read`` does."""
@@ -195,9 +211,8 @@ class ManifestReader:
         """The scanned part of each manifest; None for all if the files differ and must be read apart."""
         schema, kind, location = readers[0].schema, kinds[0], first.manifest_path
         apart = [None] * len(readers)
-        if any(reader.schema is not schema and not reader.schema.equals(schema, True) for reader in readers):
-            return apart
-        if any(other is not kind and other != kind for other in kinds):
+        alike = all(reader.schema is schema or reader.schema.equals(schema, True) for reader in readers)
+        if not alike or any(other is not kind and other != kind for other in kinds):
             return apart
         wanted = self._request_for(schema, _columns(request), at_once, location)
         with damaged_file("manifest", location):
@@ -215,19 +230,39 @@ class ManifestReader:
         last, asked = self._last, (columns, statistics)
         if last is not None and last[1] == asked and last[0].equals(schema, True):
             return last[2]
-        made = _read_request(schema, columns, statistics, location)
+        fields = select_fields(schema, columns | frozenset(statistics), location)
+        map_keys = {kind: ids for kind, ids in statistics.items() if kind not in columns}
+        made = ManifestReadRequest(columns=fields, map_keys=map_keys)
         self._last = schema, asked, made
         return made
+
+    def _scan(
+        self,
+        reader: ManifestFormatReader,
+        partition_type: StructType,
+        wanted: frozenset[int],
+        statistics: StatisticsRequest,
+        location: str,
+        size: int,
+    ) -> _Scanned:
+        """Go through the file of ``size`` bytes once."""
+        request = self._request_for(reader.schema, wanted, statistics, location)
+        batches = gathered(reader.read(request), size)
+        if not batches:
+            nothing = [pa.nulls(0, field.type) for field in request.columns]
+            batches = [pa.RecordBatch.from_arrays(nothing, schema=request.columns)]
+        return _of_batches(batches, partition_type, statistics, location)
 
     def _at_once(self, request: ManifestRequest) -> StatisticsRequest:
         """The statistics of the first scan: the requested ones, and any that other manifests turned out to need."""
         return _joined(request.statistics, _among(request.where_unbounded, self._unbounded))
 
+    def _file_key(self, manifest: ManifestFile) -> tuple[Any, ...]:
+        return self._scope, self.io.resolve(manifest.manifest_path), manifest.manifest_length
+
     def _key(self, manifest: ManifestFile, partition_type: StructType) -> tuple[Any, ...]:
         return (
-            self._scope,
-            self.io.resolve(manifest.manifest_path),
-            manifest.manifest_length,
+            *self._file_key(manifest),
             manifest.sequence_number,
             manifest.added_snapshot_id,
             manifest.first_row_id,
@@ -251,9 +286,9 @@ class ManifestReader:
         return decoded
 
     def _keep(self, manifest: ManifestFile, request: ManifestRequest, data: bytes) -> None:
-        """Keep the file where more of it may be wanted."""
+        """Keep a sound file where more of it may be wanted. A damaged one is fetched again: the way may be at fault."""
         if self._scope is not None and self._remembers and not request.columns >= ALL_COLUMNS:
-            keep_file(self.io, manifest, self._scope, data)
+            FILES.put(self._file_key(manifest), data)
 
     def _opened(self, manifest: ManifestFile, fetched: FetchedManifest) -> ManifestFormatReader:
         """The reader that was opened ahead, handed out once; else a new one."""
@@ -280,14 +315,20 @@ class ManifestReader:
         wanted = _columns(request)
         with damaged_file("manifest", location):
             version = _format_version(reader.metadata, location)
-            found = scanned or _scan(reader, partition_type, wanted, at_once, location, size)
+            found = scanned or self._scan(reader, partition_type, wanted, at_once, location, size)
             num_rows, columns, single = found.num_rows, found.columns, found.single
-            lacking = _without_bounds(single, request.where_unbounded)
+            unread = {
+                number
+                for kind, ids in request.where_unbounded.items()
+                for number in ids
+                if (kind, number) not in single
+            }
+            lacking = {number for number in unread if _lacks_bounds(single.get, number)}
             if lacking:
                 # Other manifests of the table will lack them, too.
                 self._unbounded |= lacking
                 more = _among(request.where_unbounded, lacking)
-                single |= _scan(reader, partition_type, frozenset(), more, location, size).single
+                single |= self._scan(reader, partition_type, frozenset(), more, location, size).single
             _check_whole(manifest, size, num_rows)
             _validate(columns, wanted, manifest, num_rows)
             inherit(columns, wanted, manifest, version, num_rows)
@@ -305,14 +346,6 @@ def _columns(request: ManifestRequest) -> frozenset[int]:
 _Single = dict[StatisticKey, pa.Array | None]
 
 
-def _read_request(
-    schema: pa.Schema, wanted: frozenset[int], statistics: StatisticsRequest, location: str
-) -> ManifestReadRequest:
-    fields = select_fields(schema, wanted | frozenset(statistics), location)
-    map_keys = {kind: ids for kind, ids in statistics.items() if kind not in wanted}
-    return ManifestReadRequest(columns=fields, map_keys=map_keys)
-
-
 @dataclass(slots=True)
 class _Scanned:
     """The result of one scan of a file: the wanted columns in the format's types, and single statistics."""
@@ -320,20 +353,6 @@ class _Scanned:
     num_rows: int
     columns: dict[int, pa.Array]
     single: _Single
-
-
-def _scan(
-    reader: ManifestFormatReader,
-    partition_type: StructType,
-    wanted: frozenset[int],
-    statistics: StatisticsRequest,
-    location: str,
-    size: int,
-) -> _Scanned:
-    """Go through the file of ``size`` bytes once."""
-    request = _read_request(reader.schema, wanted, statistics, location)
-    batches = gathered(reader.read(request), size) or [_empty(request.columns)]
-    return _of_batches(batches, partition_type, statistics, location)
 
 
 def _of_batches(
@@ -359,14 +378,9 @@ def _cut(together: _Scanned, rows: Sequence[int]) -> list[_Scanned]:
     return pieces
 
 
-def _without_bounds(single: _Single, request: StatisticsRequest) -> set[int]:
-    """The fields without a lower or upper bound in some entry, unless their other statistics were read as well."""
-    left = {number for kind, ids in request.items() for number in ids if (kind, number) not in single}
-    return {number for number in left if _lacks_bounds(single, number)}
-
-
-def _lacks_bounds(single: Mapping[Any, pa.Array | None], number: int) -> bool:
-    bounds = [single.get((kind, number)) for kind in (f.LOWER_BOUNDS, f.UPPER_BOUNDS)]
+def _lacks_bounds(statistic: Callable[[tuple[int, int]], pa.Array | None], number: int) -> bool:
+    """Whether a field has no lower or upper bound in some entry."""
+    bounds = [statistic((kind, number)) for kind in (f.LOWER_BOUNDS, f.UPPER_BOUNDS)]
     return any(one is None or one.null_count > 0 for one in bounds)
 
 
@@ -390,7 +404,8 @@ def _missing(known: _Decoded, request: ManifestRequest) -> ManifestRequest | Non
     more = _unread(known, request.where_unbounded)
     if more and not statistics:
         # The bounds are known, so the fields that need more statistics are known, too.
-        lacking = {number for ids in more.values() for number in ids if _entry_lacks_bounds(known.entries, number)}
+        fields = {number for ids in more.values() for number in ids}
+        lacking = {number for number in fields if _lacks_bounds(lambda key: known.entries.statistic(*key), number)}
         statistics, more = _among(more, lacking), {}
     if not columns and not statistics:
         return None
@@ -404,11 +419,6 @@ def _unread(known: _Decoded, request: StatisticsRequest) -> StatisticsRequest:
         if kind not in known.entries.read
     }
     return {kind: ids for kind, ids in left.items() if ids}
-
-
-def _entry_lacks_bounds(entries: ManifestEntries, number: int) -> bool:
-    kinds = (f.LOWER_BOUNDS, f.UPPER_BOUNDS)
-    return _lacks_bounds({(kind, number): entries.statistic(kind, number) for kind in kinds}, number)
 
 
 def _merged(known: _Decoded, more: _Decoded) -> _Decoded:
@@ -433,10 +443,6 @@ def _format_version(metadata: Any, location: str) -> int:
     if version not in f.FORMAT_VERSIONS:
         raise UnsupportedFeature(f"manifest {location} has format version {version}", location=location)
     return version
-
-
-def _empty(fields: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in fields], schema=fields)
 
 
 def _conformed(found: dict[int, pa.Array], partition_type: StructType, location: str) -> dict[int, pa.Array]:

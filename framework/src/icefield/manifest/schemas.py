@@ -7,12 +7,15 @@ follows ``reader_rule`` for files of every version.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
 
+import pyarrow as pa
+
 from icefield.errors import UnsupportedFeature
+from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.types import (
     BinaryType,
@@ -25,7 +28,9 @@ from icefield.types import (
     NestedField,
     StringType,
     StructType,
+    UnknownType,
 )
+from icefield.types.arrow.types import to_arrow_type
 
 Requirement = Literal["required", "optional"] | None
 ReaderRule = Literal["optional", "ignore", "default-or-error"]
@@ -91,15 +96,10 @@ class FieldRule:
 
     @property
     def reader_rule(self) -> ReaderRule:
-        """The rule by which a reader takes the field, in files of every version."""
-        return "ignore" if not self.written else reader_rule(self.v1, self.v2)
-
-
-def reader_rule(v1: Requirement, v2: Requirement) -> ReaderRule:
-    """How a reader of every version takes a field: it relies only on fields that v1 *and* v2 require."""
-    if v1 is not None and v2 is None:
-        return "ignore"
-    return "default-or-error" if v1 == v2 == "required" else "optional"
+        """How a reader takes the field, in files of every version: it relies on fields that v1 *and* v2 require."""
+        if not self.written or (self.v1 is not None and self.v2 is None):
+            return "ignore"
+        return "default-or-error" if self.v1 == self.v2 == "required" else "optional"
 
 
 def _map(field_id: int, value: IcebergType) -> MapType:
@@ -167,27 +167,44 @@ MANIFEST_FILE_FIELDS: Final = (
     FieldRule(520, "first_row_id", _LONG, None, None, "optional"),
 )
 
-MANIFEST_METADATA_KEYS: Final[tuple[tuple[str, Requirement, Requirement, Requirement], ...]] = (
-    ("schema", "required", "required", "required"),
-    ("schema-id", "optional", "required", "required"),
-    ("partition-spec", "required", "required", "required"),
-    ("partition-spec-id", "optional", "required", "required"),
-    ("format-version", "optional", "required", "required"),
-    ("content", None, "required", "required"),
-)
-"""The key-value metadata of a manifest file."""
+
+def arrow_types(rules: Iterable[FieldRule], *, maps: bool = False) -> dict[int, pa.DataType]:
+    """The Arrow types of the fields that readers take, by id: those of the maps, or those of all but maps and structs.
+
+    Lists and maps have Arrow's own names of their parts.
+    """
+    taken = (rule for rule in rules if rule.reader_rule != "ignore" and rule.type is not _STRUCT)
+    return {rule.field_id: _arrow_type(rule.type) for rule in taken if isinstance(rule.type, MapType) is maps}
 
 
-def data_file_type(format_version: int, partition_type: StructType) -> StructType:
-    """The struct ``data_file`` as a writer of the version writes it."""
-    return StructType(*_fields(DATA_FILE_FIELDS, format_version, {PARTITION: partition_type}))
+def _arrow_type(kind: IcebergType) -> pa.DataType:
+    if isinstance(kind, ListType):
+        return pa.list_(to_arrow_type(kind.element_type))
+    if isinstance(kind, MapType):
+        return pa.map_(to_arrow_type(kind.key_type), to_arrow_type(kind.value_type))
+    return to_arrow_type(kind)
+
+
+def stored_partition_type(spec: PartitionSpec, schema: Schema, older: Iterable[Schema] = ()) -> StructType:
+    """The type to read the partition tuples of a spec with.
+
+    Under a transform that this version does not know, any type may have been stored: the field is ``unknown``, and
+    its values are taken as the manifest has them. Sources that ``schema`` no longer has are looked up in ``older``.
+    """
+    typed = spec.partition_type(schema, older)
+    return StructType(
+        *(
+            one if field.is_known else NestedField(one.field_id, one.name, UnknownType())
+            for field, one in zip(spec.fields, typed.fields, strict=True)
+        )
+    )
 
 
 @lru_cache(maxsize=64)
 def entry_schema(format_version: int, partition_type: StructType) -> Schema:
     """The schema of a manifest as a writer of the version writes it. Raises ``UnsupportedFeature`` beyond version 3."""
-    nested = {DATA_FILE: data_file_type(_known(format_version), partition_type)}
-    return Schema(*_fields(ENTRY_FIELDS, format_version, nested))
+    data_file = StructType(*_fields(DATA_FILE_FIELDS, _known(format_version), {PARTITION: partition_type}))
+    return Schema(*_fields(ENTRY_FIELDS, format_version, {DATA_FILE: data_file}))
 
 
 @lru_cache(maxsize=8)

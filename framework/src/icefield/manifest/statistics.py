@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from icefield.errors import InvalidMetadata
-from icefield.manifest import schemas as f
 
 StatisticsRequest = Mapping[int, frozenset[int]]
 """Which fields' statistics are wanted: by the id of the map (``LOWER_BOUNDS``, ...), the ids of the table's fields."""
-
-STATISTICS: Final = (
-    f.COLUMN_SIZES,
-    f.VALUE_COUNTS,
-    f.NULL_VALUE_COUNTS,
-    f.NAN_VALUE_COUNTS,
-    f.LOWER_BOUNDS,
-    f.UPPER_BOUNDS,
-)
 
 
 def map_column(maps: pa.Array, key: int) -> pa.Array | None:
@@ -54,7 +44,9 @@ def map_columns(maps: pa.Array, wanted: Iterable[int]) -> dict[int, pa.Array | N
     offsets, keys, values = map_parts(maps)
     rows, first, last = len(maps), int(offsets[0]), int(offsets[-1])
     width = (last - first) // rows if rows else 0
-    if not width or not _is_regular(offsets, keys[first:last], rows, width):
+    held = keys[first:last]
+    is_regular = width and width * rows == len(held) and (np.diff(offsets) == width).all()
+    if not is_regular or not (held.reshape(rows, width) == held[:width]).all():
         return {key: map_column(maps, key) for key in wanted}
     places = {key: place for place, key in enumerate(keys[first : first + width].tolist())}
     numbers = values.to_numpy() if values.null_count == 0 and pa.types.is_integer(values.type) else None
@@ -84,13 +76,6 @@ def _every(values: pa.Array, first: int, last: int, step: int) -> pa.Array:
             evenly = pa.py_buffer(np.arange(len(starts) + 1, dtype=np.int32) * np.int32(length))
             return pa.Array.from_buffers(values.type, len(starts), [None, evenly, taken])
     return values.take(pa.array(np.arange(first, last, step)))
-
-
-def _is_regular(offsets: Any, keys: Any, rows: int, width: int) -> bool:
-    """Whether each of the maps has the keys of the first, in its order."""
-    if width * rows != len(keys) or not (np.diff(offsets) == width).all():
-        return False
-    return bool((keys.reshape(rows, width) == keys[:width]).all())
 
 
 def map_parts(maps: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], pa.Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -15,19 +16,20 @@ import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.manifest import schemas as f
-from icefield.manifest.columns import ALL_COLUMNS, struct_array
+from icefield.manifest.columns import ALL_COLUMNS, DATA_FILE_IDS, struct_array
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.encoding import data_file_columns
 from icefield.manifest.entries import ManifestEntries
-from icefield.manifest.manifest_file import UNASSIGNED, ManifestContent, ManifestFile
-from icefield.manifest.summaries import SummaryCollector
+from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestContent, ManifestFile
+from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.spec import fields_to_json
 from icefield.partitioning.transforms import VoidTransform
 from icefield.schema import Schema, schema_to_arrow, schema_to_json
 from icefield.storage import FileIO
-from icefield.types import StructType, UnknownType
+from icefield.types import NestedField, StructType, UnknownType
 from icefield.types.arrow.types import from_arrow_type, to_arrow_type
+from icefield.types.values import to_bytes
 
 _FILES_AT_ONCE: Final = 8192
 _AVRO: Final = {"avro.record-name": "manifest_entry"}
@@ -81,15 +83,15 @@ class ManifestWriter:
             location,
             format_version,
             properties={**_AVRO, **(properties or {})},
-            metadata=manifest_metadata(schema, spec, format_version, content),
+            metadata=_header(schema, spec, format_version, content),
         )
-        self._forgotten = _forgotten(spec, self._partition_type)
+        # The first field with values of an unknown type, because no schema has its source.
+        pairs = zip(spec.fields, self._partition_type.fields, strict=True)
+        untyped = (field for field, typed in pairs if isinstance(typed.field_type, UnknownType))
+        self._forgotten = next(
+            (field.name for field in untyped if not isinstance(field.transform, VoidTransform)), None
+        )
         self._file = None if self._forgotten else self._open(self._partition_type)
-
-    @property
-    def entries_count(self) -> int:
-        """Entries written so far."""
-        return sum(self._files)
 
     @property
     def estimated_size(self) -> int:
@@ -102,13 +104,8 @@ class ManifestWriter:
         They inherit their sequence numbers, except for an explicit data sequence number (for rewritten files that must
         stay older than concurrent deletes). Raises ``InvalidArgument`` for a file of another spec or content.
         """
-        batch: list[DataFile] = []
-        for file in files:
-            batch.append(file)
-            if len(batch) == _FILES_AT_ONCE:
-                self._add(batch, data_sequence_number)
-                batch = []
-        if batch:
+        remaining = iter(files)
+        while batch := list(islice(remaining, _FILES_AT_ONCE)):
             self._add(batch, data_sequence_number)
 
     def add_entries(self, entries: ManifestEntries) -> None:
@@ -157,7 +154,7 @@ class ManifestWriter:
             added_rows_count=self._rows[added],
             existing_rows_count=self._rows[existing],
             deleted_rows_count=self._rows[deleted],
-            partitions=file.summaries.result(),
+            partitions=file.summaries(),
         )
         return self._result
 
@@ -235,14 +232,11 @@ class ManifestWriter:
         columns[f.FILE_FORMAT] = pc.utf8_upper(columns[f.FILE_FORMAT])
         if inheriting is not None and inheriting.any():
             self._leave_to_inherit(columns, inheriting, entries)
-        self._check_numbered(columns, status)
-        self._write(columns, len(entries))
-
-    def _check_numbered(self, columns: Mapping[int, pa.Array], status: np.ndarray[Any, Any]) -> None:
         existing = pa.array(status == EntryStatus.EXISTING)
         for number in (f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER):
             if self._version > 1 and columns[number].filter(existing).null_count:
                 raise InvalidArgument("an EXISTING entry needs sequence numbers, which its manifest does not have yet")
+        self._write(columns, len(entries))
 
     def _leave_to_inherit(
         self, columns: dict[int, pa.Array], inheriting: np.ndarray[Any, Any], entries: ManifestEntries
@@ -303,26 +297,32 @@ class _Open:
         entries = f.entry_schema(format_version, partition_type)
         self._arrow = schema_to_arrow(entries)
         self._rules = [rule for rule in f.ENTRY_FIELDS if rule.requirement(format_version) is not None]
-        self.summaries = SummaryCollector(partition_type)
+        self._partition_type = partition_type
+        self._metrics = MetricsCollector(pa.schema(list(to_arrow_type(partition_type))))
         self.writer = io.manifest_format().open_writer(io.open_output(location), entries, **header)
 
     def write(self, columns: Mapping[int, pa.Array], count: int) -> None:
         """Write entries."""
-        self.summaries.update(columns[f.PARTITION])
+        partition = _tuples(columns[f.PARTITION], to_arrow_type(self._partition_type))
+        self._metrics.update(pa.RecordBatch.from_struct_array(partition))
+        columns = {**columns, f.PARTITION: partition}
         layout = zip(self._arrow, self._rules, strict=True)
         arrays = [_shaped(columns, field, rule.field_id, count) for field, rule in layout]
         self.writer.write(pa.RecordBatch.from_arrays(arrays, schema=self._arrow))
 
+    def summaries(self) -> tuple[FieldSummary, ...]:
+        """The summary of each partition field over the entries. Spec: "Manifest Lists", struct ``field_summary``."""
+        metrics = self._metrics.metrics()
+        return tuple(_summary(field, metrics) for field in self._partition_type.fields)
 
-def _forgotten(spec: PartitionSpec, partition_type: StructType) -> str | None:
-    """The name of the first field with values of an unknown type, because no schema has its source; None if none."""
-    pairs = zip(spec.fields, partition_type.fields, strict=True)
-    unknown = (
-        one.name
-        for one, typed in pairs
-        if isinstance(typed.field_type, UnknownType) and not isinstance(one.transform, VoidTransform)
-    )
-    return next(unknown, None)
+
+def _summary(field: NestedField, metrics: Metrics) -> FieldSummary:
+    number, kind = field.field_id, field.field_type
+    null, nan = metrics.null_value_counts[number] > 0, metrics.nan_value_counts.get(number, 0) > 0
+    if number not in metrics.lower_bounds or isinstance(kind, UnknownType):
+        return FieldSummary(null, nan)
+    low, high = metrics.lower_bounds[number], metrics.upper_bounds[number]
+    return FieldSummary(null, nan, to_bytes(kind, low), to_bytes(kind, high))
 
 
 def _as_stored(partition_type: StructType, stored: pa.StructType) -> StructType:
@@ -354,9 +354,7 @@ def _tuples(partition: pa.StructArray, wanted: pa.StructType) -> pa.StructArray:
     return struct_array(children, list(wanted), len(partition))
 
 
-def manifest_metadata(
-    schema: Schema, spec: PartitionSpec, format_version: int, content: ManifestContent
-) -> dict[str, str]:
+def _header(schema: Schema, spec: PartitionSpec, format_version: int, content: ManifestContent) -> dict[str, str]:
     """The key-value metadata of a manifest; ``partition-spec`` holds the array of fields alone."""
     metadata = {
         "schema": msgspec.json.encode(schema_to_json(schema)).decode(),
@@ -372,16 +370,11 @@ def manifest_metadata(
 
 def _shaped(columns: Mapping[int, pa.Array], field: pa.Field, number: int, count: int) -> pa.Array:
     if number == f.DATA_FILE:
-        children = [_shaped(columns, child, _DATA_FILE_IDS[child.name], count) for child in field.type]
+        children = [_shaped(columns, child, DATA_FILE_IDS[child.name], count) for child in field.type]
         return pa.StructArray.from_arrays(children, fields=list(field.type))
     column = columns.get(number)
     if column is None:
         if number == f.CONTENT:
             return pa.array(np.zeros(count, np.int32))
         return pa.nulls(count, field.type)
-    if number == f.PARTITION:
-        return _tuples(column, field.type)
     return column if column.type == field.type else column.cast(field.type)
-
-
-_DATA_FILE_IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in f.DATA_FILE_FIELDS}

@@ -4,7 +4,6 @@ from icefield.base.limits import MAX_METADATA_BYTES
 from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS, decode_metadata
 from icefield.metadata.deferred_snapshots import with_deferred_snapshots
 from icefield.metadata.encode import encode_metadata
-from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.entries import (
     BlobMetadata,
     EncryptedKey,
@@ -16,8 +15,6 @@ from icefield.metadata.entries import (
 from icefield.metadata.file_names import METADATA_FOLDER, VERSION_HINT, metadata_folder
 from icefield.metadata.inflation import inflated
 from icefield.metadata.json_array import JsonArray
-from icefield.metadata.metadata_log import with_metadata_log
-from icefield.metadata.new import new_table_metadata
 from icefield.metadata.properties import (
     DELETE_GRANULARITY,
     DELETE_TARGET_FILE_SIZE,
@@ -47,7 +44,7 @@ from icefield.metadata.requirements import (
     TableRequirement,
 )
 from icefield.metadata.snapshots import TOTALS, Operation, Snapshot
-from icefield.metadata.table_metadata import TableMetadata
+from icefield.metadata.table_metadata import TableMetadata, refuse_plain_files, with_metadata_log
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.metadata.updates import (
     AddSchema,
@@ -60,21 +57,24 @@ from icefield.metadata.updates import (
     SetSnapshotRef,
     TableUpdate,
     apply_updates,
+    new_table_metadata,
     not_shown,
 )
-from icefield.metadata.views import (
+from icefield.metadata.view_updates import (
     SetViewProperties,
+    ViewRequirement,
+    ViewUpdate,
+    apply_view_updates,
+    new_view_metadata,
+    view_creation_updates,
+)
+from icefield.metadata.views import (
     ViewHistoryEntry,
     ViewMetadata,
     ViewRepresentation,
-    ViewRequirement,
-    ViewUpdate,
     ViewVersion,
-    apply_view_updates,
     decode_view_metadata,
     encode_view_metadata,
-    new_view_metadata,
-    view_creation_updates,
 )
 from icefield.metadata.wire import (
     requirements_from_json,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import Any, TypeVar
 
@@ -38,7 +38,7 @@ class ArrayDraft(JsonArray[T]):
 
     def array(self) -> JsonArray[T]:
         """The array of the remaining elements. The draft must not be changed afterwards."""
-        self._close_gaps()
+        self._complete()
         result = JsonArray(self._codec)
         result._take(self)
         return result
@@ -56,7 +56,11 @@ class ArrayDraft(JsonArray[T]):
     def drop(self, identities: Iterable[Any]) -> None:
         """Remove all elements with one of these ids. Every id must be there."""
         if self._twins is None:
-            self._twins = self._find_twins()
+            self._twins, last = defaultdict(list), self.positions
+            if len(last) < len(self):
+                for position, identity in enumerate(map(self._codec.identify, self.records)):
+                    if last[identity] != position:
+                        self._twins[identity].append(position)
         for identity in identities:
             for position in (self._known_positions()[identity], *self._twins.pop(identity, ())):
                 self._drop_at(position)
@@ -83,40 +87,6 @@ class ArrayDraft(JsonArray[T]):
             self._end -= 1
         return (self._records or self.records)[self._end - 1] if self._end else None
 
-    @property
-    def records(self) -> Sequence[Any]:
-        self._close_gaps()
-        return super().records
-
-    @property
-    def positions(self) -> dict[Any, int]:
-        self._close_gaps()
-        return super().positions
-
-    def extended(self, items: Iterable[T]) -> JsonArray[T]:
-        self._close_gaps()
-        return super().extended(items)
-
-    def mapped(self, change: Callable[[bytes], bytes]) -> JsonArray[T]:
-        self._close_gaps()
-        return super().mapped(change)
-
-    def raw(self) -> Any:
-        self._close_gaps()
-        return super().raw()
-
-    def __len__(self) -> int:
-        self._close_gaps()
-        return super().__len__()
-
-    def _find_twins(self) -> dict[Any, list[int]]:
-        found, last = defaultdict[Any, list[int]](list), self.positions
-        if len(last) < len(self):
-            for position, identity in enumerate(map(self._codec.identify, self.records)):
-                if last[identity] != position:
-                    found[identity].append(position)
-        return found
-
     def _drop_at(self, position: int) -> None:
         known, records = self._known_positions(), self._records
         assert records is not None
@@ -130,7 +100,7 @@ class ArrayDraft(JsonArray[T]):
                 self._contents[content] = left
         self._gone.add(position)
 
-    def _close_gaps(self) -> None:
+    def _complete(self) -> None:
         if self._gone:
             gone, self._gone = self._gone, set()
             self._take(self.kept([position for position in range(self._size()) if position not in gone]))

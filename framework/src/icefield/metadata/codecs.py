@@ -74,29 +74,13 @@ class _EncryptionKeyKey(Entry, frozen=True, gc=False):
     encrypted_key_metadata: str | None = None
 
 
-def _decode_schema(data: Any) -> Schema:
-    return schema_from_json(_decode(data))
-
-
-def _decode_spec(data: Any) -> PartitionSpec:
-    return spec_from_json(_decode(data))
-
-
-def _decode_order(data: Any) -> SortOrder:
-    return sort_order_from_json(_decode(data))
-
-
-def _lacks_field_ids(key: Any) -> bool:
-    return any(field.field_id is None for field in getattr(key, "fields", ()))
-
-
 SCHEMAS: Final[ItemCodec[Schema]] = register(
     ItemCodec(
         "schemas",
         _SchemaKey,
         attrgetter("schema_id"),
         encode=lambda schema: _encode(schema_to_json(schema)),
-        decode=_decode_schema,
+        decode=lambda data: schema_from_json(_decode(data)),
         rewrite=lambda key: key.schema_id is None,
         content=lambda schema: schema,  # its id is no part of its equality
     )
@@ -107,8 +91,8 @@ PARTITION_SPECS: Final[ItemCodec[PartitionSpec]] = register(
         _SpecKey,
         attrgetter("spec_id"),
         encode=lambda spec: _encode(spec_to_json(spec)),
-        decode=_decode_spec,
-        rewrite=_lacks_field_ids,
+        decode=lambda data: spec_from_json(_decode(data)),
+        rewrite=lambda key: any(field.field_id is None for field in key.fields),
         content=attrgetter("definition"),
     )
 )
@@ -118,7 +102,7 @@ SORT_ORDERS: Final[ItemCodec[SortOrder]] = register(
         _OrderKey,
         attrgetter("order_id"),
         encode=lambda order: _encode(sort_order_to_json(order)),
-        decode=_decode_order,
+        decode=lambda data: sort_order_from_json(_decode(data)),
         content=attrgetter("fields"),
     )
 )

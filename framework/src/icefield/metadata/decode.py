@@ -7,6 +7,7 @@ error, which names the location and the key.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -36,35 +37,9 @@ from icefield.metadata.table_metadata import TableMetadata
 from icefield.partitioning.spec import PARTITION_FIELD_ID_START
 
 SUPPORTED_FORMAT_VERSIONS: Final = (1, 2, 3)
-_KNOWN: Final = frozenset(
-    {
-        "format-version",
-        "table-uuid",
-        "location",
-        "last-sequence-number",
-        "last-updated-ms",
-        "last-column-id",
-        "schema",
-        "schemas",
-        "current-schema-id",
-        "partition-spec",
-        "partition-specs",
-        "default-spec-id",
-        "last-partition-id",
-        "properties",
-        "current-snapshot-id",
-        "snapshots",
-        "snapshot-log",
-        "metadata-log",
-        "sort-orders",
-        "default-sort-order-id",
-        "refs",
-        "statistics",
-        "partition-statistics",
-        "next-row-id",
-        "encryption-keys",
-    }
-)
+_STATED: Final = {each.name.replace("_", "-") for each in fields(TableMetadata) if each.name != "extra"}
+_KNOWN: Final = _STATED | {"schema", "partition-spec"}
+_UNSORTED: Final = b'[{"order-id":0,"fields":[]}]'
 
 T = TypeVar("T")
 
@@ -111,7 +86,7 @@ def _metadata(document: _TopLevelKeys, version: int) -> TableMetadata:
         partition_specs=specs,
         default_spec_id=_chosen(document, version, "default-spec-id", "partition-specs", specs),
         last_partition_id=_last_partition_id(document, version, specs),
-        sort_orders=orders if len(orders) else document.unsorted(),
+        sort_orders=orders if len(orders) else JsonArray(SORT_ORDERS, _UNSORTED, document.location),
         default_sort_order_id=document.since(2, version, "default-sort-order-id", Int) or 0,
         properties=_properties(document),
         current_snapshot_id=current,
@@ -131,14 +106,14 @@ def _schemas(document: _TopLevelKeys, version: int) -> JsonArray[Any]:
     """All schemas. A v1 file may hold the current one only, under ``schema`` and without an id."""
     if version > 1 or document.has("schemas"):
         return document.array("schemas", SCHEMAS, required=True).checked()
-    return document.singleton("schema", SCHEMAS).checked()
+    return JsonArray(SCHEMAS, b"[" + bytes(document.raw("schema")) + b"]", document.location).checked()
 
 
 def _partition_specs(document: _TopLevelKeys, version: int) -> JsonArray[Any]:
     """All specs. A v1 file may hold the current one only, as a list of fields under ``partition-spec``."""
     if version > 1 or document.has("partition-specs"):
         return document.array("partition-specs", PARTITION_SPECS, required=True).checked()
-    string = b'[{"spec-id":0,"fields":' + document.raw("partition-spec") + b"}]"
+    string = b'[{"spec-id":0,"fields":' + bytes(document.raw("partition-spec")) + b"}]"
     return JsonArray(PARTITION_SPECS, string, document.location).checked()
 
 
@@ -175,12 +150,14 @@ def _next_row_id(document: _TopLevelKeys, snapshots: JsonArray[Any]) -> int | No
 
 def _properties(document: _TopLevelKeys) -> FrozenDict[str, str]:
     properties = document.optional("properties", dict[NameText, ValueText | int | float | bool | None]) or {}
-    return FrozenDict({name: _property_string(value) for name, value in properties.items() if value is not None})
-
-
-def _property_string(value: str | int | float | bool) -> str:
-    """The string of a property; some writers store a bare number or boolean instead."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    # Some writers store a bare number or boolean instead of its string.
+    return FrozenDict(
+        {
+            name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            for name, value in properties.items()
+            if value is not None
+        }
+    )
 
 
 def _refs(document: _TopLevelKeys, current: int | None) -> FrozenDict[str, SnapshotRef]:
@@ -213,11 +190,11 @@ class _TopLevelKeys:
         raw = self.members.get(key)
         return raw is not None and bytes(memoryview(raw)[:4]) != b"null"
 
-    def raw(self, key: str) -> bytes:
+    def raw(self, key: str) -> msgspec.Raw:
         """The JSON text under a key that must be there."""
         if not self.has(key):
             raise self.wrong(key, "is required and missing")
-        return bytes(self.members[key])
+        return self.members[key]
 
     def optional(self, key: str, kind: type[T] | Any) -> Any:
         """The value of a key, or None when it is absent or null."""
@@ -225,8 +202,7 @@ class _TopLevelKeys:
 
     def required(self, key: str, kind: type[T] | Any) -> Any:
         """The value of a key that must be there."""
-        if not self.has(key):
-            raise self.wrong(key, "is required and missing")
+        self.raw(key)
         return self._decoded(key, kind)
 
     def since(self, first: int, version: int, key: str, kind: type[T] | Any) -> Any:
@@ -235,22 +211,12 @@ class _TopLevelKeys:
 
     def array(self, key: str, codec: ItemCodec[T], *, required: bool = False) -> JsonArray[T]:
         """The array under a key; an empty one when it is absent and not required."""
-        if not self.has(key):
-            if required:
-                raise self.wrong(key, "is required and missing")
+        if not required and not self.has(key):
             return JsonArray(codec, location=self.location)
-        raw = self.members[key]
+        raw = self.raw(key)
         if bytes(memoryview(raw)[:1]) != b"[":
             raise self.wrong(key, "must be an array")
         return JsonArray(codec, raw, self.location)
-
-    def singleton(self, key: str, codec: ItemCodec[T]) -> JsonArray[T]:
-        """An array with the single element under a key."""
-        return JsonArray(codec, b"[" + self.raw(key) + b"]", self.location)
-
-    def unsorted(self) -> JsonArray[Any]:
-        """The sort orders of a table that has none: order 0, unsorted."""
-        return JsonArray(SORT_ORDERS, b'[{"order-id":0,"fields":[]}]', self.location)
 
     def wrong(self, key: str, why: str) -> InvalidMetadata:
         """The error for a key."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -68,34 +68,13 @@ class _DeferredSnapshots(JsonArray[Snapshot]):
             return found
         return super().find(identity)
 
-    @property
-    def records(self) -> Sequence[Any]:
-        self._fill()
-        return super().records
-
-    def extended(self, items: Iterable[Snapshot]) -> JsonArray[Snapshot]:
-        self._fill()
-        return super().extended(items)
-
-    def raw(self) -> Any:
-        self._fill()
-        return super().raw()
-
     def known_size(self) -> int:
         return len(self._some) if self._fetch is not None else super().known_size()
-
-    def __len__(self) -> int:
-        self._fill()
-        return super().__len__()
 
     def __repr__(self) -> str:
         return "<some snapshots>" if self._fetch is not None else super().__repr__()
 
-    def _strings(self) -> list[Any]:
-        self._fill()
-        return super()._strings()
-
-    def _fill(self) -> None:
+    def _complete(self) -> None:
         with self._lock:
             if self._fetch is not None:
                 whole = self._fetch()

@@ -6,6 +6,7 @@ Arrays that came from a file are copied as a string; only added elements are enc
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -29,69 +30,53 @@ def encode_metadata(metadata: TableMetadata, *, compress: bool = False) -> bytes
     version changes"). Raises ``InvalidArgument`` for a string that is not valid Unicode.
     """
     try:
-        members = _members(metadata)
+        return encode_document(_members(metadata), compress=compress)
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"table metadata holds invalid Unicode text: {error}") from error
+
+
+def encode_document(members: Iterable[_Member], *, compress: bool) -> bytes:
+    """The JSON object with these members, gzipped with ``compress``."""
     parts: list[bytes | msgspec.Raw] = []
     for key, string in members:
         parts += (b"," if parts else b"{", _json(key), b":", string)
-    parts.append(b"}")
-    data = b"".join(parts)
+    data = b"".join([*parts, b"}"])
     return gzip.compress(data, _GZIP_LEVEL, mtime=0) if compress else data
 
 
-def _members(m: TableMetadata) -> list[_Member]:
-    return [*_head(m), *_schemas(m), *_partitioning(m), *_state(m), *m.extra.items()]
-
-
-def _head(m: TableMetadata) -> list[_Member]:
-    members: list[_Member] = [("format-version", _json(m.format_version))]
+def _members(m: TableMetadata) -> Iterator[_Member]:
+    version = m.format_version
+    yield "format-version", _json(version)
     if m.table_uuid is not None:
-        members.append(("table-uuid", _json(m.table_uuid)))
-    members.append(("location", _json(m.location)))
-    if m.format_version > 1:
-        members.append(("last-sequence-number", _json(m.last_sequence_number)))
-    members += (("last-updated-ms", _json(m.last_updated_ms)), ("last-column-id", _json(m.last_column_id)))
-    return members
-
-
-def _schemas(m: TableMetadata) -> list[_Member]:
-    members: list[_Member] = []
-    if m.format_version == 1:
-        members.append(("schema", _json(schema_to_json(m.schema()))))
-    return [*members, ("current-schema-id", _json(m.current_schema_id)), ("schemas", m.schemas.raw())]
-
-
-def _partitioning(m: TableMetadata) -> list[_Member]:
-    members: list[_Member] = []
-    if m.format_version == 1:
-        members.append(("partition-spec", _json(fields_to_json(m.spec()))))
-    return [
-        *members,
+        yield "table-uuid", _json(m.table_uuid)
+    yield "location", _json(m.location)
+    if version > 1:
+        yield "last-sequence-number", _json(m.last_sequence_number)
+    yield "last-updated-ms", _json(m.last_updated_ms)
+    yield "last-column-id", _json(m.last_column_id)
+    if version == 1:
+        yield "schema", _json(schema_to_json(m.schema()))
+    yield "current-schema-id", _json(m.current_schema_id)
+    yield "schemas", m.schemas.raw()
+    if version == 1:
+        yield "partition-spec", _json(fields_to_json(m.spec()))
+    yield from (
         ("default-spec-id", _json(m.default_spec_id)),
         ("partition-specs", m.partition_specs.raw()),
         ("last-partition-id", _json(m.last_partition_id)),
         ("default-sort-order-id", _json(m.default_sort_order_id)),
         ("sort-orders", m.sort_orders.raw()),
-    ]
-
-
-def _state(m: TableMetadata) -> list[_Member]:
-    members: list[_Member] = [("properties", _json(m.properties))]
-    if m.current_snapshot_id is not None or m.format_version > 2:
-        members.append(("current-snapshot-id", _json(m.current_snapshot_id)))
-    if m.format_version > 2 and m.next_row_id is not None:
-        members.append(("next-row-id", _json(m.next_row_id)))
+        ("properties", _json(m.properties)),
+    )
+    if m.current_snapshot_id is not None or version > 2:
+        yield "current-snapshot-id", _json(m.current_snapshot_id)
+    if version > 2 and m.next_row_id is not None:
+        yield "next-row-id", _json(m.next_row_id)
     if len(m.encryption_keys):
-        members.append(("encryption-keys", m.encryption_keys.raw()))
+        yield "encryption-keys", m.encryption_keys.raw()
     # Version 1 does not define refs, but writers store them. Refs other than ``main`` would otherwise be lost.
-    if m.format_version > 1 or any(name != MAIN_BRANCH for name in m.refs):
-        members.append(("refs", _json(dict(m.refs))))
-    return [
-        *members,
-        ("snapshots", m.snapshots.raw()),
-        ("statistics", m.statistics.raw()),
-        ("partition-statistics", m.partition_statistics.raw()),
-        ("snapshot-log", m.snapshot_log.raw()),
-        ("metadata-log", m.metadata_log.raw()),
-    ]
+    if version > 1 or any(name != MAIN_BRANCH for name in m.refs):
+        yield "refs", _json(dict(m.refs))
+    for array in (m.snapshots, m.statistics, m.partition_statistics, m.snapshot_log, m.metadata_log):
+        yield array.name, array.raw()
+    yield from m.extra.items()

@@ -32,7 +32,14 @@ def inflated(data: bytes, location: str) -> bytes:
                 part = inflater.decompress(rest, _INFLATED_AT_ONCE)
                 size += len(part)
                 if size > most:
-                    raise _too_large(location) if most == MAX_METADATA_BYTES else _bomb(location, len(data), most)
+                    if most == MAX_METADATA_BYTES:
+                        raise _too_large(location)
+                    raise InvalidMetadata(
+                        f"{location}: {len(data):,} bytes of gzip hold more than {most:,}, which is refused: table "
+                        f"metadata is never packed to less than one part in {MAX_INFLATION} "
+                        "(icefield.base.limits.MAX_INFLATION)",
+                        location=location,
+                    )
                 if not part and not inflater.eof:
                     raise InvalidMetadata(f"{location}: the gzip stream is cut off", location=location)
                 parts.append(part)
@@ -43,14 +50,6 @@ def inflated(data: bytes, location: str) -> bytes:
     except zlib.error as error:
         raise InvalidMetadata(f"{location}: the gzip stream is damaged: {error}", location=location) from error
     return b"".join(parts)
-
-
-def _bomb(location: str, packed: int, most: int) -> InvalidMetadata:
-    return InvalidMetadata(
-        f"{location}: {packed:,} bytes of gzip hold more than {most:,}, which is refused: table metadata is never "
-        f"packed to less than one part in {MAX_INFLATION} (icefield.base.limits.MAX_INFLATION)",
-        location=location,
-    )
 
 
 def _too_large(location: str) -> InvalidMetadata:

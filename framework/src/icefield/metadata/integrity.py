@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
@@ -26,29 +26,21 @@ def check_metadata(metadata: TableMetadata, location: str) -> TableMetadata:
     try:
         _check_ids(metadata)
         _check_refs(metadata)
-        _check_sequence_numbers(metadata)
-        _check_logs(metadata)
+        _check_times("snapshot-log", metadata.snapshot_log.records, metadata.last_updated_ms)
+        _check_times("metadata-log", metadata.metadata_log.records, metadata.last_updated_ms)
     except _Inconsistency as broken:
         raise InvalidMetadata(f"{location}: {broken}", location=location, key=broken.key) from None
     metadata.spec()
     metadata.sort_order()
+    last_column_id = metadata.last_column_id
+    if last_column_id < metadata.schema().highest_field_id:
+        last_column_id = max(schema.highest_field_id for schema in metadata.schemas)
+    partition_field_ids = (field.field_id for spec in metadata.partition_specs.records for field in spec.fields)
     return replace(
         metadata,
-        last_column_id=_highest_column_id(metadata),
-        last_partition_id=max(
-            [metadata.last_partition_id, PARTITION_FIELD_ID_START - 1, *_partition_field_ids(metadata)]
-        ),
+        last_column_id=last_column_id,
+        last_partition_id=max([metadata.last_partition_id, PARTITION_FIELD_ID_START - 1, *partition_field_ids]),
     )
-
-
-def _highest_column_id(m: TableMetadata) -> int:
-    if m.last_column_id >= m.schema().highest_field_id:
-        return m.last_column_id
-    return max(schema.highest_field_id for schema in m.schemas)
-
-
-def _partition_field_ids(m: TableMetadata) -> Iterator[int]:
-    return (field.field_id for spec in m.partition_specs.records for field in spec.fields)
 
 
 class _Inconsistency(Exception):
@@ -76,6 +68,9 @@ def _check_ids(m: TableMetadata) -> None:
     ):
         if number is not None and number < 0:
             raise _Inconsistency(key, f"is negative: {number}")
+    highest = max(filter(None, map(attrgetter("sequence_number"), m.snapshots.records)), default=0)
+    if m.format_version > 1 and highest > m.last_sequence_number:
+        raise _Inconsistency("snapshots", f"reach sequence number {highest}, above last-sequence-number")
 
 
 def _check_refs(m: TableMetadata) -> None:
@@ -94,20 +89,7 @@ def _check_refs(m: TableMetadata) -> None:
         )
 
 
-def _check_sequence_numbers(m: TableMetadata) -> None:
-    if m.format_version == 1:
-        return
-    highest = max(filter(None, map(attrgetter("sequence_number"), m.snapshots.records)), default=0)
-    if highest > m.last_sequence_number:
-        raise _Inconsistency("snapshots", f"reach sequence number {highest}, above last-sequence-number")
-
-
-def _check_logs(m: TableMetadata) -> None:
-    for key, entries in (("snapshot-log", m.snapshot_log.records), ("metadata-log", m.metadata_log.records)):
-        check_times(key, entries, m.last_updated_ms)
-
-
-def check_times(key: str, entries: Iterable[Any], end_ms: int) -> None:
+def _check_times(key: str, entries: Iterable[Any], end_ms: int) -> None:
     """Raise unless times run forward, to ``end_ms``, with a tolerance for the clocks of different writers."""
     times = [entry.timestamp_ms for entry in entries]
     if times != sorted(times):

@@ -87,7 +87,8 @@ class JsonArray(Sequence[T]):
         records = self.records
         rewrite = self._codec.rewrite
         if rewrite is not None and any(map(rewrite, records)):
-            parts = [self._codec.encode(self[i]) if rewrite(record) else part for i, (record, part) in self._pairs()]
+            pairs = enumerate(zip(records, self._strings(), strict=True))
+            parts = [self._codec.encode(self[i]) if rewrite(record) else part for i, (record, part) in pairs]
             return self._from_parts(parts).checked()
         if len(self.positions) != len(records) and self._codec.unique:
             raise self._damaged("two elements have the same id")
@@ -96,8 +97,14 @@ class JsonArray(Sequence[T]):
     @property
     def records(self) -> Sequence[Any]:
         """The light records of all elements, in order. Not to be changed."""
+        self._complete()
         if self._records is None:
-            self._records = self._decode_records()
+            try:
+                records = _decoder(self._codec.record, many=True).decode(self._base)
+                records += map(_decoder(self._codec.record).decode, self._tail)
+            except DAMAGE as error:
+                raise self._damaged(str(error)) from error
+            self._records = records
         return self._records
 
     def last_record(self) -> Any:
@@ -107,6 +114,7 @@ class JsonArray(Sequence[T]):
     @property
     def positions(self) -> dict[Any, int]:
         """The position of each id; the last one of a duplicate id. Not to be changed."""
+        self._complete()
         return self._known_positions()
 
     def has(self, identity: Any) -> bool:
@@ -120,7 +128,11 @@ class JsonArray(Sequence[T]):
 
     def alike(self, item: T) -> T | None:
         """The first element that equals ``item`` apart from the id, or None."""
-        places = self._places_by_content().get(self._content(item))
+        if self._contents is None:
+            elements = list(self)
+            self._contents = {}
+            self._note_contents(elements, 0)
+        places = self._contents.get(self._content(item))
         return None if places is None else self._at(places[0])
 
     def next_id(self) -> int:
@@ -131,6 +143,7 @@ class JsonArray(Sequence[T]):
 
     def extended(self, items: Iterable[T]) -> JsonArray[T]:
         """A new array with elements at its end; it shares the existing elements. Raises ``InvalidArgument``."""
+        self._complete()
         result = JsonArray(self._codec)
         result._copy(self)
         result._append(list(items))
@@ -155,10 +168,12 @@ class JsonArray(Sequence[T]):
 
     def mapped(self, change: Callable[[bytes], bytes]) -> JsonArray[T]:
         """A new array with the JSON of each element changed."""
+        self._complete()
         return self._from_parts([change(bytes(part)) for part in self._strings()])
 
     def raw(self) -> _Text:
         """The JSON text of the array."""
+        self._complete()
         if not self._tail:
             return self._base
         head = bytes(self._base).rstrip()[:-1].rstrip()
@@ -170,6 +185,7 @@ class JsonArray(Sequence[T]):
         return len(self)
 
     def __len__(self) -> int:
+        self._complete()
         return self._size()
 
     @overload
@@ -202,6 +218,9 @@ class JsonArray(Sequence[T]):
     def __repr__(self) -> str:
         return f"<{len(self)} {self._codec.name}>"
 
+    def _complete(self) -> None:
+        """Called before each access to the whole sequence, for subclasses that hold it incompletely until then."""
+
     def _known_positions(self) -> dict[Any, int]:
         if self._positions is None:
             self._positions = dict(zip(map(self._codec.identify, self.records), count()))
@@ -211,13 +230,6 @@ class JsonArray(Sequence[T]):
         content = self._codec.content
         assert content is not None, f"elements of '{self._codec.name}' are told apart by their ids alone"
         return content(item)
-
-    def _places_by_content(self) -> dict[Hashable, tuple[int, ...]]:
-        if self._contents is None:
-            elements = list(self)
-            self._contents = {}
-            self._note_contents(elements, 0)
-        return self._contents
 
     def _note_contents(self, items: Iterable[T], start: int) -> None:
         assert self._contents is not None
@@ -256,9 +268,6 @@ class JsonArray(Sequence[T]):
     def _size(self) -> int:
         return len(self._records) if self._records is not None else len(self._strings())
 
-    def _pairs(self) -> Iterator[tuple[int, tuple[Any, _Text]]]:
-        return enumerate(zip(self.records, self._strings(), strict=True))
-
     def _from_parts(self, parts: Sequence[_Text]) -> JsonArray[T]:
         result = JsonArray(self._codec, b"[" + b",".join(parts) + b"]", self._location)
         result._parts = list(parts)
@@ -272,14 +281,6 @@ class JsonArray(Sequence[T]):
             except DAMAGE as error:
                 raise self._damaged(str(error)) from error
         return self._parts
-
-    def _decode_records(self) -> list[Any]:
-        try:
-            records: list[Any] = _decoder(self._codec.record, many=True).decode(self._base)
-            records += map(_decoder(self._codec.record).decode, self._tail)
-            return records
-        except DAMAGE as error:
-            raise self._damaged(str(error)) from error
 
     def _at(self, position: int) -> T:
         found = self._items.get(position)

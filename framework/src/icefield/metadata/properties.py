@@ -244,7 +244,10 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
         declared = find_property(name)
         if declared is not None:
             declared.parse(value, name[len(declared.name) :])
-        _check_string(name, value)
+        try:
+            (name + value).encode("utf-8")
+        except UnicodeEncodeError:
+            raise InvalidArgument("a table property must be valid Unicode text", property=ascii(name)) from None
         if has_password(value):
             raise InvalidArgument(
                 f"table property '{name}' holds a password in its URI, and metadata files are no place for one: remove "
@@ -270,13 +273,6 @@ def check_property_name(name: str) -> None:
             "give it to the catalog or the environment instead",
             property=name,
         )
-
-
-def _check_string(name: str, value: str) -> None:
-    try:
-        (name + value).encode("utf-8")
-    except UnicodeEncodeError:
-        raise InvalidArgument("a table property must be valid Unicode text", property=ascii(name)) from None
 
 
 def find_value(properties: Mapping[str, str], declared: Property, column: str = "") -> Any:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Final
 
 import msgspec
 
 from icefield.base.structs import decodable
 from icefield.errors import InvalidArgument
+from icefield.metadata.entries import Long
 
 MAIN_BRANCH: Final = "main"
 """The branch that is the table: its snapshot is the current one."""
-
-_Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class RefType(StrEnum):
@@ -37,15 +36,19 @@ class SnapshotRef(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
     Raises ``InvalidArgument``.
     """
 
-    snapshot_id: _Long
+    snapshot_id: Long
     type: RefType
-    min_snapshots_to_keep: _Long | None = None
-    max_snapshot_age_ms: _Long | None = None
-    max_ref_age_ms: _Long | None = None
+    min_snapshots_to_keep: Long | None = None
+    max_snapshot_age_ms: Long | None = None
+    max_ref_age_ms: Long | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.type, RefType):
-            msgspec.structs.force_setattr(self, "type", _ref_type(self.type))
+            try:
+                msgspec.structs.force_setattr(self, "type", RefType(self.type))
+            except ValueError:
+                message = f"a snapshot reference is a 'branch' or a 'tag', not {self.type!r}"
+                raise InvalidArgument(message) from None
         for name in ("min_snapshots_to_keep", "max_snapshot_age_ms", "max_ref_age_ms"):
             value = getattr(self, name)
             if value is None:
@@ -74,10 +77,3 @@ def branch(snapshot_id: int) -> SnapshotRef:
 def tag(snapshot_id: int) -> SnapshotRef:
     """A tag on a snapshot, with the table's defaults."""
     return SnapshotRef(snapshot_id, RefType.TAG)
-
-
-def _ref_type(value: Any) -> RefType:
-    try:
-        return RefType(value)
-    except ValueError:
-        raise InvalidArgument(f"a snapshot reference is a 'branch' or a 'tag', not {value!r}") from None

@@ -16,6 +16,7 @@ everything older than the branch's next commits expires, the change counts as ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import reduce
 from hashlib import sha256
 from typing import Final, TypeVar
 
@@ -53,10 +54,8 @@ def is_memory(name: str) -> bool:
 
 def remembering(base: TableMetadata, branch: str, snapshots: Iterable[Snapshot]) -> tuple[SetProperties, ...]:
     """The update that records the epochs and publications of snapshots, the oldest first; empty if none is new."""
-    memory: _Memory = {}
-    for snapshot in snapshots:
-        memory = _with_deeds(memory, snapshot)
-    return _stating(base, {branch: memory})
+    nothing: _Memory = {}
+    return _stating(base, {branch: reduce(_with_deeds, snapshots, nothing)})
 
 
 def remembering_expired(base: TableMetadata, branches: Iterable[str], gone: Set[int]) -> tuple[SetProperties, ...]:

@@ -91,8 +91,7 @@ class AssertLastAssignedFieldId:
     type: ClassVar[str] = "assert-last-assigned-field-id"
 
     def check(self, metadata: TableMetadata | None) -> None:
-        found = _existing(metadata, self.type).last_column_id
-        _compare("last assigned column id", self.last_assigned_field_id, found, self.type)
+        _compare(metadata, "last_column_id", self.last_assigned_field_id, "last assigned column id", self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +102,7 @@ class AssertCurrentSchemaId:
     type: ClassVar[str] = "assert-current-schema-id"
 
     def check(self, metadata: TableMetadata | None) -> None:
-        found = _existing(metadata, self.type).current_schema_id
-        _compare("current schema", self.current_schema_id, found, self.type)
+        _compare(metadata, "current_schema_id", self.current_schema_id, "current schema", self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +113,13 @@ class AssertLastAssignedPartitionId:
     type: ClassVar[str] = "assert-last-assigned-partition-id"
 
     def check(self, metadata: TableMetadata | None) -> None:
-        found = _existing(metadata, self.type).last_partition_id
-        _compare("last assigned partition field id", self.last_assigned_partition_id, found, self.type)
+        _compare(
+            metadata,
+            "last_partition_id",
+            self.last_assigned_partition_id,
+            "last assigned partition field id",
+            self.type,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +130,7 @@ class AssertDefaultSpecId:
     type: ClassVar[str] = "assert-default-spec-id"
 
     def check(self, metadata: TableMetadata | None) -> None:
-        found = _existing(metadata, self.type).default_spec_id
-        _compare("default partition spec", self.default_spec_id, found, self.type)
+        _compare(metadata, "default_spec_id", self.default_spec_id, "default partition spec", self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +141,7 @@ class AssertDefaultSortOrderId:
     type: ClassVar[str] = "assert-default-sort-order-id"
 
     def check(self, metadata: TableMetadata | None) -> None:
-        found = _existing(metadata, self.type).default_sort_order_id
-        _compare("default sort order", self.default_sort_order_id, found, self.type)
+        _compare(metadata, "default_sort_order_id", self.default_sort_order_id, "default sort order", self.type)
 
 
 def _existing(metadata: TableMetadata | None, requirement: str) -> TableMetadata:
@@ -149,7 +150,8 @@ def _existing(metadata: TableMetadata | None, requirement: str) -> TableMetadata
     return metadata
 
 
-def _compare(what: str, expected: int, found: int, requirement: str) -> None:
+def _compare(metadata: TableMetadata | None, name: str, expected: int, what: str, requirement: str) -> None:
+    found = getattr(_existing(metadata, requirement), name)
     if expected != found:
         raise ValidationFailed(
             f"the {what} was {expected} and is now {found}: another commit changed it; load the table again",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final
 from uuid import uuid4
 
 import msgspec
@@ -16,9 +16,9 @@ import msgspec
 from icefield.base.limits import LocationText, NameText, ValueText
 from icefield.base.structs import decodable
 from icefield.errors import InvalidArgument
+from icefield.metadata.entries import Long
 from icefield.metadata.properties import FrozenDict
 
-_Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Place = Annotated[LocationText, msgspec.Meta(min_length=1)]
 
 NO_SNAPSHOT: Final = -1
@@ -64,16 +64,16 @@ class Snapshot(
     v1. ``first_row_id`` and ``added_rows`` exist from v3, ``key_id`` only where the manifest list is encrypted.
     """
 
-    sequence_number: _Long = 0
-    snapshot_id: _Long
-    parent_snapshot_id: _Long | None = None
-    timestamp_ms: _Long
+    sequence_number: Long = 0
+    snapshot_id: Long
+    parent_snapshot_id: Long | None = None
+    timestamp_ms: Long
     summary: dict[NameText, ValueText] = msgspec.field(default_factory=dict)
     manifest_list: _Place | None = None
     manifests: tuple[_Place, ...] = ()
-    schema_id: _Long | None = None
-    first_row_id: _Long | None = None
-    added_rows: _Long | None = None
+    schema_id: Long | None = None
+    first_row_id: Long | None = None
+    added_rows: Long | None = None
     key_id: NameText | None = None
 
     def __post_init__(self) -> None:
@@ -119,30 +119,6 @@ def new_snapshot_id(existing: Container[int] = ()) -> int:
             return drawn
 
 
-class CountedFile(Protocol):
-    """The attributes of a data or delete file that a summary counts."""
-
-    @property
-    def content(self) -> Any:
-        """0 data, 1 position deletes, 2 equality deletes."""
-
-    @property
-    def record_count(self) -> int:
-        """Rows, or deletes."""
-
-    @property
-    def file_size_in_bytes(self) -> int:
-        """Size in bytes."""
-
-    @property
-    def content_size_in_bytes(self) -> int | None:
-        """Size in bytes of a deletion vector within its Puffin file; None for other files."""
-
-    @property
-    def file_format(self) -> Any:
-        """Name of the format; ``puffin`` for deletion vectors."""
-
-
 _DATA, _POSITION_DELETES, _EQUALITY_DELETES = 0, 1, 2
 _WORDS: Final = {
     # (added?, content): counter of files, of rows
@@ -180,15 +156,13 @@ _COUNTERS: Final = (
     "removed-equality-deletes",
     "added-files-size",
     "removed-files-size",
-    "deleted-duplicate-files",
 )
 
 
 class SummaryBuilder:
     """Counts the files of a change and writes the summary of its snapshot.
 
-    Files are counted one by one (``add_file``, ``remove_file``) or many at once (``count``). ``partition`` is
-    anything hashable that is equal for equal partitions, such as ``(spec_id, normalised_key(values))``.
+    A partition is anything hashable that is equal for equal partitions, such as ``(spec_id, normalised_key(values))``.
     """
 
     def __init__(self) -> None:
@@ -197,30 +171,27 @@ class SummaryBuilder:
         self._by_path: dict[str, Counter[str]] = {}
         self._others: dict[str, str] = {}
 
-    def add_file(self, file: CountedFile, partition: Hashable = None, *, path: str = "") -> None:
-        """Count a file that the change adds; ``path`` is its partition as a string, for summaries by partition."""
-        self._file(True, file, partition, path)
-
-    def remove_file(self, file: CountedFile, partition: Hashable = None, *, path: str = "") -> None:
-        """Count a file that the change removes."""
-        self._file(False, file, partition, path)
-
     def count(
         self, *, added: bool, content: int, files: int, records: int, size: int, dvs: int = 0, path: str = ""
     ) -> None:
-        """Count many files of one content; ``dvs`` of them are deletion vectors, ``size`` is in bytes."""
-        kinds = _count(added, content, files, records, size, dvs)
+        """Count files of one content; ``dvs`` of them are deletion vectors, ``size`` is in bytes.
+
+        The size of a deletion vector is its part of its Puffin file. ``path`` is the partition of the files as a
+        string, for summaries by partition.
+        """
+        files_word, records_word = _WORDS[added, content]
+        prefix = "added" if added else "removed"
+        kinds = {files_word: files - dvs, records_word: records, f"{prefix}-files-size": size}
+        if content != _DATA:
+            kinds[f"{prefix}-delete-files"] = files
+            kinds[f"{prefix}-dvs"] = dvs
         self._counts.update(kinds)
         if path:
             self._by_path.setdefault(path, Counter()).update(kinds)
 
     def touch(self, partitions: Iterable[Hashable]) -> None:
-        """Note partitions that the change touches, for files that were counted with ``count``."""
+        """Note partitions that the change touches."""
         self._partitions.update(partitions)
-
-    def duplicate(self, files: int = 1) -> None:
-        """Count files that were to be removed more than once."""
-        self._counts["deleted-duplicate-files"] += files
 
     def manifests(self, *, created: int, kept: int, replaced: int = 0, entries_processed: int = 0) -> None:
         """Set the manifest counts of the summary."""
@@ -260,30 +231,6 @@ class SummaryBuilder:
             if total is not None and total >= 0:
                 summary[name] = str(total)
         return FrozenDict(summary)
-
-    def _file(self, added: bool, file: CountedFile, partition: Hashable, path: str) -> None:
-        content = int(getattr(file.content, "value", file.content))
-        dvs = int(content == _POSITION_DELETES and str(file.file_format).lower() == "puffin")
-        self._partitions.add(partition)
-        self.count(
-            added=added,
-            content=content,
-            files=1,
-            records=file.record_count,
-            size=(file.content_size_in_bytes or 0) if dvs else file.file_size_in_bytes,
-            dvs=dvs,
-            path=path,
-        )
-
-
-def _count(added: bool, content: int, files: int, records: int, size: int, dvs: int) -> dict[str, int]:
-    files_word, records_word = _WORDS[added, content]
-    prefix = "added" if added else "removed"
-    counts = {files_word: files - dvs, records_word: records, f"{prefix}-files-size": size}
-    if content != _DATA:
-        counts[f"{prefix}-delete-files"] = files
-        counts[f"{prefix}-dvs"] = dvs
-    return counts
 
 
 def _number(string: str | None) -> int | None:

@@ -5,14 +5,14 @@ See "Table Metadata and Snapshots" of the table specification. Elements of array
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from operator import attrgetter
+from typing import TypeVar
 
 from icefield.base.secrets import without_userinfo
-from icefield.errors import InvalidArgument, InvalidMetadata, NoSuchSnapshot
+from icefield.errors import InvalidArgument, InvalidMetadata, NoSuchSnapshot, UnsupportedFeature
 from icefield.metadata.codecs import (
     ENCRYPTION_KEYS,
     METADATA_LOG,
@@ -29,11 +29,14 @@ from icefield.metadata.entries import (
     StatisticsFile,
 )
 from icefield.metadata.json_array import JsonArray
-from icefield.metadata.properties import FrozenDict
+from icefield.metadata.properties import ENCRYPTION_KEY_ID, METADATA_PREVIOUS_VERSIONS_MAX, FrozenDict, get_int
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.snapshots import Snapshot, new_snapshot_id
+from icefield.metadata.timestamps import now_ms as current_ms
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.schema import Schema
+
+T = TypeVar("T")
 
 INITIAL_SEQUENCE_NUMBER = 0
 
@@ -85,28 +88,15 @@ class TableMetadata:
 
     def sort_order(self) -> SortOrder:
         """The sort order that writers should follow."""
-        order = self.sort_order_by_id(self.default_sort_order_id)
-        if order is None:
-            raise self._missing("sort order", self.default_sort_order_id, self.sort_orders)
-        return order
+        return self._by_id("sort order", self.default_sort_order_id, self.sort_orders)
 
     def schema_by_id(self, schema_id: int) -> Schema:
         """The schema of that id. Raises ``InvalidMetadata`` when the table has none."""
-        schema = self.schemas.find(schema_id)
-        if schema is None:
-            raise self._missing("schema", schema_id, self.schemas)
-        return schema
+        return self._by_id("schema", schema_id, self.schemas)
 
     def spec_by_id(self, spec_id: int) -> PartitionSpec:
         """The partition spec of that id. Raises ``InvalidMetadata`` when the table has none."""
-        spec = self.partition_specs.find(spec_id)
-        if spec is None:
-            raise self._missing("partition spec", spec_id, self.partition_specs)
-        return spec
-
-    def sort_order_by_id(self, order_id: int) -> SortOrder | None:
-        """The sort order of that id, or None: a file that names an unknown one counts as unsorted."""
-        return self.sort_orders.find(order_id)
+        return self._by_id("partition spec", spec_id, self.partition_specs)
 
     def schema_of(self, snapshot: Snapshot) -> Schema:
         """The schema that a snapshot was written with; the current schema if the snapshot does not state one."""
@@ -186,7 +176,7 @@ class TableMetadata:
 
     def next_timestamp_ms(self, now_ms: int | None = None) -> int:
         """The time of the next change: now, but never before the last change, even if this machine's clock is slow."""
-        return max(self.last_updated_ms, time.time_ns() // 1_000_000 if now_ms is None else now_ms)
+        return max(self.last_updated_ms, current_ms() if now_ms is None else now_ms)
 
     def head(self, branch: str = MAIN_BRANCH) -> int | None:
         """The snapshot id at the head of a branch, or None; a tag is no branch and has none."""
@@ -194,22 +184,22 @@ class TableMetadata:
         return ref.snapshot_id if ref is not None and ref.is_branch else None
 
     def __repr__(self) -> str:
-        location = _shortened(without_userinfo(self.location))
+        location = without_userinfo(self.location)
+        location = location if len(location) <= 120 else location[:117] + "..."
         return (
             f"TableMetadata(format_version={self.format_version}, table_uuid={self.table_uuid!r}, "
             f"location={location!r}, current_snapshot_id={self.current_snapshot_id}, "
             f"snapshots={self.snapshots.known_size()}, schemas={len(self.schemas)})"
         )
 
-    def _missing(self, what: str, wanted: int, array: JsonArray[Any]) -> InvalidMetadata:
-        known = ", ".join(map(str, list(array.positions)[:20]))
-        return InvalidMetadata(
-            f"table {self.location} has no {what} {wanted}; it has {known or 'none'}", location=self.location
-        )
-
-
-def _shortened(string: str, limit: int = 120) -> str:
-    return string if len(string) <= limit else string[: limit - 3] + "..."
+    def _by_id(self, what: str, wanted: int, array: JsonArray[T]) -> T:
+        found = array.find(wanted)
+        if found is None:
+            known = ", ".join(map(str, list(array.positions)[:20]))
+            raise InvalidMetadata(
+                f"table {self.location} has no {what} {wanted}; it has {known or 'none'}", location=self.location
+            )
+        return found
 
 
 def schema_of_spec(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
@@ -218,3 +208,34 @@ def schema_of_spec(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
     current = metadata.schema()
     known = [current, *sorted(metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)]
     return next((schema for schema in known if sources <= schema.field_ids), current)
+
+
+def with_metadata_log(metadata: TableMetadata, previous_location: str, previous_last_updated_ms: int) -> TableMetadata:
+    """The metadata with the file that it replaces at the end of its log.
+
+    Entries beyond ``write.metadata.previous-versions-max`` fall out at the front; one is always kept. Calling it
+    again for the same file changes nothing, so that a retried commit may.
+    """
+    entries = metadata.metadata_log.records
+    if entries and entries[-1].metadata_file == previous_location:
+        return metadata
+    log = metadata.metadata_log.extended([MetadataLogEntry(previous_last_updated_ms, previous_location)])
+    kept = max(1, get_int(metadata.properties, METADATA_PREVIOUS_VERSIONS_MAX))
+    return replace(metadata, metadata_log=log.kept(range(max(0, len(log) - kept), len(log))))
+
+
+def refuse_plain_files(metadata: TableMetadata) -> None:
+    """Raise ``UnsupportedFeature`` for a table that is encrypted: data and manifests would be written in plain."""
+    if ENCRYPTION_KEY_ID.name in metadata.properties:
+        why = f"its property '{ENCRYPTION_KEY_ID.name}' is set"
+    elif len(metadata.encryption_keys):
+        why = "its metadata holds encryption keys"
+    elif not {None}.issuperset(map(attrgetter("key_id"), metadata.snapshots.records)):
+        why = "a snapshot of it names an encryption key"
+    else:
+        return
+    raise UnsupportedFeature(
+        f"table {metadata.location} is encrypted ({why}), and this version would write data and manifests in plain; "
+        "change its rows with an engine that encrypts them",
+        location=metadata.location,
+    )

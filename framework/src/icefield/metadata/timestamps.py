@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from numbers import Integral
 from typing import Final
@@ -18,7 +19,13 @@ _MOST: Final = 2**63 - 1
 def as_milliseconds(value: Timestamp) -> int:
     """A time in milliseconds since 1970 UTC, fractions dropped. Raises ``InvalidArgument`` for anything else."""
     if isinstance(value, str):
-        value = _parsed(value)
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise InvalidArgument(
+                f"'{value}' is no time in ISO form; write it as '2024-01-31', '2024-01-31T12:00:00' (UTC) or "
+                "'2024-01-31T12:00:00+01:00'"
+            ) from None
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         return (aware - _EPOCH) // timedelta(milliseconds=1)
@@ -30,19 +37,14 @@ def as_milliseconds(value: Timestamp) -> int:
     return int(value)
 
 
+def now_ms() -> int:
+    """The time in milliseconds since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
 def in_utc(milliseconds: int) -> str:
     """A time of milliseconds since 1970 as a string in ISO form; the number where that has no such form."""
     try:
         return f"{(_EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec='milliseconds')[:-6]}Z"
     except OverflowError:
         return f"{milliseconds} ms since 1970"
-
-
-def _parsed(value: str) -> datetime:
-    try:
-        return datetime.fromisoformat(value.strip())
-    except ValueError:
-        raise InvalidArgument(
-            f"'{value}' is no time in ISO form; write it as '2024-01-31', '2024-01-31T12:00:00' (UTC) or "
-            "'2024-01-31T12:00:00+01:00'"
-        ) from None

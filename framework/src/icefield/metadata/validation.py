@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from uuid import UUID
 
 from icefield.errors import InvalidArgument, InvalidSchema
 from icefield.metadata.table_metadata import TableMetadata
@@ -25,6 +26,14 @@ def check_location(location: str) -> str:
             f"a table's location must be a URI such as 'file:///path' or an absolute path, not {location!r}"
         )
     return location.rstrip("/") or location
+
+
+def parsed_uuid(given: str) -> str:
+    """A uuid in its canonical form. Raises ``InvalidArgument`` for any other value."""
+    try:
+        return str(UUID(given))
+    except (ValueError, AttributeError, TypeError):
+        raise InvalidArgument(f"{given!r:.80} is no uuid") from None
 
 
 def check_spec(spec: PartitionSpec, schema: Schema, format_version: int) -> None:

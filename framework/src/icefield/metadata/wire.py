@@ -5,8 +5,8 @@ Input is not trusted: every value is checked, and a wrong value raises ``Invalid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -52,7 +52,7 @@ from icefield.metadata.updates import (
     TableUpdate,
     UpgradeFormatVersion,
 )
-from icefield.metadata.views import (
+from icefield.metadata.view_updates import (
     AddViewSchema,
     AddViewVersion,
     AssertViewUUID,
@@ -64,14 +64,13 @@ from icefield.metadata.views import (
     UpgradeViewFormatVersion,
     ViewRequirement,
     ViewUpdate,
-    ViewVersion,
 )
+from icefield.metadata.views import ViewVersion
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import sort_order_from_json, sort_order_to_json
 from icefield.partitioning.spec import spec_from_json, spec_to_json
 from icefield.schema import Schema, schema_from_json, schema_to_json
 
-T = TypeVar("T")
 Json = dict[str, Any]
 """A JSON object."""
 
@@ -133,12 +132,12 @@ _OWN_JSON: Final[dict[Any, tuple[Callable[[Any], Json], Callable[[Json], Any]]]]
 
 def updates_to_json(updates: Iterable[TableUpdate]) -> list[Json]:
     """The updates of a table as the protocol writes them. Raises ``UnsupportedFeature`` for one it has no name for."""
-    return [written for update in updates for written in _written(update)]
+    return [_written(update) for update in updates]
 
 
 def updates_from_json(given: Any) -> tuple[TableUpdate, ...]:
     """The updates of a table that a request holds. Raises ``InvalidArgument``, ``InvalidSchema``."""
-    return tuple(_read("updates", place, item, "action", _TABLE_UPDATES) for place, item in _items("updates", given))
+    return tuple(_read("updates", given, "action", _TABLE_UPDATES))
 
 
 def requirements_to_json(requirements: Iterable[TableRequirement]) -> list[Json]:
@@ -148,8 +147,7 @@ def requirements_to_json(requirements: Iterable[TableRequirement]) -> list[Json]
 
 def requirements_from_json(given: Any) -> tuple[TableRequirement, ...]:
     """The requirements that a request holds. Raises ``InvalidArgument``."""
-    where = "requirements"
-    return tuple(_read(where, place, item, "type", _TABLE_REQUIREMENTS) for place, item in _items(where, given))
+    return tuple(_read("requirements", given, "type", _TABLE_REQUIREMENTS))
 
 
 def view_updates_to_json(updates: Iterable[ViewUpdate]) -> list[Json]:
@@ -159,7 +157,7 @@ def view_updates_to_json(updates: Iterable[ViewUpdate]) -> list[Json]:
 
 def view_updates_from_json(given: Any) -> tuple[ViewUpdate, ...]:
     """The updates of a view that a request holds. Raises ``InvalidArgument``, ``InvalidSchema``."""
-    return tuple(_read("updates", place, item, "action", _VIEW_UPDATES) for place, item in _items("updates", given))
+    return tuple(_read("updates", given, "action", _VIEW_UPDATES))
 
 
 def view_requirements_to_json(requirements: Iterable[ViewRequirement]) -> list[Json]:
@@ -169,32 +167,21 @@ def view_requirements_to_json(requirements: Iterable[ViewRequirement]) -> list[J
 
 def view_requirements_from_json(given: Any) -> tuple[ViewRequirement, ...]:
     """The requirements on a view that a request holds. Raises ``InvalidArgument``."""
-    where = "requirements"
-    return tuple(_read(where, place, item, "type", _VIEW_REQUIREMENTS) for place, item in _items(where, given))
-
-
-def converted(value: Any, kind: Any, what: str) -> Any:
-    """Convert a value of a JSON document to ``kind``. Raises ``InvalidArgument`` that begins with ``what``."""
-    try:
-        return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise InvalidArgument(f"{what}: {error}") from error
+    return tuple(_read("requirements", given, "type", _VIEW_REQUIREMENTS))
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
 
 
-def _written(update: TableUpdate) -> Iterable[Json]:
-    match update:
-        case AddSchema() if update.last_column_id is not None:
-            return [{**_single(update, update.action, "action", _SINGLE), "last-column-id": update.last_column_id}]
-        case SetSnapshotRef():
-            ref: Json = msgspec.to_builtins(update.ref)
-            return [{"action": update.action, "ref-name": update.name, **ref}]
-        case SetStatistics():
-            written = _single(update, update.action, "action", _SINGLE)
-            return [{**written, "snapshot-id": update.statistics.snapshot_id}]
-    return [_single(update, update.action, "action", _SINGLE)]
+def _written(update: TableUpdate) -> Json:
+    if isinstance(update, SetSnapshotRef):
+        return {"action": update.action, "ref-name": update.name, **msgspec.to_builtins(update.ref)}
+    written = _single(update, update.action, "action", _SINGLE)
+    if isinstance(update, AddSchema) and update.last_column_id is not None:
+        written["last-column-id"] = update.last_column_id
+    if isinstance(update, SetStatistics):
+        written["snapshot-id"] = update.statistics.snapshot_id
+    return written
 
 
 def _requirement_to_json(requirement: TableRequirement) -> Json:
@@ -222,47 +209,36 @@ def _single(value: Any, name: str, tag: str, known: Mapping[type, tuple[str, Any
 _Reader = Callable[[Json], Any]
 
 
-def _items(what: str, given: Any) -> Iterable[tuple[int, Any]]:
+def _read(what: str, given: Any, tag: str, readers: Mapping[str, _Reader]) -> Iterator[Any]:
     if not isinstance(given, list):
         raise InvalidArgument(f"'{what}' must be a list")
     if len(given) > _MAX_STEPS:
         raise InvalidArgument(f"'{what}' has {len(given):,} elements; {_MAX_STEPS:,} are the most")
-    return enumerate(given)
-
-
-def _read(what: str, place: int, given: Any, tag: str, readers: Mapping[str, _Reader]) -> Any:
-    where = f"{what}[{place}]"
-    if not isinstance(given, dict):
-        raise InvalidArgument(f"{where} must be an object")
-    name = given.get(tag)
-    reader = readers.get(name) if isinstance(name, str) else None
-    if reader is None:
-        raise InvalidArgument(f"{where}: unknown {tag} {name!r:.80}; known are: {', '.join(sorted(readers))}")
-    try:
-        return reader(given)
-    except KeyError as error:
-        raise InvalidArgument(f"{where} ({name}) lacks {error}") from error
-    except (TypeError, msgspec.ValidationError, RecursionError) as error:
-        raise InvalidArgument(f"{where} ({name}): {error}") from error
-
-
-def _value(given: Json, key: str, kind: Any) -> Any:
-    value = given[key]
-    if kind in _OWN_JSON:
-        return _OWN_JSON[kind][1](value)
-    return msgspec.convert(value, kind)
+    for place, item in enumerate(given):
+        where = f"{what}[{place}]"
+        if not isinstance(item, dict):
+            raise InvalidArgument(f"{where} must be an object")
+        name = item.get(tag)
+        reader = readers.get(name) if isinstance(name, str) else None
+        if reader is None:
+            raise InvalidArgument(f"{where}: unknown {tag} {name!r:.80}; known are: {', '.join(sorted(readers))}")
+        try:
+            yield reader(item)
+        except KeyError as error:
+            raise InvalidArgument(f"{where} ({name}) lacks {error}") from error
+        except (TypeError, msgspec.ValidationError, RecursionError) as error:
+            raise InvalidArgument(f"{where} ({name}): {error}") from error
 
 
 def _reader(kind: type, key: str, of: Any) -> _Reader:
-    return lambda given: kind(_value(given, key, of))
+    if of in _OWN_JSON:
+        return lambda given: kind(_OWN_JSON[of][1](given[key]))
+    return lambda given: kind(msgspec.convert(given[key], of))
 
 
 def _schema(given: Json) -> AddSchema:
-    stated = given.get("last-column-id")
     schema = schema_from_json(given["schema"])
-    if stated is None:
-        return AddSchema(schema)
-    return AddSchema(schema, msgspec.convert(stated, Int))
+    return AddSchema(schema, msgspec.convert(given.get("last-column-id"), Int | None))
 
 
 def _snapshot_ref(given: Json) -> SetSnapshotRef:

@@ -1,7 +1,6 @@
 """Puffin files: blobs of statistics and deletion vectors, read and written."""
 
 from icefield.puffin.blobs import REFERENCED_DATA_FILE, Blob, BlobType
-from icefield.puffin.codecs import BlobCodec
 from icefield.puffin.deletion_vector import decode_vector, encode_vector, encode_vectors
 from icefield.puffin.reader import PuffinReader, read_range
 from icefield.puffin.roaring import Positions
@@ -10,7 +9,6 @@ from icefield.puffin.writer import PuffinWriter, writer_name
 __all__ = [
     "REFERENCED_DATA_FILE",
     "Blob",
-    "BlobCodec",
     "BlobType",
     "Positions",
     "PuffinReader",

@@ -6,17 +6,17 @@ Spec: Puffin, "FileMetadata" and "BlobMetadata".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
 from icefield.base.limits import NameText, ValueText
 from icefield.base.structs import decodable
 from icefield.errors import InvalidFile
+from icefield.metadata.entries import Long
 
 MAGIC: Final = b"PFA1"
 
-_Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -32,7 +32,7 @@ REFERENCED_DATA_FILE: Final = "referenced-data-file"
 
 
 @decodable
-class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_defaults=True):
     """One blob of a Puffin file: ``offset`` and ``length`` are bytes of the file, as stored.
 
     ``fields`` are the ids of the source columns. ``compression_codec`` is None for an uncompressed blob.
@@ -40,8 +40,8 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
 
     type: NameText
     fields: tuple[int, ...]
-    snapshot_id: _Long
-    sequence_number: _Long
+    snapshot_id: Long
+    sequence_number: Long
     offset: _Size
     length: _Size
     compression_codec: NameText | None = None
@@ -54,7 +54,7 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
 
 
 @decodable
-class FooterPayload(msgspec.Struct, frozen=True, kw_only=True):
+class FooterPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The payload of a footer."""
 
     blobs: tuple[Blob, ...]
@@ -74,10 +74,4 @@ def decode_footer(payload: bytes, location: str) -> FooterPayload:
 
 def encode_footer(blobs: Sequence[Blob], properties: Mapping[str, str]) -> bytes:
     """The JSON of a footer, without unset fields."""
-    described = [
-        {name: value for name, value in msgspec.to_builtins(blob).items() if value is not None} for blob in blobs
-    ]
-    footer: dict[str, Any] = {"blobs": described}
-    if properties:
-        footer["properties"] = dict(properties)
-    return msgspec.json.encode(footer)
+    return msgspec.json.encode(FooterPayload(blobs=tuple(blobs), properties=dict(properties) or None))

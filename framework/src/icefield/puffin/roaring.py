@@ -144,25 +144,20 @@ class _Bitmap:
     def _container(self, number: int, count: int) -> npt.NDArray[Any]:
         start = int(self._starts[number])
         if self._is_run[number]:
-            return _unpack_runs(self._data, start, count)
+            (runs,) = _unpack("<H", self._data, start)
+            pairs = _take(self._data, start + 2, 2 * runs, np.dtype("<u2")).reshape(-1, 2).astype(np.int64)
+            begins, lengths = pairs[:, 0], pairs[:, 1] + 1
+            ends = begins + lengths
+            if int(lengths.sum()) != count or np.any(ends > 1 << 16) or np.any(begins[1:] < ends[:-1]):
+                raise ValueError("runs that do not fit their container")
+            within: npt.NDArray[Any] = np.arange(count) + np.repeat(begins - (np.cumsum(lengths) - lengths), lengths)
+            return within
         if self._is_bits[number]:
             values = np.flatnonzero(np.unpackbits(_take(self._data, start, BITS_BYTES, np.uint8), bitorder="little"))
             if len(values) != count:
                 raise ValueError(f"{len(values)} bits are set where {count} are stated")
             return values
         return _take(self._data, start, count, np.dtype("<u2"))
-
-
-def _unpack_runs(data: memoryview, start: int, count: int) -> npt.NDArray[Any]:
-    (runs,) = _unpack("<H", data, start)
-    pairs = _take(data, start + 2, 2 * runs, np.dtype("<u2")).reshape(-1, 2).astype(np.int64)
-    begins, lengths = pairs[:, 0], pairs[:, 1] + 1
-    ends = begins + lengths
-    if int(lengths.sum()) != count or np.any(ends > 1 << 16) or np.any(begins[1:] < ends[:-1]):
-        raise ValueError("runs that do not fit their container")
-    before = np.cumsum(lengths) - lengths
-    values: npt.NDArray[Any] = np.arange(count) + np.repeat(begins - before, lengths)
-    return values
 
 
 def _unpack(form: str, data: memoryview, place: int) -> tuple[int, ...]:

@@ -7,30 +7,24 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
-from typing import Final, Self
+from typing import Literal, Self
 
 import msgspec
+import pyarrow as pa
 
 from icefield.abc import OutputStream
 from icefield.puffin.blobs import MAGIC, Blob, encode_footer
-from icefield.puffin.codecs import BlobCodec, compress
-
-_COMPRESSED: Final = 1
 
 
 class PuffinWriter:
     """Writes one file. ``close`` publishes it; leaving the ``with`` block by an exception leaves nothing.
 
-    ``properties`` are the file's own, such as ``created-by``. ``compress_footer`` packs the footer as an LZ4 frame,
-    which Iceberg's Java library does not read.
+    ``properties`` are the file's own, such as ``created-by``.
     """
 
-    def __init__(
-        self, sink: OutputStream, properties: Mapping[str, str] | None = None, *, compress_footer: bool = False
-    ) -> None:
+    def __init__(self, sink: OutputStream, properties: Mapping[str, str] | None = None) -> None:
         self._sink = sink
         self._properties = dict(properties or {})
-        self._compress_footer = compress_footer
         self.blobs: list[Blob] = []
         sink.write(MAGIC)
 
@@ -42,7 +36,7 @@ class PuffinWriter:
         fields: Sequence[int] = (),
         snapshot_id: int = -1,
         sequence_number: int = -1,
-        codec: BlobCodec | None = None,
+        codec: Literal["zstd"] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Blob:
         """Add a blob, compressed if a codec is given, and return its description for the footer."""
@@ -56,7 +50,7 @@ class PuffinWriter:
             compression_codec=codec,
             properties=dict(properties) if properties else None,
         )
-        return self.add_stored(blob, data if codec is None else compress(data, codec))
+        return self.add_stored(blob, data if codec is None else pa.compress(data, codec, asbytes=True))
 
     def add_stored(self, blob: Blob, data: bytes) -> Blob:
         """Add a stored blob of another file unchanged, of any type and codec."""
@@ -67,10 +61,8 @@ class PuffinWriter:
 
     def close(self) -> int:
         """Write the footer and publish the file; returns its size in bytes."""
-        payload, flags = encode_footer(self.blobs, self._properties), 0
-        if self._compress_footer:
-            payload, flags = compress(payload, "lz4"), _COMPRESSED
-        self._sink.write(MAGIC + payload + struct.pack("<iI", len(payload), flags) + MAGIC)
+        payload = encode_footer(self.blobs, self._properties)
+        self._sink.write(MAGIC + payload + struct.pack("<iI", len(payload), 0) + MAGIC)
         size = self._sink.tell()
         self._sink.close()
         return size

@@ -9,8 +9,8 @@ from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
-from icefield.manifest.partition_types import stored_partition_type
 from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
+from icefield.manifest.schemas import stored_partition_type
 from icefield.manifest.statistics import StatisticsRequest
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot

@@ -18,13 +18,13 @@ from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.list_writer import write_manifest_list
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.metadata import TableMetadata
-from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.properties import MANIFEST_MERGE_ENABLED, WRITE_WAP_ENABLED, get_bool
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.refs import branch as new_branch
 from icefield.metadata.remembered import remembering
 from icefield.metadata.requirements import AssertRefSnapshotID, AssertTableUUID, TableRequirement
 from icefield.metadata.snapshots import STAGED_WAP_ID, Operation, Snapshot
+from icefield.metadata.table_metadata import refuse_plain_files
 from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
 from icefield.scan.delete_targets import DELETE_STATISTICS, data_files_of
 from icefield.storage import LocationProvider

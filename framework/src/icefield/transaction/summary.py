@@ -32,8 +32,17 @@ class ChangeCounter:
     def added(self, files: Iterable[DataFile]) -> None:
         """Count files that the snapshot adds."""
         for file in files:
-            key = (file.spec_id, normalised_key(file.partition))
-            self.builder.add_file(file, key, path=self._path(file.spec_id, file.partition))
+            is_vector = file.is_deletion_vector
+            self.builder.touch([(file.spec_id, normalised_key(file.partition))])
+            self.builder.count(
+                added=True,
+                content=int(file.content),
+                files=1,
+                records=file.record_count,
+                size=(file.content_size_in_bytes or 0) if is_vector else file.file_size_in_bytes,
+                dvs=int(is_vector),
+                path=self._path(file.spec_id, file.partition),
+            )
 
     def removed(self, entries: ManifestEntries) -> None:
         """Count files that the snapshot removes."""

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import TableMetadata
-from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.properties import DEFAULT_FORMAT, WRITE_FORMAT_DEFAULT, WRITE_TARGET_FILE_SIZE, get_int, get_str
+from icefield.metadata.table_metadata import refuse_plain_files
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.schema.row_lineage import with_lineage

@@ -17,7 +17,6 @@ from icefield.manifest import ManifestContent, ManifestEntries, ManifestList, Ma
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import COLUMN_TYPES, MAP_TYPES, struct_array
 from icefield.manifest.manifest_list import CONTENT
-from icefield.manifest.statistics import STATISTICS
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan.pruning import Mask
 
@@ -81,7 +80,7 @@ class EntryColumns:
                 statistics = dict(self._metrics.request(field.type))
             elif field.name in _NUMBERS:
                 columns.add(_NUMBERS[field.name])
-        whole = {number for number in STATISTICS if number in columns}
+        whole = MAP_TYPES.keys() & columns
         # If a whole map is read, it contains the statistics of single columns.
         return ManifestRequest(
             frozenset(columns), {number: ids for number, ids in statistics.items() if number not in whole}

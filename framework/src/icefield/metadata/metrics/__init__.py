@@ -2,7 +2,6 @@
 
 from icefield.metadata.metrics.collector import Metrics, MetricsCollector
 from icefield.metadata.metrics.modes import (
-    EncodedMetrics,
     MetricsConfig,
     MetricsKind,
     MetricsMode,
@@ -13,7 +12,6 @@ from icefield.metadata.metrics.modes import (
 )
 
 __all__ = [
-    "EncodedMetrics",
     "Metrics",
     "MetricsCollector",
     "MetricsConfig",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -26,8 +25,8 @@ from icefield.types.values import GeoPoint
 class Metrics:
     """Metrics of one file. The keys of every map are field ids; any map may lack any id.
 
-    ``value_counts`` include nulls and NaNs; ``column_sizes`` are bytes on disk. Bounds are internal values, neither
-    truncated nor encoded: the least and the greatest value that is neither null nor NaN.
+    ``value_counts`` include nulls and NaNs; ``column_sizes`` are bytes on disk. Bounds are internal values: the least
+    and the greatest value that is neither null nor NaN. ``apply_modes`` truncates and encodes them.
     """
 
     record_count: int
@@ -89,28 +88,17 @@ _SAMPLED_ROWS: Final = 8192
 _SAMPLE: Final = 1024
 
 
-class _Watcher(ABC):
-    """Follows one column, or one level of a nested one."""
+class _Nested:
+    """A struct, list or map: ``split`` takes its children out of an array."""
 
-    __slots__ = ()
+    __slots__ = ("_children", "_split")
 
-    @abstractmethod
-    def update(self, array: pa.Array) -> None: ...
-
-    @abstractmethod
-    def report(self, into: Metrics) -> None: ...
-
-
-class _StructWatcher(_Watcher):
-    __slots__ = ("_children",)
-
-    def __init__(self, children: list[_Watcher | None]) -> None:
+    def __init__(self, children: list[_Watcher | None], split: Callable[[pa.Array], list[pa.Array]]) -> None:
         self._children = children
+        self._split = split
 
     def update(self, array: pa.Array) -> None:
-        # `flatten` puts the struct's nulls into its children; `field` would show the values below null structs.
-        children = array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
-        for watcher, child in zip(self._children, children, strict=True):
+        for watcher, child in zip(self._children, self._split(array), strict=True):
             if watcher is not None:
                 watcher.update(child)
 
@@ -120,34 +108,20 @@ class _StructWatcher(_Watcher):
                 watcher.report(into)
 
 
-class _List(_Watcher):
-    __slots__ = ("_element",)
-
-    def __init__(self, element: _Watcher) -> None:
-        self._element = element
-
-    def update(self, array: pa.Array) -> None:
-        # The elements of this slice only, without those below a null list.
-        self._element.update(array.flatten())
-
-    def report(self, into: Metrics) -> None:
-        self._element.report(into)
+def _struct_children(array: pa.Array) -> list[pa.Array]:
+    # `flatten` puts the struct's nulls into its children; `field` would show the values below null structs.
+    return array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
 
 
-class _MapWatcher(_Watcher):
-    __slots__ = ("_entries",)
-
-    def __init__(self, entries: _Watcher) -> None:
-        self._entries = entries
-
-    def update(self, array: pa.Array) -> None:
-        self._entries.update(map_entries(array).flatten())
-
-    def report(self, into: Metrics) -> None:
-        self._entries.report(into)
+def _list_children(array: pa.Array) -> list[pa.Array]:
+    return [array.flatten()]  # the elements of this slice only, without those below a null list
 
 
-class _CountsWatcher(_Watcher):
+def _map_children(array: pa.Array) -> list[pa.Array]:
+    return _struct_children(map_entries(array).flatten())
+
+
+class _CountsWatcher:
     """The counts of values and nulls of a leaf, without bounds."""
 
     __slots__ = ("_field_id", "_nulls", "_values")
@@ -347,6 +321,9 @@ def _internal(scalar: pa.Scalar) -> Any:
     return scalar.value if pa.types.is_temporal(scalar.type) else scalar.as_py()
 
 
+_Watcher = _Nested | _CountsWatcher
+
+
 def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
     """The watcher of a column; None if no field in it carries an id."""
     arrow_type = unwrapped(column.type)
@@ -354,13 +331,13 @@ def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
         children = [_watcher(child, bounds=bounds) for child in child_fields(arrow_type)]
         if arrow_type.equals(VARIANT_ARROW):
             return _leaf(column, _CountsWatcher)
-        return _StructWatcher(children) if any(children) else None
+        return _Nested(children, _struct_children) if any(children) else None
     if pa.types.is_map(arrow_type):
         entries = [_watcher(child, bounds=False) for child in child_fields(arrow_type)]
-        return _MapWatcher(_StructWatcher(entries)) if any(entries) else None
+        return _Nested(entries, _map_children) if any(entries) else None
     if is_list_like(arrow_type):
         element = _watcher(arrow_type.value_field, bounds=False)
-        return _List(element) if element is not None else None
+        return _Nested([element], _list_children) if element is not None else None
     if pa.types.is_floating(arrow_type):
         return _leaf(column, lambda id_: _Floats(id_, bounds=bounds))
     if not bounds or pa.types.is_null(arrow_type):

@@ -97,7 +97,9 @@ class MetricsConfig:
         default = _property_mode(METRICS_DEFAULT.name, get_str(properties, METRICS_DEFAULT))
         if METRICS_DEFAULT.name not in properties:
             limit = get_int(properties, METRICS_MAX_INFERRED_COLUMNS)
-            modes.update(dict.fromkeys(_leaves_by_depth(schema)[limit:], NONE))
+            leaves = [id_ for id_, column in schema.id_to_field.items() if not column.field_type.is_nested]
+            leaves.sort(key=lambda id_: len(schema.name_path(id_)))
+            modes.update(dict.fromkeys(leaves[limit:], NONE))
         for id_ in sorted_ids:
             if modes.get(id_, default).kind in (MetricsKind.NONE, MetricsKind.COUNTS):
                 modes[id_] = DEFAULT_MODE
@@ -119,30 +121,11 @@ def _property_mode(name: str, string: str) -> MetricsMode:
         raise InvalidArgument(f"table property '{name}': {error}", property=name) from None
 
 
-def _leaves_by_depth(schema: Schema) -> list[int]:
-    leaves = [id_ for id_, column in schema.id_to_field.items() if not column.field_type.is_nested]
-    return sorted(leaves, key=lambda id_: len(schema.name_path(id_)))
+def apply_modes(metrics: Metrics, config: MetricsConfig, schema: Schema) -> Metrics:
+    """The metrics for a manifest: ids of ``schema`` only, counts and bounds as the modes ask.
 
-
-@dataclass(frozen=True, slots=True)
-class EncodedMetrics:
-    """Metrics as a manifest holds them: bounds are bytes in the single-value form of the spec's appendix D.
-
-    An empty map is to be left out of the manifest: nothing is known.
-    """
-
-    record_count: int
-    column_sizes: dict[int, int] = field(default_factory=dict)
-    value_counts: dict[int, int] = field(default_factory=dict)
-    null_value_counts: dict[int, int] = field(default_factory=dict)
-    nan_value_counts: dict[int, int] = field(default_factory=dict)
-    lower_bounds: dict[int, bytes] = field(default_factory=dict)
-    upper_bounds: dict[int, bytes] = field(default_factory=dict)
-
-
-def apply_modes(metrics: Metrics, config: MetricsConfig, schema: Schema) -> EncodedMetrics:
-    """The metrics for a manifest: ids of ``schema`` only, counts and bounds as the modes ask, bounds encoded.
-
+    Bounds become bytes in the single-value form of the spec's appendix D. A map without ids is to be left out of the
+    manifest: nothing is known.
     NaN bounds, bounds of types without an order and bounds inside lists and maps are left out. Strings and bytes are
     cut: the lower bound to a prefix, the upper bound to a prefix raised by one; other types stay whole.
     """
@@ -159,7 +142,7 @@ def apply_modes(metrics: Metrics, config: MetricsConfig, schema: Schema) -> Enco
         length = config.mode(id_).length
         _put(lower, id_, kind, truncate_lower(kind, metrics.lower_bounds.get(id_), length))
         _put(upper, id_, kind, truncate_upper(kind, metrics.upper_bounds.get(id_), length))
-    return EncodedMetrics(
+    return Metrics(
         record_count=metrics.record_count,
         column_sizes={id_: size for id_, size in metrics.column_sizes.items() if id_ in schema.id_to_field},
         value_counts=_only(metrics.value_counts, counted),
@@ -202,10 +185,10 @@ def truncate_upper(kind: IcebergType, value: Any, length: int | None) -> Any:
     """
     if length is None or value is None or not isinstance(kind, (StringType, BinaryType)) or len(value) <= length:
         return value
-    return _raised_string(value[:length]) if isinstance(value, str) else _raised_bytes(value[:length])
-
-
-def _raised_string(prefix: str) -> str | None:
+    prefix = value[:length]
+    if isinstance(prefix, bytes):
+        kept = prefix.rstrip(b"\xff")
+        return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
     for end in range(len(prefix) - 1, -1, -1):
         code_point = ord(prefix[end]) + 1
         if code_point in _SURROGATES:
@@ -213,8 +196,3 @@ def _raised_string(prefix: str) -> str | None:
         if code_point <= _LAST_CODE_POINT:
             return prefix[:end] + chr(code_point)
     return None
-
-
-def _raised_bytes(prefix: bytes) -> bytes | None:
-    kept = prefix.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None

@@ -1,24 +1,41 @@
 """The updates of table metadata: one frozen value a step, applied together by ``apply_updates``."""
 
-from icefield.metadata.updates.apply import MetadataBuilder, apply_updates
+from icefield.metadata.updates.apply import (
+    MetadataBuilder,
+    apply_updates,
+    created_by,
+    creation_updates,
+    new_table_metadata,
+)
 from icefield.metadata.updates.base import LAST_ADDED, TableDrafts, TableUpdate
-from icefield.metadata.updates.chosen import choose_schema, choose_sort_order, choose_spec
-from icefield.metadata.updates.creation import created_by, creation_updates
-from icefield.metadata.updates.encryption import AddEncryptionKey, RemoveEncryptionKey
-from icefield.metadata.updates.partitioning import AddPartitionSpec, RemovePartitionSpecs, SetDefaultSpec
-from icefield.metadata.updates.refs import RemoveSnapshotRef, SetSnapshotRef
-from icefield.metadata.updates.schemas import AddSchema, RemoveSchemas, SetCurrentSchema
+from icefield.metadata.updates.definitions import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSortOrder,
+    RemovePartitionSpecs,
+    RemoveSchemas,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    choose_schema,
+    choose_sort_order,
+    choose_spec,
+)
 from icefield.metadata.updates.shown import not_shown
-from icefield.metadata.updates.snapshots import AddSnapshot, RemoveSnapshots
-from icefield.metadata.updates.sorting import AddSortOrder, SetDefaultSortOrder
-from icefield.metadata.updates.statistics import (
+from icefield.metadata.updates.snapshots import (
+    AddSnapshot,
     RemovePartitionStatistics,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
     RemoveStatistics,
     SetPartitionStatistics,
+    SetSnapshotRef,
     SetStatistics,
 )
 from icefield.metadata.updates.table import (
+    AddEncryptionKey,
     AssignUUID,
+    RemoveEncryptionKey,
     RemoveProperties,
     SetLocation,
     SetProperties,
@@ -59,5 +76,6 @@ __all__ = [
     "choose_spec",
     "created_by",
     "creation_updates",
+    "new_table_metadata",
     "not_shown",
 ]

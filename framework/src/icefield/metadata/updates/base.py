@@ -12,7 +12,6 @@ from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FrozenDict
 from icefield.metadata.refs import SnapshotRef
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.schema import Schema
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -170,17 +169,3 @@ class TableUpdate(Protocol):
 
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         """The metadata after this step."""
-
-
-def bound_to(metadata: TableMetadata, change: TableDrafts) -> Schema:
-    """The schema that a new spec or sort order is made for: the current one, or the first of a new table."""
-    first, current = change.schemas.first, metadata.current_schema_id
-    return metadata.schema_by_id(first if current < 0 and first is not None else current)
-
-
-def nothing_added(what: str, metadata: TableMetadata) -> str:
-    """The message for -1 where the change has added none."""
-    return (
-        f"table {metadata.location}: -1 stands for the {what} that the change added last, and it has added none; name "
-        "one that the table has by its id"
-    )

@@ -1,4 +1,4 @@
-"""Updates that add and remove snapshots."""
+"""Updates of snapshots, their statistics files, and the branches and tags that name them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icefield.errors import InvalidArgument, ValidationFailed
+from icefield.metadata.entries import PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.integrity import CLOCK_SKEW_MS
+from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import TableDrafts
@@ -27,17 +29,17 @@ class AddSnapshot:
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         snapshot = self.snapshot
         _check_snapshot(metadata, snapshot)
-        _check_time(metadata, snapshot)
         _check_version(metadata, snapshot)
         if not change.adds_snapshot:
             change.timestamp_ms = change.base.last_updated_ms
             change.adds_snapshot = True
         change.timestamp_ms = max(change.timestamp_ms, snapshot.timestamp_ms)
+        end = (snapshot.first_row_id or 0) + (snapshot.added_rows or 0)
         return replace(
             metadata,
             snapshots=change.extended(metadata.snapshots, snapshot),
             last_sequence_number=max(metadata.last_sequence_number, snapshot.sequence_number),
-            next_row_id=metadata.next_row_id if metadata.format_version < 3 else _row_ids_end(snapshot),
+            next_row_id=metadata.next_row_id if metadata.format_version < 3 else end,
         )
 
 
@@ -69,6 +71,98 @@ class RemoveSnapshots:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SetSnapshotRef:
+    """Create or move a branch or tag. Moving ``main`` makes its snapshot the current one."""
+
+    name: str
+    ref: SnapshotRef
+    action: ClassVar[str] = "set-snapshot-ref"
+
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
+        name, ref = self.name, self.ref
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidArgument("a branch or tag must have a name")
+        if not metadata.snapshots.has(ref.snapshot_id):
+            raise InvalidArgument(f"'{name}' cannot refer to snapshot {ref.snapshot_id}, which does not exist")
+        if name == MAIN_BRANCH and (ref.is_tag or ref.max_ref_age_ms is not None):
+            raise InvalidArgument("'main' must be a branch, and never expires")
+        if metadata.refs.get(name) == ref:
+            return metadata
+        changed = replace(metadata, refs=change.with_ref(metadata.refs, name, ref))
+        return replace(changed, current_snapshot_id=ref.snapshot_id) if name == MAIN_BRANCH else changed
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveSnapshotRef:
+    """Remove a branch or tag; a missing ref is no error. Removing ``main`` leaves no current snapshot."""
+
+    name: str
+    action: ClassVar[str] = "remove-snapshot-ref"
+
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
+        if self.name not in metadata.refs:
+            return metadata
+        changed = replace(metadata, refs=change.with_ref(metadata.refs, self.name, None))
+        # A change that ends without a current snapshot empties the log: see ``MetadataBuilder``.
+        return replace(changed, current_snapshot_id=None) if self.name == MAIN_BRANCH else changed
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatistics:
+    """Set the statistics file of a snapshot, in place of another one."""
+
+    statistics: StatisticsFile
+    action: ClassVar[str] = "set-statistics"
+
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
+        _check_known(metadata, self.statistics.snapshot_id)
+        others = change.dropped(metadata.statistics, [self.statistics.snapshot_id])
+        return replace(metadata, statistics=change.extended(others, self.statistics))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStatistics:
+    """Remove the statistics file of a snapshot, if the snapshot has one."""
+
+    snapshot_id: int
+    action: ClassVar[str] = "remove-statistics"
+
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
+        left = change.dropped(metadata.statistics, [self.snapshot_id])
+        return metadata if left is metadata.statistics else replace(metadata, statistics=left)
+
+
+@dataclass(frozen=True, slots=True)
+class SetPartitionStatistics:
+    """Set the partition statistics file of a snapshot, in place of another one."""
+
+    partition_statistics: PartitionStatisticsFile
+    action: ClassVar[str] = "set-partition-statistics"
+
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
+        _check_known(metadata, self.partition_statistics.snapshot_id)
+        others = change.dropped(metadata.partition_statistics, [self.partition_statistics.snapshot_id])
+        return replace(metadata, partition_statistics=change.extended(others, self.partition_statistics))
+
+
+@dataclass(frozen=True, slots=True)
+class RemovePartitionStatistics:
+    """Remove the partition statistics file of a snapshot, if the snapshot has one."""
+
+    snapshot_id: int
+    action: ClassVar[str] = "remove-partition-statistics"
+
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
+        left = change.dropped(metadata.partition_statistics, [self.snapshot_id])
+        return metadata if left is metadata.partition_statistics else replace(metadata, partition_statistics=left)
+
+
+def _check_known(metadata: TableMetadata, snapshot_id: int) -> None:
+    if not metadata.snapshots.has(snapshot_id):
+        raise InvalidArgument(f"statistics cannot be set for snapshot {snapshot_id}, which does not exist")
+
+
 def _check_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> None:
     if not 0 < snapshot.snapshot_id < 2**63:
         raise InvalidArgument(f"snapshot id {snapshot.snapshot_id} is no positive long")
@@ -85,9 +179,6 @@ def _check_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> None:
     for name, value in snapshot.summary.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise InvalidArgument(f"the summary of a snapshot holds strings; {name!r}: {value!r} is none")
-
-
-def _check_time(metadata: TableMetadata, snapshot: Snapshot) -> None:
     last = metadata.snapshot_log.last_record()
     if last is not None and snapshot.timestamp_ms < last.timestamp_ms - CLOCK_SKEW_MS:
         raise InvalidArgument(
@@ -118,7 +209,3 @@ def _check_row_ids(metadata: TableMetadata, snapshot: Snapshot) -> None:
         raise InvalidArgument(f"{what} starts at row id {first}, below the table's next, {metadata.next_row_id}")
     if added < 0 or first + added >= 2**63:
         raise InvalidArgument(f"{what} adds {added} rows from row id {first}, which is out of range")
-
-
-def _row_ids_end(snapshot: Snapshot) -> int:
-    return (snapshot.first_row_id or 0) + (snapshot.added_rows or 0)

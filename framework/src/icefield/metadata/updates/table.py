@@ -1,14 +1,18 @@
-"""Updates of the table itself: identity, format version, location, properties."""
+"""Updates of the table itself: identity, format version, location, properties, encryption keys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
-from uuid import UUID, uuid4
+from typing import Any, ClassVar
+from uuid import uuid4
+
+import msgspec
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS
+from icefield.metadata.entries import EncryptedKey
+from icefield.metadata.json_array import DAMAGE
 from icefield.metadata.properties import (
     ENCRYPTION_KEY_ID,
     FORMAT_VERSION,
@@ -16,10 +20,10 @@ from icefield.metadata.properties import (
     check_properties,
     check_property_name,
 )
+from icefield.metadata.snapshots import Operation
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import TableDrafts
-from icefield.metadata.upgrade import upgraded_snapshots
-from icefield.metadata.validation import check_location
+from icefield.metadata.validation import check_location, parsed_uuid
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +34,7 @@ class AssignUUID:
     action: ClassVar[str] = "assign-uuid"
 
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
-        try:
-            uuid = str(UUID(self.uuid))
-        except (ValueError, AttributeError, TypeError):
-            raise InvalidArgument(f"{self.uuid!r} is no uuid") from None
+        uuid = parsed_uuid(self.uuid)
         if metadata.table_uuid is None:
             return replace(metadata, table_uuid=uuid)
         if metadata.table_uuid.lower() != uuid:
@@ -68,7 +69,7 @@ class UpgradeFormatVersion:
             return metadata
         snapshots = metadata.snapshots
         if metadata.format_version == 1:
-            snapshots = upgraded_snapshots(snapshots, self.manifest_lists)
+            snapshots = snapshots.mapped(lambda string: _upgraded(string, self.manifest_lists))
         return replace(
             metadata,
             format_version=self.format_version,
@@ -126,3 +127,53 @@ class RemoveProperties:
         if ENCRYPTION_KEY_ID.name in self.removals and ENCRYPTION_KEY_ID.name in metadata.properties:
             check_property_name(ENCRYPTION_KEY_ID.name)
         return replace(metadata, properties=change.without("properties", metadata.properties, self.removals))
+
+
+@dataclass(frozen=True, slots=True)
+class AddEncryptionKey:
+    """Add an encrypted key, which is stored and never read. Needs format version 3."""
+
+    encryption_key: EncryptedKey
+    action: ClassVar[str] = "add-encryption-key"
+
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
+        if metadata.format_version < 3:
+            raise InvalidArgument(f"table {metadata.location} must be upgraded to format version 3 to hold keys")
+        known = metadata.encryption_keys.find(self.encryption_key.key_id)
+        if known is None:
+            return replace(metadata, encryption_keys=change.extended(metadata.encryption_keys, self.encryption_key))
+        if known != self.encryption_key:
+            raise InvalidArgument(f"the table has another encryption key '{known.key_id}' already")
+        return metadata
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveEncryptionKey:
+    """Remove an encrypted key; a missing key is no error."""
+
+    key_id: str
+    action: ClassVar[str] = "remove-encryption-key"
+
+    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
+        left = change.dropped(metadata.encryption_keys, [self.key_id])
+        return metadata if left is metadata.encryption_keys else replace(metadata, encryption_keys=left)
+
+
+def _upgraded(string: bytes, manifest_lists: Mapping[int, str]) -> bytes:
+    """A snapshot of a v1 table in a table of a later version.
+
+    It keeps sequence number 0 and all other fields. The number is written out, with the summary and the manifest list
+    that later versions require, for strict readers.
+    """
+    try:
+        members: dict[str, Any] = msgspec.json.decode(string, type=dict[str, msgspec.Raw])
+    except DAMAGE:  # reported when the element is accessed
+        return string
+    members.setdefault("sequence-number", 0)
+    if "manifest-list" not in members:
+        location = manifest_lists.get(int(bytes(members["snapshot-id"])))
+        if location is not None:
+            members.pop("manifests", None)
+            members["manifest-list"] = location
+    members.setdefault("summary", {"operation": Operation.OVERWRITE})
+    return msgspec.json.encode(members)

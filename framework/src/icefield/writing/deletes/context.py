@@ -11,7 +11,6 @@ import numpy as np
 from icefield.errors import InvalidArgument
 from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata import TableMetadata
-from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.properties import (
     DEFAULT_FORMAT,
     DELETE_FORMAT_DEFAULT,
@@ -24,7 +23,7 @@ from icefield.metadata.properties import (
     get_int,
     get_str,
 )
-from icefield.metadata.table_metadata import schema_of_spec
+from icefield.metadata.table_metadata import refuse_plain_files, schema_of_spec
 from icefield.partitioning import UNPARTITIONED, PartitionSpec
 from icefield.puffin.roaring import Positions
 from icefield.schema import Schema

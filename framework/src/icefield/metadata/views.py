@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import time
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -16,6 +14,7 @@ from icefield.base.secrets import without_userinfo
 from icefield.base.structs import decodable
 from icefield.errors import InvalidMetadata, UnsupportedFeature
 from icefield.metadata.codecs import SCHEMAS
+from icefield.metadata.encode import encode_document
 from icefield.metadata.entries import Entry, Int, Long
 from icefield.metadata.inflation import inflated
 from icefield.metadata.json_array import DAMAGE, ItemCodec, JsonArray, register
@@ -177,14 +176,10 @@ def decode_view_metadata(data: bytes, location: str) -> ViewMetadata:
             )
         members = msgspec.json.decode(string, type=dict[str, msgspec.Raw])
         document = msgspec.json.decode(string, type=_Document)
-        return _checked(_metadata(document, members, location), version, location)
     except DAMAGE as error:
         reason = str(error).split(" - at ")[0]
         raise InvalidMetadata(f"{location}: is not view metadata: {reason}", location=location) from error
-
-
-def _metadata(document: _Document, members: dict[str, msgspec.Raw], location: str) -> ViewMetadata:
-    return ViewMetadata(
+    metadata = ViewMetadata(
         view_uuid=document.view_uuid,
         location=document.location,
         schemas=JsonArray(SCHEMAS, document.schemas, location).checked(),
@@ -194,9 +189,6 @@ def _metadata(document: _Document, members: dict[str, msgspec.Raw], location: st
         properties=FrozenDict(document.properties or {}),
         extra=FrozenDict({key: bytes(raw) for key, raw in members.items() if key not in _KNOWN}),
     )
-
-
-def _checked(metadata: ViewMetadata, version: int, location: str) -> ViewMetadata:
     if version < 1:
         raise InvalidMetadata(f"{location}: {version} is no format version of views", location=location)
     current = metadata.versions.find(metadata.current_version_id)
@@ -205,7 +197,7 @@ def _checked(metadata: ViewMetadata, version: int, location: str) -> ViewMetadat
             f"{location}: 'current-version-id' is {metadata.current_version_id}, and no version has that id",
             location=location,
         )
-    if current.schema_id not in metadata.schemas.positions:
+    if not metadata.schemas.has(current.schema_id):
         raise InvalidMetadata(
             f"{location}: the current version names schema {current.schema_id}, which is not there", location=location
         )
@@ -229,13 +221,4 @@ def encode_view_metadata(metadata: ViewMetadata, *, compress: bool = False) -> b
         ("properties", json(dict(metadata.properties))),
         *metadata.extra.items(),
     ]
-    parts: list[bytes | msgspec.Raw] = []
-    for key, string in members:
-        parts += (b"," if parts else b"{", json(key), b":", string)
-    data = b"".join([*parts, b"}"])
-    return gzip.compress(data, mtime=0) if compress else data
-
-
-def now_ms() -> int:
-    """The time in milliseconds since 1970-01-01 UTC."""
-    return time.time_ns() // 1_000_000
+    return encode_document(members, compress=compress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Protocol, runtime_checkable
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import msgspec
 
@@ -13,9 +13,10 @@ from icefield.errors import InvalidArgument, UnsupportedFeature, ValidationFaile
 from icefield.metadata.codecs import SCHEMAS
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FrozenDict
+from icefield.metadata.timestamps import now_ms
 from icefield.metadata.updates.base import LAST_ADDED, Drafts, LastAdded
-from icefield.metadata.validation import check_location
-from icefield.metadata.views.view_metadata import (
+from icefield.metadata.validation import check_location, parsed_uuid
+from icefield.metadata.views import (
     SQL,
     VERSION_LOG,
     VERSIONS,
@@ -23,7 +24,6 @@ from icefield.metadata.views.view_metadata import (
     ViewHistoryEntry,
     ViewMetadata,
     ViewVersion,
-    now_ms,
 )
 from icefield.schema import Schema
 
@@ -90,7 +90,7 @@ class AssignViewUUID:
     action: ClassVar[str] = "assign-uuid"
 
     def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
-        uuid = _uuid(self.uuid)
+        uuid = parsed_uuid(self.uuid)
         if not metadata.view_uuid:
             return replace(metadata, view_uuid=uuid)
         if metadata.view_uuid.lower() != uuid:
@@ -121,15 +121,11 @@ class AddViewSchema:
     action: ClassVar[str] = "add-schema"
 
     def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
-        if self.known_to(metadata) is not None:
+        if metadata.schemas.alike(self.schema) is not None:
             return metadata  # -1 still means the last schema that the change added, if any
         added = self.schema.with_schema_id(metadata.schemas.next_id())
         change.schemas.add(added.schema_id)
         return replace(metadata, schemas=change.extended(metadata.schemas, added))
-
-    def known_to(self, metadata: ViewMetadata) -> Schema | None:
-        """The identical schema that the view has."""
-        return metadata.schemas.alike(self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +184,7 @@ class AddViewVersion:
             given = msgspec.structs.replace(given, schema_id=change.schemas.last)
         _check(given, metadata)
         # Java compares the -1 itself, so that a version of a new schema is always a new one.
-        known = self.known_to(metadata)
+        known = metadata.versions.alike(self.view_version)
         if known is not None:
             change.versions.found(known.version_id)
             return metadata
@@ -198,10 +194,6 @@ class AddViewVersion:
         )
         change.versions.add(added.version_id)
         return replace(metadata, versions=change.extended(metadata.versions, added))
-
-    def known_to(self, metadata: ViewMetadata) -> ViewVersion | None:
-        """The equal version of the view, if it has one."""
-        return metadata.versions.alike(self.view_version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,13 +243,15 @@ def choose_view_version(metadata: ViewMetadata, schema: Schema, version: ViewVer
 
     A schema or version that the view has already is named by its id, as for tables: see ``choose_schema``.
     """
-    known = AddViewSchema(schema).known_to(metadata)
+    known = metadata.schemas.alike(schema)
     if known is None:
         new = msgspec.structs.replace(version, schema_id=LAST_ADDED)
         return AddViewSchema(schema), AddViewVersion(new), SetCurrentViewVersion()
-    adding = AddViewVersion(msgspec.structs.replace(version, schema_id=known.schema_id))
-    before = adding.known_to(metadata)
-    return (adding, SetCurrentViewVersion()) if before is None else (SetCurrentViewVersion(before.version_id),)
+    stated = msgspec.structs.replace(version, schema_id=known.schema_id)
+    before = metadata.versions.alike(stated)
+    if before is not None:
+        return (SetCurrentViewVersion(before.version_id),)
+    return AddViewVersion(stated), SetCurrentViewVersion()
 
 
 def new_view_metadata(
@@ -270,7 +264,7 @@ def new_view_metadata(
     """The metadata of a new view. Raises ``InvalidArgument``."""
     first = schema.with_schema_id(0)
     empty = ViewMetadata(
-        view_uuid=str(uuid4()) if view_uuid is None else _uuid(view_uuid),
+        view_uuid=str(uuid4()) if view_uuid is None else parsed_uuid(view_uuid),
         location=check_location(location),
         schemas=JsonArray.of(SCHEMAS, [first]),
         current_version_id=-1,
@@ -347,10 +341,3 @@ def _shortened(metadata: ViewMetadata, added: int) -> ViewMetadata:
         versions=metadata.versions.without(set(ids) - kept),
         version_log=JsonArray.of(VERSION_LOG, log[first:]),
     )
-
-
-def _uuid(given: str) -> str:
-    try:
-        return str(UUID(given))
-    except (ValueError, AttributeError, TypeError):
-        raise InvalidArgument(f"{given!r:.80} is no uuid") from None
