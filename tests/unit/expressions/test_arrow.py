@@ -25,7 +25,6 @@ from icefield.expressions import (
     evaluate,
     field_ids,
     map_leaves,
-    nan_as_greatest,
     parse,
     relocate,
     row_matches,
@@ -128,16 +127,6 @@ def test_nan_compares_as_in_ieee_754_and_a_null_is_not_nan():
         "c_double is not nan": [False, True, True],
     }
     assert {text: matching(bind(SCHEMA, parse(text)), batch) for text in expected} == expected
-
-
-def test_an_engine_in_which_nan_is_the_greatest_number_gets_it_for_greater():
-    batch = pa.record_batch({"c_double": pa.array([NAN, None, 7.0, 1.0])})
-    for text, expected in {
-        "c_double > 5": [True, False, True, False],
-        "not (c_double <= 5)": [True, False, True, False],
-        "c_double < 5": [False, False, False, True],
-    }.items():
-        assert matching(nan_as_greatest(bind(SCHEMA, parse(text))), batch) == expected
 
 
 def test_minus_zero_is_zero_in_comparisons_and_lists():

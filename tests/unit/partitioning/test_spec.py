@@ -96,7 +96,6 @@ def test_a_spec_is_an_ordered_list_of_fields_with_an_id() -> None:
     assert pickle.loads(pickle.dumps(SPEC)) == SPEC
     assert hash(pickle.loads(pickle.dumps(SPEC))) == hash(SPEC)
     assert SPEC.fields[0] == PartitionField(source_id=4, field_id=1000, transform=DayTransform(), name="ts_day")
-    assert SPEC.fields_by_source(7) == (SPEC.fields[2],)
     assert str(SPEC.fields[0]) == "1000: ts_day: day(4)"
 
 
@@ -252,7 +251,6 @@ def test_a_stored_unknown_transform_is_carried_along_but_no_new_spec_may_have_on
         spec = spec_from_json(stored)
         assert spec.fields[0].transform == UnknownTransform(text)
         assert not spec.fields[0].is_known
-        assert spec.fields_by_source(2) == ()
         assert spec_to_json(spec) == stored
         assert spec.partition_type(SCHEMA) == StructType(NestedField(1000, "odd", StringType()))
         assert spec.partition_path(SCHEMA, ("4/2",)) == "odd=4%2F2"

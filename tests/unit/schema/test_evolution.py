@@ -1,13 +1,13 @@
 import contextlib
 
 import pytest
-from evolving_schemas import POINT, example, single, update
+from evolving_schemas import POINT, check_evolution, example, single, update
 from format_strategies import schemas
 from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema
 from icefield.schema import Schema, schema_from_json, schema_to_json
-from icefield.schema.evolution import SchemaUpdate, check_evolution
+from icefield.schema.evolution import SchemaUpdate
 from icefield.types import ListType, LongType, MapType, NestedField, StructType
 from outcomes import counted_outcomes
 

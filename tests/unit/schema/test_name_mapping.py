@@ -76,7 +76,7 @@ def test_a_schemas_own_mapping_gives_a_file_without_ids_all_of_them_back(schema)
     assert ids == list(schema.id_to_field)
     assert parse_name_mapping(mapping.to_string()) == mapping
     for id_ in schema.field_ids:
-        assert mapping.find_id(id_).field_id == id_
+        assert mapping.find(*schema.name_path(id_)).field_id == id_
         assert mapping.find(*schema.name_path(id_)).field_id == id_
 
 
@@ -204,8 +204,8 @@ def test_a_renamed_column_keeps_its_old_name_next_to_the_new():
     before = Schema(column(1, "a"), column(2, "s", StructType(column(3, "x"))))
     after = Schema(column(1, "b"), column(2, "s", StructType(column(3, "y"))))
     updated = update_name_mapping(create_name_mapping(before), after)
-    assert updated.find_id(1).names == ("a", "b")
-    assert updated.find_id(3).names == ("x", "y")
+    assert updated.find("a").names == ("a", "b")
+    assert updated.find("s", "x").names == ("x", "y")
     assert update_name_mapping(updated, after) == updated
     assert update_name_mapping(updated, before) == updated
 
@@ -231,7 +231,7 @@ def test_old_files_of_a_dropped_column_never_pass_for_a_new_one_of_its_name():
     assert dropped.find("b").field_id == 2
     again = update_name_mapping(dropped, Schema(column(1, "a"), column(3, "b")))
     assert again.find("b").field_id == 2
-    assert again.find_id(3).names == ()
+    assert (again.fields[-1].field_id, again.fields[-1].names) == (3, ())
 
 
 @pytest.mark.spec("SCH-29")
@@ -246,7 +246,6 @@ def test_parts_of_a_mapping_can_be_looked_at():
     assert [field.names for field in mapping.fields] == [("a",), ("b",)]
     assert mapping.find() is None
     assert mapping.find("a", "x", "y") is None
-    assert mapping.find_id(7) is None
     assert "MappedField" in repr(mapping)
     assert mapping != NameMapping()
     assert mapping != 5

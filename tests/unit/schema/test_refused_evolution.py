@@ -2,10 +2,9 @@
 
 import pyarrow as pa
 import pytest
-from evolving_schemas import POINT, update
+from evolving_schemas import POINT, check_evolution, update
 from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.schema import Schema
-from icefield.schema.evolution import check_evolution
 from icefield.types import DecimalType, IntegerType, ListType, LongType, MapType, NestedField, StructType, parse_type
 from vectors import VECTORS
 

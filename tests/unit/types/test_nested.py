@@ -6,6 +6,8 @@ from hypothesis import given
 from icefield.errors import IcefieldError, InvalidSchema, UnsupportedFeature
 from icefield.types import (
     MAX_NESTING_DEPTH,
+    TIMESTAMP_TYPES,
+    AnyTimestampType,
     BinaryType,
     DateType,
     DecimalType,
@@ -284,3 +286,23 @@ def test_dates_become_timestamps_without_zone_only():
     assert promotion_allowed(DateType(), TimestampType(), 3)
     assert not promotion_allowed(DateType(), LongType(), 3)
     assert not promotion_allowed(BinaryType(), DoubleType(), 3)
+
+
+def test_the_timestamp_types_state_their_zone_and_their_digits():
+    stated = {str(kind()): (kind.has_zone, kind.digits) for kind in TIMESTAMP_TYPES}
+    assert stated == {
+        "timestamp": (False, 6),
+        "timestamptz": (True, 6),
+        "timestamp_ns": (False, 9),
+        "timestamptz_ns": (True, 9),
+    }
+    assert all(issubclass(kind, AnyTimestampType) for kind in TIMESTAMP_TYPES)
+
+
+def test_every_type_has_children_and_only_nested_types_have_any():
+    element, value = NestedField(1, "element", "int"), NestedField(3, "value", "int")
+    key = NestedField(2, "key", "int", required=True)
+    assert StructType(element, key).children == (element, key)
+    assert ListType(1, "int").children == (element,)
+    assert MapType(2, "int", 3, "int").children == (key, value)
+    assert parse_type("decimal(9,2)").children == parse_type("variant").children == ()

@@ -8,7 +8,7 @@ from icefield.partitioning.parse import sort_order_of
 from icefield.partitioning.sort_order import sort_indices, sort_keys, validate_order
 from icefield.partitioning.sources import check_source, source_column
 from icefield.partitioning.spec import normalised_key, partition_batch, takes_name_of_column
-from icefield.partitioning.transforms.decimals import halves_of
+from icefield.partitioning.transforms.arrays import halves_of
 from icefield.partitioning.tuples import tuple_groups
 from icefield.scan.assigned_deletes import AssignedDeletes
 from icefield.scan.delete_index import DeleteIndex

@@ -2,26 +2,25 @@
 
 from icefield.expressions.arrow import evaluate, relocate, to_arrow
 from icefield.expressions.binding import bind
-from icefield.expressions.bound import BoundPredicate, bound_leaves, field_ids, map_leaves, nan_as_greatest
+from icefield.expressions.bound import BoundPredicate, bound_leaves, field_ids, map_leaves
 from icefield.expressions.expressions import (
     AlwaysFalse,
     AlwaysTrue,
     And,
     BooleanExpression,
     Not,
+    Op,
     Or,
     conjunction,
     disjunction,
 )
-from icefield.expressions.file_statistics import FileStatistics
-from icefield.expressions.inclusive_evaluator import inclusive_metrics
+from icefield.expressions.file_metrics import FileStatistics, inclusive_metrics, strict_metrics
 from icefield.expressions.manifest_evaluator import (
     FieldSummaries,
     PartitionSummaries,
     has_live_files,
     manifests_may_match,
 )
-from icefield.expressions.operators import Op
 from icefield.expressions.parser import as_expression, parse
 from icefield.expressions.predicates import (
     EqualTo,
@@ -42,9 +41,7 @@ from icefield.expressions.predicates import (
     UnboundPredicate,
 )
 from icefield.expressions.projection import inclusive_projection, strict_projection
-from icefield.expressions.residual import Residuals
-from icefield.expressions.single_rows import row_matches
-from icefield.expressions.strict_evaluator import strict_metrics
+from icefield.expressions.residual import Residuals, row_matches
 
 __all__ = [
     "AlwaysFalse",
@@ -87,7 +84,6 @@ __all__ = [
     "inclusive_projection",
     "manifests_may_match",
     "map_leaves",
-    "nan_as_greatest",
     "parse",
     "relocate",
     "row_matches",

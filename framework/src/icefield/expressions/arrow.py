@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidExpression
 from icefield.expressions.bound import BoundPredicate, map_leaves, not_bound
 from icefield.expressions.bounds import are_few, is_among
-from icefield.expressions.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Or
-from icefield.expressions.operators import Op
+from icefield.expressions.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Op, Or
+from icefield.types.arrow.pieces import one_array
 from icefield.types.arrow.types import field_id
 
 ArrowRows: TypeAlias = pa.RecordBatch | pa.Table | pa.StructArray
@@ -42,7 +42,7 @@ def evaluate(expression: BooleanExpression, data: ArrowRows) -> pa.BooleanArray:
     found = _evaluate(expression, _ExtractedColumns(data), count)
     if isinstance(found, bool):
         return pa.repeat(pa.scalar(found), count)
-    return pc.fill_null(_whole(found), False)
+    return pc.fill_null(one_array(found), False)
 
 
 def _evaluate(expression: BooleanExpression, columns: _ExtractedColumns, count: int) -> pa.BooleanArray | bool:
@@ -55,7 +55,7 @@ def _evaluate(expression: BooleanExpression, columns: _ExtractedColumns, count: 
         case And() | Or():
             return _join(expression, columns, count)
         case BoundPredicate():
-            return _leaf(expression, columns.find(expression.path), count)
+            return _leaf(expression, columns[expression.path], count)
     raise not_bound(expression)
 
 
@@ -76,27 +76,24 @@ def _join(expression: And | Or, columns: _ExtractedColumns, count: int) -> pa.Bo
     return mask if mask is not None else not settled
 
 
-class _ExtractedColumns:
+class _ExtractedColumns(dict[tuple[str, ...], Any]):
     """The columns of some rows by path, each extracted once."""
 
     def __init__(self, data: ArrowRows) -> None:
         self._data = data
-        self._found: dict[tuple[str, ...], Any] = {}
 
-    def find(self, path: tuple[str, ...]) -> Any:
-        column = self._found.get(path)
-        if column is None:
-            column = self._found[path] = self._take(path)
+    def __missing__(self, path: tuple[str, ...]) -> Any:
+        column = self[path] = _plain(self._take(path))
         return column
 
     def _take(self, path: tuple[str, ...]) -> Any:
         if isinstance(self._data, pa.StructArray):
-            return _plain(_child(self._data, path))
+            return _child(self._data, path)
         index = self._data.schema.get_field_index(path[0])
         if index < 0:
             raise _absent(path)
         column = self._data.column(index)
-        return _plain(_child(column, path[1:]) if len(path) > 1 else column)
+        return _child(column, path[1:]) if len(path) > 1 else column
 
 
 def _child(column: Any, path: tuple[str, ...]) -> Any:
@@ -167,7 +164,7 @@ def _test(leaf: BoundPredicate, column: Any) -> Any:
 def _among(leaf: BoundPredicate, column: Any) -> Any:
     if leaf.arrow.type == column.type and are_few(column, leaf.arrow):
         # Arrow's kernel would build a set of all values for each batch of rows, so at least once for each file.
-        return pa.array(is_among(leaf.arrow, _whole(column)))
+        return pa.array(is_among(leaf.arrow, one_array(column)))
     values = _value_set(leaf)
     if values.type != column.type:
         try:
@@ -175,10 +172,6 @@ def _among(leaf: BoundPredicate, column: Any) -> Any:
         except pa.ArrowInvalid:
             column = column.cast(values.type)
     return pc.is_in(column, value_set=values)
-
-
-def _whole(column: Any) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _value_set(leaf: BoundPredicate) -> pa.Array:
@@ -210,24 +203,17 @@ def to_arrow(expression: BooleanExpression, schema: pa.Schema | None = None) -> 
 
 def _leaf_expression(leaf: BoundPredicate) -> pc.Expression:
     field = pc.field(*leaf.path) if len(leaf.path) > 1 else pc.field(leaf.path[0])
-    compare = _COMPARE.get(leaf.op)
-    if compare is not None:
-        return compare(field, pc.scalar(leaf.arrow))
     match leaf.op:
         case Op.IS_NULL:
             return field.is_null()
         case Op.NOT_NULL:
             return field.is_valid()
-        case Op.IS_NAN:
-            return pc.is_nan(field)
         case Op.NOT_NAN:
             return field.is_null() | ~pc.is_nan(field)
-        case Op.STARTS_WITH:
-            return pc.starts_with(field, leaf.value)
-        case Op.NOT_STARTS_WITH:
-            return ~pc.starts_with(field, leaf.value)
-    among = field.isin(_value_set(leaf))
-    return among if leaf.op is Op.IN else field.is_valid() & ~among
+        case Op.IN | Op.NOT_IN:
+            among = field.isin(_value_set(leaf))
+            return among if leaf.op is Op.IN else field.is_valid() & ~among
+    return _test(leaf, field)
 
 
 def relocate(expression: BooleanExpression, schema: pa.Schema) -> BooleanExpression:

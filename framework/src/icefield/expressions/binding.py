@@ -6,8 +6,8 @@ range, an empty list. A comparison that every value passes becomes ``is not null
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from icefield.errors import InvalidArgument, InvalidExpression
 from icefield.expressions.bound import BoundPredicate
@@ -18,15 +18,17 @@ from icefield.expressions.expressions import (
     And,
     BooleanExpression,
     Not,
+    Op,
     Or,
     conjunction,
     disjunction,
 )
 from icefield.expressions.literals import Literal
-from icefield.expressions.operators import Op
 from icefield.expressions.predicates import Reference, UnboundPredicate
 from icefield.schema import Schema
 from icefield.types import DoubleType, FloatType, NestedField, StringType, StructType, UnknownType
+
+_COMPARISONS: Final = frozenset({Op.LT, Op.LT_EQ, Op.GT, Op.GT_EQ, Op.EQ, Op.NOT_EQ})
 
 
 def bind(schema: Schema | StructType, expression: BooleanExpression, case_sensitive: bool = True) -> BooleanExpression:
@@ -35,8 +37,8 @@ def bind(schema: Schema | StructType, expression: BooleanExpression, case_sensit
     Bound predicates stay as they are. Raises ``InvalidExpression`` for a column that is absent or inside a list or map,
     and for a literal that does not fit the column's type.
     """
-    columns = _ColumnLookup(schema if isinstance(schema, Schema) else Schema(*schema.fields), case_sensitive)
-    return _bind(expression, columns, False)
+    whole = schema if isinstance(schema, Schema) else Schema(*schema.fields)
+    return _bind(expression, _ColumnLookup(whole, case_sensitive), False)
 
 
 def _bind(expression: BooleanExpression, columns: _ColumnLookup, negate: bool) -> BooleanExpression:
@@ -73,21 +75,14 @@ class _BoundColumn:
         return self.leaf(Op.NOT_NULL) if self.nullable else AlwaysTrue()
 
 
-class _ColumnLookup:
-    """Looks up columns in a schema and caches them."""
+class _ColumnLookup(dict[Reference, _BoundColumn]):
+    """The columns of a schema, each looked up once."""
 
     def __init__(self, schema: Schema, case_sensitive: bool) -> None:
         self._schema = schema
         self._case_sensitive = case_sensitive
-        self._found: dict[Reference, _BoundColumn] = {}
 
-    def find(self, term: Reference) -> _BoundColumn:
-        column = self._found.get(term)
-        if column is None:
-            column = self._found[term] = self._look_up(term)
-        return column
-
-    def _look_up(self, term: Reference) -> _BoundColumn:
+    def __missing__(self, term: Reference) -> _BoundColumn:
         schema = self._schema
         try:
             field = schema.find_field(term.name, self._case_sensitive)
@@ -99,33 +94,37 @@ class _ColumnLookup:
         while step is not None:
             nullable = nullable or not schema.find_field(step).required
             step = schema.parent_of(step)
-        return _BoundColumn(field, path, nullable)
+        column = self[term] = _BoundColumn(field, path, nullable)
+        return column
 
 
 def _bind_predicate(predicate: UnboundPredicate, columns: _ColumnLookup, negate: bool) -> BooleanExpression:
-    column = columns.find(predicate.term)
+    column = columns[predicate.term]
     op = predicate.op.negated if negate else predicate.op
     try:
-        return _BINDERS.get(op, _compare)(column, op, predicate.literals)
+        if op in _COMPARISONS:
+            return _compare(column, op, predicate.literals[0])
+        match op:
+            case Op.IS_NULL:
+                return column.is_null()
+            case Op.NOT_NULL:
+                return column.not_null()
+            case Op.IS_NAN | Op.NOT_NAN:
+                if isinstance(column.field.field_type, FloatType | DoubleType):
+                    return column.leaf(op)
+                return AlwaysFalse() if op is Op.IS_NAN else AlwaysTrue()
+            case Op.IN | Op.NOT_IN:
+                return _search(column, op, predicate.literals)
+        return _match_prefix(column, op, predicate.literals[0])
     except InvalidExpression as error:
         data = {"field": str(predicate.term), "field_id": column.field.field_id}
         raise InvalidExpression(f"column {predicate.term}: {error.message}", **data) from None
 
 
-def _test_null(column: _BoundColumn, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
-    return column.is_null() if op is Op.IS_NULL else column.not_null()
-
-
-def _test_nan(column: _BoundColumn, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
-    if isinstance(column.field.field_type, FloatType | DoubleType):
-        return column.leaf(op)
-    return AlwaysFalse() if op is Op.IS_NAN else AlwaysTrue()
-
-
-def _compare(column: _BoundColumn, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+def _compare(column: _BoundColumn, op: Op, literal: Literal) -> BooleanExpression:
     if isinstance(column.field.field_type, UnknownType):
         return AlwaysFalse()
-    found = cast(column.field.field_type, literals[0])
+    found = cast(column.field.field_type, literal)
     if isinstance(found, Cast) and found.exact:
         return column.leaf(op, found.value)
     if op in (Op.EQ, Op.NOT_EQ):
@@ -150,23 +149,11 @@ def _search(column: _BoundColumn, op: Op, literals: tuple[Literal, ...]) -> Bool
     return column.leaf(op, values)
 
 
-def _match_prefix(column: _BoundColumn, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+def _match_prefix(column: _BoundColumn, op: Op, start: Literal) -> BooleanExpression:
     if isinstance(column.field.field_type, UnknownType):
         return AlwaysFalse()
     if not isinstance(column.field.field_type, StringType):
         raise InvalidExpression(f"only a string starts with something, not a {column.field.field_type}")
-    if literals[0] == "":
+    if start == "":
         return column.not_null() if op is Op.STARTS_WITH else AlwaysFalse()
-    return column.leaf(op, literals[0])
-
-
-_BINDERS: dict[Op, Callable[[_BoundColumn, Op, tuple[Literal, ...]], BooleanExpression]] = {
-    Op.IS_NULL: _test_null,
-    Op.NOT_NULL: _test_null,
-    Op.IS_NAN: _test_nan,
-    Op.NOT_NAN: _test_nan,
-    Op.IN: _search,
-    Op.NOT_IN: _search,
-    Op.STARTS_WITH: _match_prefix,
-    Op.NOT_STARTS_WITH: _match_prefix,
-}
+    return column.leaf(op, start)

@@ -16,14 +16,13 @@ from icefield.expressions.casting import internal_string
 from icefield.expressions.expressions import (
     And,
     BooleanExpression,
+    Op,
     Or,
     conjunction,
     disjunction,
     leaves,
 )
-from icefield.expressions.literals import quoted
-from icefield.expressions.operators import Op
-from icefield.expressions.string_form import like_pattern, predicate_string
+from icefield.expressions.literals import like_pattern, predicate_string, quoted
 from icefield.types import DoubleType, FloatType, NestedField
 from icefield.types.arrow.types import plain_array
 
@@ -130,17 +129,3 @@ def bound_leaves(expression: BooleanExpression) -> list[BoundPredicate]:
 def field_ids(expression: BooleanExpression) -> frozenset[int]:
     """The ids of the fields that a bound expression tests."""
     return frozenset(leaf.field.field_id for leaf in bound_leaves(expression))
-
-
-def nan_as_greatest(expression: BooleanExpression) -> BooleanExpression:
-    """The same bound filter for an engine in which NaN is greater than any number.
-
-    Icefield compares as IEEE 754 does: NaN is neither less nor greater.
-    """
-
-    def widened(leaf: BoundPredicate) -> BooleanExpression:
-        if leaf.is_floating and leaf.op in (Op.GT, Op.GT_EQ):
-            return disjunction((leaf, leaf.replace(Op.IS_NAN)))
-        return leaf
-
-    return map_leaves(expression, widened)

@@ -7,6 +7,7 @@ may be truncated. A mask is true only where its statement is *proven*: unknown i
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.expressions.bound import BoundPredicate
-from icefield.expressions.operators import Op
+from icefield.expressions.expressions import Op
 from icefield.types import UUIDType
+from icefield.types.arrow.pieces import one_array
 
 Mask = npt.NDArray[np.bool_]
 
@@ -52,36 +54,30 @@ class Bounds:
         value, lower, upper = leaf.arrow, self._lower, self._upper
         match op:
             case Op.LT:
-                return _proven(pc.greater_equal(lower, value))
+                return to_mask(pc.greater_equal(lower, value))
             case Op.LT_EQ:
-                return _proven(pc.greater(lower, value))
+                return to_mask(pc.greater(lower, value))
             case Op.GT:
-                return _proven(pc.less_equal(upper, value))
+                return to_mask(pc.less_equal(upper, value))
             case Op.GT_EQ:
-                return _proven(pc.less(upper, value))
+                return to_mask(pc.less(upper, value))
             case Op.EQ:
-                return _proven(pc.greater(lower, value)) | _proven(pc.less(upper, value))
+                return to_mask(pc.greater(lower, value)) | to_mask(pc.less(upper, value))
             case Op.NOT_EQ:
-                return _proven(pc.equal(lower, value)) & _proven(pc.equal(upper, value))
+                return to_mask(pc.equal(lower, value)) & to_mask(pc.equal(upper, value))
             case Op.IN:
-                return self._holds_none_of(value)
+                # As many values of the sorted set are below the lower bound as up to the upper one.
+                first = np.where(_valid(lower), count_smaller(value, lower, or_equal=False), 0)
+                past = np.where(_valid(upper), count_smaller(value, upper, or_equal=True), len(value))
+                return np.asarray(past <= first, np.bool_)
             case Op.NOT_IN:
-                return _proven(pc.equal(lower, upper)) & self._lower_is_one_of(leaf)
+                return to_mask(pc.equal(lower, upper)) & is_among(value, lower)
             case Op.STARTS_WITH:
-                above = _proven(pc.greater(lower, value)) & ~_proven(pc.starts_with(lower, leaf.value))
-                return _proven(pc.less(upper, value)) | above
+                above = to_mask(pc.greater(lower, value)) & ~to_mask(pc.starts_with(lower, leaf.value))
+                return to_mask(pc.less(upper, value)) | above
             case Op.NOT_STARTS_WITH:
-                return _proven(pc.starts_with(lower, leaf.value)) & _proven(pc.starts_with(upper, leaf.value))
+                return to_mask(pc.starts_with(lower, leaf.value)) & to_mask(pc.starts_with(upper, leaf.value))
         return np.zeros(self._count, np.bool_)
-
-    def _holds_none_of(self, values: pa.Array) -> Mask:
-        """Where no value of a sorted set is within the bounds: as many are below the lower as up to the upper one."""
-        first = np.where(_valid(self._lower), count_smaller(values, self._lower, or_equal=False), 0)
-        past = np.where(_valid(self._upper), count_smaller(values, self._upper, or_equal=True), len(values))
-        return np.asarray(past <= first, np.bool_)
-
-    def _lower_is_one_of(self, leaf: BoundPredicate) -> Mask:
-        return is_among(leaf.arrow, self._lower)
 
 
 def is_among(values: pa.Array, probes: pa.Array) -> Mask:
@@ -102,8 +98,8 @@ def count_smaller(values: pa.Array, probes: pa.Array, *, or_equal: bool) -> npt.
         side = "right" if or_equal else "left"
         return np.searchsorted(numbers, _as_numbers(probes), side=side)  # type: ignore[call-overload, no-any-return]
     if are_few(probes, values) and _sorts_as_python(values.type):
-        search = bisect_right if or_equal else bisect_left
-        found = (0 if probe is None else search(values, probe, key=_python_value) for probe in probes.to_pylist())
+        search, key = bisect_right if or_equal else bisect_left, methodcaller("as_py")
+        found = (0 if probe is None else search(values, probe, key=key) for probe in probes.to_pylist())
         return np.fromiter(found, np.int64, len(probes))
     # Arrow sorts any type, and sorts stably: equal elements keep the order that they have in the array.
     together = [values, probes] if or_equal else [probes, values]
@@ -113,10 +109,6 @@ def count_smaller(values: pa.Array, probes: pa.Array, *, or_equal: bool) -> npt.
     seen = np.empty(len(order), np.int64)
     seen[order] = np.cumsum(is_value)
     return seen[len(values) :] if or_equal else seen[: len(probes)]
-
-
-def _python_value(scalar: pa.Scalar) -> Any:
-    return scalar.as_py()
 
 
 def _sorts_as_python(kind: pa.DataType) -> bool:
@@ -147,9 +139,6 @@ def to_mask(array: Any) -> Mask:
     return pc.fill_null(array, False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-_proven = to_mask
-
-
 def _valid(array: pa.Array) -> Mask:
     return array.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
@@ -157,8 +146,7 @@ def _valid(array: pa.Array) -> Mask:
 def _plain(array: pa.Array | pa.ChunkedArray | None, kind: pa.DataType, count: int) -> pa.Array:
     if array is None:
         return pa.nulls(count, kind)
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+    array = one_array(array)
     return array if array.type == kind else array.cast(kind)
 
 

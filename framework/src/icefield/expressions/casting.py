@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,39 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from icefield import types as iceberg
 from icefield.errors import InvalidArgument, InvalidExpression
 from icefield.expressions.literals import Literal, literal_string, quoted, shown
-from icefield.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
-)
-from icefield.types.values import decimal_from_unscaled
-from icefield.types.values.calendar import (
-    INT32,
-    INT64,
-    MICROS_PER_DAY,
-    format_date,
-    format_time,
-    format_timestamp,
-    parse_date,
-    parse_time,
-    parse_timestamp,
-)
+from icefield.types import TIMESTAMP_TYPES, IcebergType
+from icefield.types.values import calendar, decimal_from_unscaled, to_internal, to_json
+from icefield.types.values.calendar import INT32, INT64, MICROS_PER_DAY
 
 
 class Beyond(Enum):
@@ -119,11 +91,11 @@ def _integer(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
     if isinstance(number, float):
         return Beyond.ABOVE if number > 0 else Beyond.BELOW
     floor = math.floor(number)
-    return _within(floor, floor == number, *(INT64 if isinstance(iceberg_type, LongType) else INT32))
+    return _within(floor, floor == number, *(INT64 if isinstance(iceberg_type, iceberg.LongType) else INT32))
 
 
 def _decimal(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
-    assert isinstance(iceberg_type, DecimalType)
+    assert isinstance(iceberg_type, iceberg.DecimalType)
     number = _number(iceberg_type, literal)
     if isinstance(number, float):
         return Beyond.ABOVE if number > 0 else Beyond.BELOW
@@ -139,8 +111,8 @@ def _floating(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
     number = _number(iceberg_type, literal)
     if isinstance(number, float):
         return Cast(number)
-    most = _MAX_FLOAT32 if isinstance(iceberg_type, FloatType) else _MAX_FLOAT64
-    nearest = _nearest(number, isinstance(iceberg_type, FloatType))
+    most = _MAX_FLOAT32 if isinstance(iceberg_type, iceberg.FloatType) else _MAX_FLOAT64
+    nearest = _nearest(number, isinstance(iceberg_type, iceberg.FloatType))
     if math.isfinite(nearest):
         return Cast(nearest)
     # Beyond the last finite number, below infinity: rows may still be infinite.
@@ -158,27 +130,22 @@ def _nearest(number: int | Decimal, single: bool) -> float:
         return float(np.float32(double))
 
 
-def _boolean(iceberg_type: IcebergType, literal: Literal) -> Cast:
-    if isinstance(literal, bool):
-        return Cast(literal)
-    if isinstance(literal, str) and literal.lower() in ("true", "false"):
-        return Cast(literal.lower() == "true")
-    raise _unfit(iceberg_type, literal)
-
-
-def _count(iceberg_type: IcebergType, literal: Literal, low: int, high: int) -> Cast | Beyond:
-    """Days or microseconds given as a whole number."""
-    if isinstance(literal, int) and not isinstance(literal, bool):
-        return _within(literal, True, low, high)
-    raise _unfit(iceberg_type, literal)
+def _plain(iceberg_type: IcebergType, literal: Literal) -> Cast:
+    """The cast of a literal that is a value of the type or none; days and microseconds are whole numbers."""
+    try:
+        return Cast(to_internal(iceberg_type, literal))
+    except InvalidArgument as error:
+        if "out_of_range" in error.data:
+            raise
+        raise _unfit(iceberg_type, literal) from None
 
 
 def _date(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
     if not isinstance(literal, str):
-        return _count(iceberg_type, literal, *INT32)
+        return _plain(iceberg_type, literal)
     string = literal.strip()
     if ":" not in string:
-        return Cast(parse_date(string))
+        return Cast(calendar.parse_date(string))
     instant = _instant(string, zone=False, digits=6)
     days, rest = divmod(instant.value, MICROS_PER_DAY)
     return Cast(days, instant.exact and rest == 0)
@@ -186,24 +153,22 @@ def _date(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
 
 def _time(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
     if not isinstance(literal, str):
-        return _count(iceberg_type, literal, 0, MICROS_PER_DAY - 1)
+        return _plain(iceberg_type, literal)
     string, exact = _to_micros(literal.strip())
-    return Cast(parse_time(string), exact)
+    return Cast(calendar.parse_time(string), exact)
 
 
-def _timestamp(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
+def _timestamp(iceberg_type: Any, literal: Literal) -> Cast | Beyond:
     if not isinstance(literal, str):
-        return _count(iceberg_type, literal, *INT64)
-    zone = isinstance(iceberg_type, TimestamptzType | TimestamptzNanoType)
-    nanos = isinstance(iceberg_type, TimestampNanoType | TimestamptzNanoType)
-    return _instant(literal.strip(), zone, 9 if nanos else 6)
+        return _plain(iceberg_type, literal)
+    return _instant(literal.strip(), iceberg_type.has_zone, iceberg_type.digits)
 
 
 def _instant(string: str, zone: bool, digits: int) -> Cast:
     exact = True
     if digits == 6:
         string, exact = _to_micros(string)
-    return Cast(parse_timestamp(string, zone=zone, digits=digits, lenient=True), exact)
+    return Cast(calendar.parse_timestamp(string, zone=zone, digits=digits, lenient=True), exact)
 
 
 def _to_micros(string: str) -> tuple[str, bool]:
@@ -215,65 +180,35 @@ def _to_micros(string: str) -> tuple[str, bool]:
     return cut, not string[match.end(1) : match.end()].strip("0")
 
 
-def _string(iceberg_type: IcebergType, literal: Literal) -> Cast:
-    if not isinstance(literal, str):
-        raise _unfit(iceberg_type, literal)
-    return Cast(literal)
-
-
-def _uuid(iceberg_type: IcebergType, literal: Literal) -> Cast:
-    if isinstance(literal, bytes) and len(literal) == 16:
-        return Cast(literal)
-    if isinstance(literal, str):
-        try:
-            return Cast(uuid.UUID(literal).bytes)
-        except ValueError:
-            pass
-    raise _unfit(iceberg_type, literal)
-
-
 def _binary(iceberg_type: IcebergType, literal: Literal) -> Cast:
     """Bytes; a string stands for its UTF-8."""
     if not isinstance(literal, bytes | str):
         raise _unfit(iceberg_type, literal)
     data = literal.encode() if isinstance(literal, str) else literal
-    if isinstance(iceberg_type, FixedType) and len(data) != iceberg_type.length:
+    if isinstance(iceberg_type, iceberg.FixedType) and len(data) != iceberg_type.length:
         raise InvalidExpression(f"type {iceberg_type} cannot be compared with {len(data)} bytes: {shown(literal)}")
     return Cast(data)
 
 
 _CASTS: Final[dict[type[IcebergType], Callable[[IcebergType, Literal], Cast | Beyond]]] = {
-    BooleanType: _boolean,
-    IntegerType: _integer,
-    LongType: _integer,
-    FloatType: _floating,
-    DoubleType: _floating,
-    DecimalType: _decimal,
-    DateType: _date,
-    TimeType: _time,
-    TimestampType: _timestamp,
-    TimestamptzType: _timestamp,
-    TimestampNanoType: _timestamp,
-    TimestamptzNanoType: _timestamp,
-    StringType: _string,
-    UUIDType: _uuid,
-    FixedType: _binary,
-    BinaryType: _binary,
+    iceberg.BooleanType: _plain,
+    iceberg.IntegerType: _integer,
+    iceberg.LongType: _integer,
+    iceberg.FloatType: _floating,
+    iceberg.DoubleType: _floating,
+    iceberg.DecimalType: _decimal,
+    iceberg.DateType: _date,
+    iceberg.TimeType: _time,
+    **dict.fromkeys(TIMESTAMP_TYPES, _timestamp),
+    iceberg.StringType: _plain,
+    iceberg.UUIDType: _plain,
+    iceberg.FixedType: _binary,
+    iceberg.BinaryType: _binary,
 }
 
 
 def internal_string(iceberg_type: IcebergType, value: Any) -> str:
     """An internal value as a literal that casts back to it."""
-    match iceberg_type:
-        case DateType():
-            return quoted(format_date(value))
-        case TimeType():
-            return quoted(format_time(value))
-        case TimestampType() | TimestamptzType():
-            return quoted(format_timestamp(value, zone=isinstance(iceberg_type, TimestamptzType)))
-        case TimestampNanoType() | TimestamptzNanoType():
-            zone = isinstance(iceberg_type, TimestamptzNanoType)
-            return quoted(format_timestamp(value, zone=zone, digits=9))
-        case UUIDType():
-            return quoted(str(uuid.UUID(bytes=value)))
+    if isinstance(iceberg_type, iceberg.DateType | iceberg.TimeType | iceberg.AnyTimestampType | iceberg.UUIDType):
+        return quoted(to_json(iceberg_type, value))
     return literal_string(value)

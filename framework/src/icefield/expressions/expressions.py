@@ -13,12 +13,71 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import FrozenInstanceError
-from typing import Any, Final
+from enum import Enum
+from typing import Any, ClassVar, Final
 
 from icefield.errors import InvalidExpression
 
 MAX_DEPTH: Final = 100
 """The maximum depth of nested ``and``, ``or`` and ``not``. A chain of ``and`` counts once, however long it is."""
+
+
+class Op(Enum):
+    """The operator of a predicate."""
+
+    IS_NULL = "is null"
+    NOT_NULL = "is not null"
+    IS_NAN = "is nan"
+    NOT_NAN = "is not nan"
+    LT = "<"
+    LT_EQ = "<="
+    GT = ">"
+    GT_EQ = ">="
+    EQ = "="
+    NOT_EQ = "!="
+    IN = "in"
+    NOT_IN = "not in"
+    STARTS_WITH = "like"
+    NOT_STARTS_WITH = "not like"
+
+    @property
+    def negated(self) -> Op:
+        """The operator of the negated predicate: ``>=`` for ``<``. A null matches neither of two opposite operators."""
+        return _NEGATED[self]
+
+    @property
+    def flipped(self) -> Op:
+        """The operator for the two sides swapped: ``5 < x`` is ``x > 5``."""
+        return _FLIPPED.get(self, self)
+
+    @property
+    def is_unary(self) -> bool:
+        """Whether it takes no literal."""
+        return self in _UNARY
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it takes several literals."""
+        return self in (Op.IN, Op.NOT_IN)
+
+    @property
+    def is_prefix(self) -> bool:
+        """Whether its literal is the start of a string."""
+        return self in (Op.STARTS_WITH, Op.NOT_STARTS_WITH)
+
+
+_PAIRS = (
+    (Op.IS_NULL, Op.NOT_NULL),
+    (Op.IS_NAN, Op.NOT_NAN),
+    (Op.LT, Op.GT_EQ),
+    (Op.GT, Op.LT_EQ),
+    (Op.EQ, Op.NOT_EQ),
+    (Op.IN, Op.NOT_IN),
+    (Op.STARTS_WITH, Op.NOT_STARTS_WITH),
+)
+_NEGATED = dict(_PAIRS) | {other: op for op, other in _PAIRS}
+_FLIPPED = {Op.LT: Op.GT, Op.GT: Op.LT, Op.LT_EQ: Op.GT_EQ, Op.GT_EQ: Op.LT_EQ}
+_UNARY = frozenset({Op.IS_NULL, Op.NOT_NULL, Op.IS_NAN, Op.NOT_NAN})
 
 
 class BooleanExpression:
@@ -101,6 +160,7 @@ class _Junction(BooleanExpression):
     __slots__ = ("_depth", "children")
     children: tuple[BooleanExpression, ...]
     _depth: int
+    _word: ClassVar[str]
 
     def __init__(self, left: BooleanExpression, right: BooleanExpression, *more: BooleanExpression) -> None:
         children: list[BooleanExpression] = []
@@ -117,23 +177,22 @@ class _Junction(BooleanExpression):
     def _parts(self) -> tuple[Any, ...]:
         return self.children
 
+    def __str__(self) -> str:
+        return self._word.join(f"({child})" if isinstance(child, _Junction) else str(child) for child in self.children)
+
 
 class And(_Junction):
     """Matches rows that match all of two or more expressions."""
 
     __slots__ = ()
-
-    def __str__(self) -> str:
-        return " and ".join(f"({child})" if isinstance(child, Or) else str(child) for child in self.children)
+    _word = " and "
 
 
 class Or(_Junction):
     """Matches rows that match any of two or more expressions."""
 
     __slots__ = ()
-
-    def __str__(self) -> str:
-        return " or ".join(f"({child})" if isinstance(child, And) else str(child) for child in self.children)
+    _word = " or "
 
 
 class Not(BooleanExpression):
@@ -176,28 +235,29 @@ def _deeper(children: Iterable[BooleanExpression]) -> int:
 
 def conjunction(expressions: Iterable[BooleanExpression]) -> BooleanExpression:
     """Join expressions by ``and``, without the operands that are always true; AlwaysTrue if none is left."""
-    kept = []
-    for expression in expressions:
-        if isinstance(expression, AlwaysFalse):
-            return expression
-        if not isinstance(expression, AlwaysTrue):
-            kept.append(expression)
-    if not kept:
-        return AlwaysTrue()
-    return kept[0] if len(kept) == 1 else And(*kept)
+    return _joined(expressions, And, AlwaysTrue, AlwaysFalse)
 
 
 def disjunction(expressions: Iterable[BooleanExpression]) -> BooleanExpression:
     """Join expressions by ``or``, without the operands that are always false; AlwaysFalse if none is left."""
+    return _joined(expressions, Or, AlwaysFalse, AlwaysTrue)
+
+
+def _joined(
+    expressions: Iterable[BooleanExpression],
+    kind: type[And] | type[Or],
+    neutral: type[BooleanExpression],
+    decisive: type[BooleanExpression],
+) -> BooleanExpression:
     kept = []
     for expression in expressions:
-        if isinstance(expression, AlwaysTrue):
+        if isinstance(expression, decisive):
             return expression
-        if not isinstance(expression, AlwaysFalse):
+        if not isinstance(expression, neutral):
             kept.append(expression)
     if not kept:
-        return AlwaysFalse()
-    return kept[0] if len(kept) == 1 else Or(*kept)
+        return neutral()
+    return kept[0] if len(kept) == 1 else kind(*kept)
 
 
 def leaves(expression: BooleanExpression) -> Iterator[BooleanExpression]:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final, NamedTuple, NoReturn
 
 from icefield.errors import InvalidExpression
-from icefield.expressions.string_form import KEYWORDS, WORD
+from icefield.expressions.literals import KEYWORDS, WORD
 
 MAX_STRING: Final = 16 * 1024 * 1024
 """The longest string of a filter, in characters."""
@@ -75,26 +75,25 @@ def tokens(string: str) -> list[Token]:
 def _token(match: re.Match[str], string: str) -> Token:
     group, start = match.lastgroup or "", match.start()
     content = match.group(group)
-    match group:
-        case "number":
-            return Token(TokenKind.NUMBER, content, start)
-        case "string":
-            return Token(TokenKind.STRING, content.replace("''", "'"), start)
-        case "bytes":
-            if len(content) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", content):
-                fail("X'...' takes pairs of hexadecimal digits", string, start)
-            return Token(TokenKind.BYTES, content, start)
-        case "double":
-            return Token(TokenKind.QUOTED, content.replace('""', '"'), start)
-        case "back":
-            return Token(TokenKind.QUOTED, content.replace("``", "`"), start)
-        case "operator":
-            return Token(TokenKind.OPERATOR, content, start)
-        case "punctuation":
-            return Token(TokenKind.PUNCTUATION, content, start)
-    lower = content.lower()
-    return Token(TokenKind.KEYWORD, lower, start) if lower in KEYWORDS else Token(TokenKind.NAME, content, start)
+    if group == "word":
+        lower = content.lower()
+        return Token(TokenKind.KEYWORD, lower, start) if lower in KEYWORDS else Token(TokenKind.NAME, content, start)
+    if group == "bytes" and (len(content) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", content)):
+        fail("X'...' takes pairs of hexadecimal digits", string, start)
+    kind, quote = _KINDS[group]
+    return Token(kind, content.replace(2 * quote, quote) if quote else content, start)
 
+
+_KINDS: Final = {
+    "number": (TokenKind.NUMBER, ""),
+    "string": (TokenKind.STRING, "'"),
+    "bytes": (TokenKind.BYTES, ""),
+    "double": (TokenKind.QUOTED, '"'),
+    "back": (TokenKind.QUOTED, "`"),
+    "operator": (TokenKind.OPERATOR, ""),
+    "punctuation": (TokenKind.PUNCTUATION, ""),
+}
+"""The kind of each group, and the quote that is doubled inside it."""
 
 _INSTEAD = {
     "&": "write 'and'",

@@ -1,4 +1,4 @@
-"""Literals: the Python values that a filter may hold, their equality and their string form.
+"""Literals, the Python values that a filter may hold, and the string form of literals, names and predicates.
 
 A literal is kept as one of ``bool``, ``int``, ``Decimal``, ``float``, ``str`` and ``bytes``; dates, times, timestamps
 and UUIDs become their ISO string, which binding reads for the type of the column. So every literal can be written down
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 import uuid
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.errors import InvalidExpression
+from icefield.expressions.expressions import Op
 
 Literal = bool | int | Decimal | float | str | bytes
 
@@ -25,6 +27,12 @@ MAX_DIGITS: Final = 1000
 """The maximum number of digits of a number, on either side of the decimal point."""
 
 _MAX_BITS: Final = (10**MAX_DIGITS).bit_length()
+
+KEYWORDS: Final = frozenset({"and", "or", "not", "is", "in", "like", "between", "null", "nan", "true", "false"})
+WORD: Final = r"[^\W\d][\w$]*"
+"""An identifier that needs no quotes."""
+
+_WORD = re.compile(WORD)
 
 
 def literal(value: Any) -> Literal:
@@ -55,7 +63,11 @@ def _checked(value: Literal) -> Literal:
     if isinstance(value, bool | bytes):
         return bool(value) if isinstance(value, bool) else bytes(value)
     if isinstance(value, str):
-        return _checked_string(str(value))
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidExpression(f"a string in a filter is not valid Unicode: {error.reason}") from None
+        return str(value)
     if isinstance(value, float):
         if math.isnan(value):
             raise InvalidExpression("NaN equals nothing: use 'is nan' or 'is not nan'")
@@ -69,14 +81,6 @@ def _checked(value: Literal) -> Literal:
     _, digits, exponent = value.as_tuple()
     if max(len(digits), abs(int(exponent)), abs(value.adjusted())) > MAX_DIGITS:
         raise InvalidExpression(f"a number in a filter has at most {MAX_DIGITS} digits")
-    return value
-
-
-def _checked_string(value: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidExpression(f"a string in a filter is not valid Unicode: {error.reason}") from None
     return value
 
 
@@ -94,7 +98,10 @@ def literal_string(value: Literal) -> str:
         case int():
             return str(value)
         case float():
-            return _float_string(value)
+            if math.isinf(value):
+                return "1e999" if value > 0 else "-1e999"
+            string = repr(value)
+            return string if "e" in string else f"{string}e0"
         case Decimal():
             return f"{value:f}"
         case bytes():
@@ -107,14 +114,33 @@ def quoted(string: str) -> str:
     return "'" + string.replace("'", "''") + "'"
 
 
-def _float_string(value: float) -> str:
-    if math.isinf(value):
-        return "1e999" if value > 0 else "-1e999"
-    string = repr(value)
-    return string if "e" in string else f"{string}e0"
-
-
 def shown(value: Literal) -> str:
     """A literal for a message: never longer than a line."""
     string = literal_string(value)
     return string if len(string) <= 80 else f"{string[:77]}..."
+
+
+def name_string(name: str | tuple[str, ...]) -> str:
+    """A column's full name or path, with quotes around the parts that need them."""
+    return ".".join(map(_part_string, name.split(".") if isinstance(name, str) else name))
+
+
+def _part_string(part: str) -> str:
+    if _WORD.fullmatch(part) and part.lower() not in KEYWORDS:
+        return part
+    return '"' + part.replace('"', '""') + '"'
+
+
+def predicate_string(op: Op, name: str | tuple[str, ...], literals: Iterable[str]) -> str:
+    """A predicate on the column with that full name or path; ``literals`` are in string form."""
+    subject = name_string(name)
+    if op.is_unary:
+        return f"{subject} {op.value}"
+    if op.is_set:
+        return f"{subject} {op.value} ({', '.join(literals)})"
+    return f"{subject} {op.value} {next(iter(literals))}"
+
+
+def like_pattern(prefix: str) -> str:
+    """The pattern of LIKE that matches the strings with that prefix."""
+    return re.sub(r"([\\%_])", r"\\\1", prefix) + "%"

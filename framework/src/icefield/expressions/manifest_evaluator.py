@@ -14,11 +14,8 @@ import pyarrow as pa
 
 from icefield.expressions.bound import BoundPredicate
 from icefield.expressions.bounds import Bounds, Mask, to_mask
-from icefield.expressions.expressions import BooleanExpression
-from icefield.expressions.file_statistics import counts
-from icefield.expressions.inclusive_evaluator import NAN_MAY_MATCH
-from icefield.expressions.masks import combine
-from icefield.expressions.operators import Op
+from icefield.expressions.expressions import BooleanExpression, Op
+from icefield.expressions.file_metrics import NAN_MAY_MATCH, combine, counts
 from icefield.types import StructType
 from icefield.types.values import from_bytes_array
 

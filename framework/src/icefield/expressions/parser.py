@@ -21,10 +21,9 @@ from decimal import Decimal
 from typing import Final, NoReturn
 
 from icefield.errors import InvalidExpression
-from icefield.expressions.expressions import MAX_DEPTH, AlwaysFalse, AlwaysTrue, And, BooleanExpression, Not, Or
+from icefield.expressions.expressions import MAX_DEPTH, AlwaysFalse, AlwaysTrue, And, BooleanExpression, Not, Op, Or
 from icefield.expressions.lexer import Token, TokenKind, fail, tokens
 from icefield.expressions.literals import MAX_DIGITS, Literal
-from icefield.expressions.operators import Op
 from icefield.expressions.predicates import (
     PREDICATES,
     EqualTo,

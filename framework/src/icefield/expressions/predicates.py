@@ -7,16 +7,24 @@ the values that a literal may have.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import FrozenInstanceError
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from icefield.errors import InvalidExpression
-from icefield.expressions.expressions import BooleanExpression
-from icefield.expressions.literals import Literal, literal, literal_key, literal_string, quoted
-from icefield.expressions.operators import Op
-from icefield.expressions.string_form import like_pattern, name_string, predicate_string
+from icefield.expressions.expressions import BooleanExpression, Op
+from icefield.expressions.literals import (
+    Literal,
+    like_pattern,
+    literal,
+    literal_key,
+    literal_string,
+    name_string,
+    predicate_string,
+    quoted,
+)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class Reference:
     """A column by its full name, the fields of a struct joined by dots (``"address.city"``), or by its path.
 
@@ -24,10 +32,10 @@ class Reference:
     ``InvalidExpression``.
     """
 
-    __slots__ = ("name",)
     name: str | tuple[str, ...]
 
-    def __init__(self, name: str | tuple[str, ...]) -> None:
+    def __post_init__(self) -> None:
+        name = self.name
         if not isinstance(name, str | tuple) or not name or not all(isinstance(part, str) for part in name):
             raise InvalidExpression("a column is named by a string that is not empty, or by a tuple of names")
         if isinstance(name, tuple) and all(part and "." not in part for part in name):
@@ -36,20 +44,8 @@ class Reference:
             name = (name,)
         object.__setattr__(self, "name", name)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise FrozenInstanceError(f"cannot assign to field '{name}'")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reference) and self.name == other.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
     def __repr__(self) -> str:
         return f"Reference({self.name!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Reference, (self.name,)
 
     def __str__(self) -> str:
         return name_string(self.name)

@@ -15,13 +15,11 @@ from icefield.expressions.expressions import (
     AlwaysFalse,
     AlwaysTrue,
     BooleanExpression,
+    Op,
     conjunction,
     disjunction,
 )
-from icefield.expressions.operators import Op
-from icefield.expressions.ordered_projection import project_ordered
-from icefield.expressions.prefix_projection import project_prefix
-from icefield.expressions.targets import among, on
+from icefield.expressions.rounding_projection import among, on, project_ordered, project_prefix
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.transforms import (
     BucketTransform,

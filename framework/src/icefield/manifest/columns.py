@@ -15,7 +15,7 @@ import pyarrow as pa
 from icefield.base.limits import MAX_LOCATION_LENGTH
 from icefield.errors import InvalidMetadata
 from icefield.manifest import schemas as f
-from icefield.types.arrow.neighbours import joined
+from icefield.types.arrow.pieces import joined
 from icefield.types.arrow.types import field_id
 
 MAP_TYPES: Final[Mapping[int, pa.DataType]] = f.arrow_types(f.DATA_FILE_FIELDS, maps=True)

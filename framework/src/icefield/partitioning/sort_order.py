@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,8 @@ from icefield.partitioning.sources import (
 )
 from icefield.partitioning.transforms import Transform, parse_transform
 from icefield.schema import Schema
+
+Choice = TypeVar("Choice", bound=Enum)
 
 UNSORTED_ORDER_ID: Final = 0
 INITIAL_ORDER_ID: Final = 1
@@ -64,8 +67,10 @@ class SortField:
     def __post_init__(self) -> None:
         set_ = object.__setattr__
         set_(self, "transform", parse_transform(self.transform))
-        set_(self, "direction", _direction(self.direction))
-        set_(self, "null_order", _null_order(self.null_order, self.direction))
+        set_(self, "direction", _choice(SortDirection, self.direction, "a sort direction"))
+        usual = NullOrder.NULLS_FIRST if self.direction is SortDirection.ASC else NullOrder.NULLS_LAST
+        null_order = usual if self.null_order is None else self.null_order
+        set_(self, "null_order", _choice(NullOrder, null_order, "a null order"))
         set_(self, "source_ids", tuple(self.source_ids) or (self.source_id,))
         set_(self, "source_id", self.source_ids[0])
 
@@ -119,34 +124,17 @@ class SortOrder:
         return f"SortOrder({''.join(f'{field!r}, ' for field in self.fields)}order_id={self.order_id})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.fields, self.order_id)
+        return partial(SortOrder, order_id=self.order_id), self.fields
 
 
 UNSORTED: Final = SortOrder(order_id=UNSORTED_ORDER_ID)
 
 
-def _rebuilt(fields: tuple[SortField, ...], order_id: int) -> SortOrder:
-    return SortOrder(*fields, order_id=order_id)
-
-
-def _direction(given: SortDirection | str) -> SortDirection:
-    if isinstance(given, SortDirection):
-        return given
+def _choice(kind: type[Choice], given: Any, what: str) -> Choice:
     try:
-        return SortDirection(given.lower())
+        return given if isinstance(given, kind) else kind(given.lower())
     except (ValueError, AttributeError):
-        raise InvalidArgument(f"a sort direction is asc or desc, not {given!r:.40}") from None
-
-
-def _null_order(given: NullOrder | str | None, direction: SortDirection) -> NullOrder:
-    if isinstance(given, NullOrder):
-        return given
-    if given is None:
-        return NullOrder.NULLS_FIRST if direction is SortDirection.ASC else NullOrder.NULLS_LAST
-    try:
-        return NullOrder(given.lower())
-    except (ValueError, AttributeError):
-        raise InvalidArgument(f"a null order is nulls-first or nulls-last, not {given!r:.40}") from None
+        raise InvalidArgument(f"{what} is {' or '.join(map(str, kind))}, not {given!r:.40}") from None
 
 
 def validate_order(order: SortOrder, schema: Schema) -> None:
@@ -212,8 +200,8 @@ def _field_from_json(item: dict[str, Any]) -> SortField:
     return SortField(
         source_id=sources[0],
         transform=transform_from_json(item, sources, "a sort field"),
-        direction=_direction(item["direction"]),
-        null_order=NullOrder(_null_order(item["null-order"], SortDirection.ASC)),
+        direction=item["direction"],
+        null_order=item["null-order"],
         source_ids=sources,
     )
 

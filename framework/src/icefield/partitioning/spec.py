@@ -6,7 +6,7 @@ import math
 import struct
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import quote_plus
 
@@ -31,7 +31,7 @@ from icefield.partitioning.transforms import (
     parse_transform,
 )
 from icefield.schema import Schema
-from icefield.types import DecimalType, IcebergType, NestedField, StructType, UnknownType
+from icefield.types import DecimalType, NestedField, StructType, UnknownType
 from icefield.types.arrow.types import to_arrow_field
 from icefield.types.values import decimal_from_unscaled
 
@@ -108,10 +108,6 @@ class PartitionSpec:
         """The parts that two equivalent specs have in common: everything but the ids."""
         return tuple(field.definition for field in self.fields)
 
-    def fields_by_source(self, source_id: int) -> tuple[PartitionField, ...]:
-        """The fields that this version can compute from that column."""
-        return tuple(field for field in self.fields if field.is_known and field.source_id == source_id)
-
     def partition_type(self, schema: Schema, older: Iterable[Schema] = ()) -> StructType:
         """The struct of partition values: optional fields with the partition fields' ids and names.
 
@@ -120,20 +116,22 @@ class PartitionSpec:
         depends on the column's.
         """
         schemas = (schema, *sorted(older, key=lambda other: other.schema_id, reverse=True))
-        return StructType(
-            *(NestedField(field.field_id, field.name, _result_type(field, schemas)) for field in self.fields)
-        )
+        fields = []
+        for field in self.fields:
+            sources = (schema.id_to_field.get(field.source_id) for schema in schemas)
+            source_type = next((source.field_type for source in sources if source is not None), UnknownType())
+            fields.append(NestedField(field.field_id, field.name, field.transform.result_type(source_type)))
+        return StructType(*fields)
 
     def partition_path(self, schema: Schema, values: Sequence[Any]) -> str:
         """The folders ``name=value/name=value`` of a partition, for people; nothing parses them back.
 
         ``values`` are internal values in the order of the fields. Names and values are URL-escaped.
         """
-        types = _value_fields(self, schema)
-        parts = zip(self.fields, types, values, strict=True)
+        escaped = partial(quote_plus, safe="")
         return "/".join(
-            f"{_escaped(field.name)}={_escaped(field.transform.to_display(kind.field_type, value))}"
-            for field, kind, value in parts
+            f"{escaped(field.name)}={escaped(field.transform.to_display(kind.field_type, value))}"
+            for field, kind, value in zip(self.fields, _value_fields(self, schema), values, strict=True)
         )
 
     def __len__(self) -> int:
@@ -149,7 +147,7 @@ class PartitionSpec:
         return f"PartitionSpec({''.join(f'{field!r}, ' for field in self.fields)}spec_id={self.spec_id})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.fields, self.spec_id)
+        return partial(PartitionSpec, spec_id=self.spec_id), self.fields
 
 
 UNPARTITIONED: Final = PartitionSpec(spec_id=INITIAL_SPEC_ID)
@@ -159,22 +157,6 @@ UNPARTITIONED: Final = PartitionSpec(spec_id=INITIAL_SPEC_ID)
 def _value_fields(spec: PartitionSpec, schema: Schema) -> tuple[NestedField, ...]:
     # Cached because a write calls this for every partition.
     return spec.partition_type(schema).fields
-
-
-def _rebuilt(fields: tuple[PartitionField, ...], spec_id: int) -> PartitionSpec:
-    return PartitionSpec(*fields, spec_id=spec_id)
-
-
-def _result_type(field: PartitionField, schemas: Sequence[Schema]) -> IcebergType:
-    for schema in schemas:
-        source = schema.id_to_field.get(field.source_id)
-        if source is not None:
-            return field.transform.result_type(source.field_type)
-    return field.transform.result_type(UnknownType())
-
-
-def _escaped(string: str) -> str:
-    return quote_plus(string, safe="")
 
 
 def validate_spec(spec: PartitionSpec, schema: Schema) -> None:
@@ -297,18 +279,16 @@ def check_partition_values(spec: PartitionSpec, values: pa.StructArray) -> None:
     """
     for place, field in enumerate(spec.fields):
         column = values.field(place)
-        if pa.types.is_decimal(column.type) and isinstance(field.transform, TruncateTransform):
-            _check_digits(field, DecimalType(column.type.precision, column.type.scale), column)
-
-
-def _check_digits(field: PartitionField, kind: DecimalType, values: pa.Array) -> None:
-    least = pa.scalar(decimal_from_unscaled(1 - 10**kind.precision, kind.scale), values.type)
-    if pc.any(pc.less(values, least)).as_py():
-        raise InvalidArgument(
-            f"a value of {kind} is so near to the least one that {field.transform} rounds it down beyond the type: "
-            f"partition field '{field.name}' cannot hold it; give the column a digit more",
-            field_id=field.field_id,
-        )
+        if not pa.types.is_decimal(column.type) or not isinstance(field.transform, TruncateTransform):
+            continue
+        kind = DecimalType(column.type.precision, column.type.scale)
+        least = pa.scalar(decimal_from_unscaled(1 - 10**kind.precision, kind.scale), column.type)
+        if pc.any(pc.less(column, least)).as_py():
+            raise InvalidArgument(
+                f"a value of {kind} is so near to the least one that {field.transform} rounds it down beyond the type: "
+                f"partition field '{field.name}' cannot hold it; give the column a digit more",
+                field_id=field.field_id,
+            )
 
 
 def spec_to_json(spec: PartitionSpec) -> dict[str, Any]:

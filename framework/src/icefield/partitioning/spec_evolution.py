@@ -56,7 +56,10 @@ class SpecUpdate:
         self._schema = schema
         self._format_version = format_version
         self._case_sensitive = case_sensitive
-        self._base = _spec_by_id(self._specs, default_spec_id)
+        base = next((spec for spec in self._specs if spec.spec_id == default_spec_id), None)
+        if base is None:
+            raise InvalidSchema(f"the table has no partition spec with id {default_spec_id}", spec_id=default_spec_id)
+        self._base = base
         highest = max(spec.last_assigned_field_id for spec in self._specs)
         self._last_id = max(highest, last_partition_id or 0)
         self._removed: set[int] = set()
@@ -96,9 +99,13 @@ class SpecUpdate:
             raise InvalidSchema(f"a partition field cannot be added with the transform '{transform}'")
         if self._taken_back(column, transform, name):
             return self
-        self._refuse_duplicate(column, transform)
         field = self._new_field(column, transform, name, default_name(column_name, transform))
-        self._refuse_second_time(field)
+        if isinstance(transform, TemporalTransform):
+            other = self._added_times.get(field.source_id)
+            if other is not None:
+                raise InvalidSchema(
+                    f"partition fields '{other.name}' and '{field.name}' are times of one column; the finer one will do"
+                )
         self._make_room(field.name)
         self._added[field.field_id] = field
         if isinstance(transform, TemporalTransform):
@@ -173,34 +180,28 @@ class SpecUpdate:
         return found[0]
 
     def _taken_back(self, column: NestedField, transform: Transform, name: str | None) -> bool:
-        """Undo the removal of this field in the same change, perhaps under a new name; whether there was one."""
-        for field in self._defined.get(((column.field_id,), transform), []):
+        """Undo the removal of this field in the same change, perhaps under a new name; whether there was one.
+
+        Raises ``InvalidSchema`` for a field of the current spec that is not removed.
+        """
+        defined = self._defined.get(((column.field_id,), transform), [])
+        for field in defined:
             if field.field_id in self._removed:
                 self._removed.discard(field.field_id)
                 if name is not None and name != field.name:
                     self._make_room(name)
                     self._rename(field, name)
                 return True
+        if defined:
+            raise InvalidSchema(f"partition field '{defined[0].name}' is {transform} of '{column.name}' already")
         return False
-
-    def _refuse_duplicate(self, column: NestedField, transform: Transform) -> None:
-        for field in self._defined.get(((column.field_id,), transform), []):
-            if field.field_id not in self._removed:
-                raise InvalidSchema(f"partition field '{field.name}' is {transform} of '{column.name}' already")
-
-    def _refuse_second_time(self, new: PartitionField) -> None:
-        if not isinstance(new.transform, TemporalTransform):
-            return
-        field = self._added_times.get(new.source_id)
-        if field is not None:
-            raise InvalidSchema(
-                f"partition fields '{field.name}' and '{new.name}' are times of one column; the finer one will do"
-            )
 
     def _new_field(self, column: NestedField, transform: Transform, name: str | None, default: str) -> PartitionField:
         if self._format_version > 1:
             for field in self._older.get(((column.field_id,), transform), []):
-                if name in (None, field.name) and not self._is_used(field.field_id):
+                id_ = field.field_id
+                is_used = id_ in self._added or (id_ in self._own_ids and id_ not in self._removed)
+                if name in (None, field.name) and not is_used:
                     return field
         return PartitionField(column.field_id, self._next_id(), transform, default if name is None else name)
 
@@ -212,9 +213,6 @@ class SpecUpdate:
             return position
         self._last_id += 1
         return self._last_id
-
-    def _is_used(self, field_id: int) -> bool:
-        return field_id in self._added or (field_id in self._own_ids and field_id not in self._removed)
 
     def _make_room(self, name: str) -> None:
         """Refuse a name in use; a void field of version 1 is renamed instead, with its id as suffix."""
@@ -264,10 +262,3 @@ def default_name(column_name: str, transform: Transform) -> str:
         case VoidTransform():
             return f"{column_name}_null"
     return f"{column_name}_{transform}"
-
-
-def _spec_by_id(specs: tuple[PartitionSpec, ...], spec_id: int) -> PartitionSpec:
-    for spec in specs:
-        if spec.spec_id == spec_id:
-            return spec
-    raise InvalidSchema(f"the table has no partition spec with id {spec_id}", spec_id=spec_id)

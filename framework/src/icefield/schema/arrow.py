@@ -36,9 +36,7 @@ def as_schema(schema: Schema | pa.Schema) -> Schema:
         return schema
     if isinstance(schema, pa.Schema):
         return schema_from_arrow(schema)
-    raise InvalidArgument(f"a schema is an icefield.Schema or a pyarrow.Schema, not {_full_name(type(schema))}")
-
-
-def _full_name(kind: type) -> str:
-    """The name of a class with its module: other libraries of tables have schemas too."""
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    kind = type(schema)
+    # With its module, since other libraries of tables have schemas too.
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    raise InvalidArgument(f"a schema is an icefield.Schema or a pyarrow.Schema, not {name}")

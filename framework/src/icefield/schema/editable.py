@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icefield.schema.fields import children_of
 from icefield.types import IcebergType, ListType, MapType, NestedField, StructType
+from icefield.types.nested import nested_type
 
 
 class FieldNode:
@@ -13,25 +13,6 @@ class FieldNode:
 
     Siblings are linked to one another and found by name, so that no edit walks over all of them.
     """
-
-    __slots__ = (
-        "_folded",
-        "_named",
-        "added",
-        "before",
-        "behind",
-        "doc",
-        "first",
-        "id",
-        "initial",
-        "kind",
-        "last",
-        "leaf",
-        "name",
-        "parent",
-        "required",
-        "write",
-    )
 
     def __init__(self, field: NestedField, parent: FieldNode | None, *, added: bool = False) -> None:
         self.id = field.field_id
@@ -54,7 +35,7 @@ class FieldNode:
         # Made on demand: most fields have no children, and few updates fold names.
         self._named: dict[str, FieldNode] | None = None
         self._folded: dict[str, dict[int, FieldNode]] | None = None
-        for child in children_of(field_type):
+        for child in field_type.children:
             self.insert(FieldNode(child, None, added=self.added), self.last)
 
     @property
@@ -69,7 +50,14 @@ class FieldNode:
         """Take a field in behind another one; at the front behind None."""
         child.parent, child.before = self, after
         child.behind = self.first if after is None else after.behind
-        self._link(child)
+        if after is None:
+            self.first = child
+        else:
+            after.behind = child
+        if child.behind is None:
+            self.last = child
+        else:
+            child.behind.before = child
         self._enter(child)
 
     def remove(self, child: FieldNode) -> None:
@@ -91,16 +79,6 @@ class FieldNode:
         child.name = name
         self._enter(child)
 
-    def _link(self, child: FieldNode) -> None:
-        if child.before is None:
-            self.first = child
-        else:
-            child.before.behind = child
-        if child.behind is None:
-            self.last = child
-        else:
-            child.behind.before = child
-
     def _enter(self, child: FieldNode) -> None:
         if self._named is None:
             self._named = {}
@@ -118,15 +96,7 @@ class FieldNode:
         return NestedField(self.id, self.name, self.freeze_type(), self.required, self.doc, self.initial, self.write)
 
     def freeze_type(self) -> IcebergType:
-        inner = [child.freeze() for child in self.children]
-        if self.kind is StructType:
-            return StructType(*inner)
-        if self.kind is ListType:
-            return ListType(inner[0].field_id, inner[0].field_type, inner[0].required)
-        if self.kind is MapType:
-            key, value = inner
-            return MapType(key.field_id, key.field_type, value.field_id, value.field_type, value.required)
-        return self.leaf
+        return nested_type(self.kind, [child.freeze() for child in self.children]) if self.leaf.is_nested else self.leaf
 
     def walk(self) -> Iterator[FieldNode]:
         yield self

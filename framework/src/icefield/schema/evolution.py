@@ -15,7 +15,7 @@ import pyarrow as pa
 from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.schema.arrow import as_schema
 from icefield.schema.editable import FieldNode
-from icefield.schema.fields import children_of, fresh_fields, fresh_type, internal_default
+from icefield.schema.fields import fresh_fields, fresh_type, internal_default
 from icefield.schema.schema import FieldName, Schema, check_schema, is_path
 from icefield.types import (
     DateType,
@@ -144,8 +144,11 @@ class SchemaUpdate:
         node = self._find(path)
         self._refuse_in_key(node, "change")
         new_type = None if field_type is None else as_type(field_type)
-        if required and not node.required and not (node.added and node.initial is not None):
-            self._check_may_require(node)
+        has_value = node.required or self._allow_incompatible or (node.added and node.initial is not None)
+        if required and not has_value:
+            raise InvalidSchema(
+                f"cannot make optional column '{node.path}' required: rows may hold null there", field_id=node.id
+            )
         if new_type is not None and new_type != node.freeze_type():
             self._promote(node, new_type)
         node.required = node.required if required is None else required
@@ -241,7 +244,7 @@ class SchemaUpdate:
                     f"cannot delete '{name}': it is an identifier field; set other identifier fields first",
                     field_id=id_,
                 )
-        result = Schema(*(child.freeze() for child in self._root.children), identifier_field_ids=self._identifiers)
+        result = Schema(*self._current().fields, identifier_field_ids=self._identifiers)
         check_schema(result, self._format_version, known=known)
         same = next((schema for schema in known if schema == result), None)
         return same or result.with_schema_id(max(schema.schema_id for schema in known) + 1)
@@ -293,7 +296,8 @@ class SchemaUpdate:
         self._refuse_in_key(node, verb)
         assert node.parent is not None
         if node.parent.kind is not StructType:
-            raise InvalidSchema(f"cannot {verb} '{node.path}': it is part of a {_kind_name(node.parent)}")
+            kind = "list" if node.parent.kind is ListType else "map"
+            raise InvalidSchema(f"cannot {verb} '{node.path}': it is part of a {kind}")
         return node.parent
 
     def _refuse_in_key(self, node: FieldNode, verb: str) -> None:
@@ -336,12 +340,6 @@ class SchemaUpdate:
             raise UnsupportedFeature(
                 f"column '{name}' cannot have a default: that needs format version 3, the table has "
                 f"{self._format_version}"
-            )
-
-    def _check_may_require(self, node: FieldNode) -> None:
-        if not self._allow_incompatible:
-            raise InvalidSchema(
-                f"cannot make optional column '{node.path}' required: rows may hold null there", field_id=node.id
             )
 
     def _promote(self, node: FieldNode, new: IcebergType) -> None:
@@ -404,7 +402,7 @@ class SchemaUpdate:
         if node.kind is type(other) and other.is_nested:
             if isinstance(other, MapType) and node.first and _shape(node.first.freeze_type()) != _shape(other.key_type):
                 raise InvalidSchema(f"cannot change '{node.path}': a map's keys never change", field_id=node.id)
-            self._unite(node, children_of(other)[-1:] if node.kind is MapType else children_of(other), undo)
+            self._unite(node, other.children[-1:] if node.kind is MapType else other.children, undo)
             return
         own = node.freeze_type()
         if own == other or isinstance(other, UnknownType) or promotion_allowed(other, own, 3):
@@ -429,30 +427,6 @@ class SchemaUpdate:
         raise InvalidArgument(f"no deleted column is named {path!r}")
 
 
-def check_evolution(before: Schema, after: Schema, *, last_column_id: int, format_version: int) -> None:
-    """Check that ``after`` may follow ``before`` as a table's schema, however it was made.
-
-    Raises ``InvalidSchema`` if a field changed its ``initial-default``, its type beyond promotion or its parent
-    struct, or if a new field has an id that was assigned before. Spec: Schema Evolution.
-    """
-    for id_, field in after.id_to_field.items():
-        old = before.id_to_field.get(id_)
-        name = after.find_column_name(id_)
-        if old is None:
-            if id_ <= last_column_id:
-                raise InvalidSchema(f"new field '{name}' has id {id_}, which was given before", field_id=id_)
-            continue
-        if before.parent_of(id_) != after.parent_of(id_):
-            raise InvalidSchema(f"field '{name}' cannot move into or out of a struct", field_id=id_)
-        same_kind = type(old.field_type) is type(field.field_type) and field.field_type.is_nested
-        if not same_kind and not promotion_allowed(old.field_type, field.field_type, format_version):
-            raise InvalidSchema(
-                f"field '{name}' cannot change from {old.field_type} to {field.field_type}", field_id=id_
-            )
-        if promote(old.field_type, field.field_type, old.initial_default) != field.initial_default:
-            raise InvalidSchema(f"the initial default of field '{name}' cannot change", field_id=id_)
-
-
 def _restore(node: FieldNode, leaf: IcebergType, required: bool, doc: str | None, initial: Any, write: Any) -> None:
     if node.leaf is not leaf:
         node.take_type(leaf)
@@ -473,13 +447,9 @@ def _check_name(name: object) -> None:
         raise InvalidArgument(f"the name of a column is a string, not {name!r:.80}")
 
 
-def _kind_name(node: FieldNode) -> str:
-    return "list" if node.kind is ListType else "map"
-
-
 def _shape(iceberg_type: IcebergType) -> tuple[Any, ...]:
     """A type without its ids, for comparing."""
     if not iceberg_type.is_nested:
         return (str(iceberg_type),)
-    inner = tuple((child.name, child.required, _shape(child.field_type)) for child in children_of(iceberg_type))
+    inner = tuple((child.name, child.required, _shape(child.field_type)) for child in iceberg_type.children)
     return (type(iceberg_type).__name__, inner)

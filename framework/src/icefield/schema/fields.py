@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from icefield.errors import InvalidArgument, InvalidSchema
 from icefield.types import IcebergType, ListType, MapType, NestedField, StructType
+from icefield.types.nested import nested_type
 from icefield.types.reserved import MAX_USER_FIELD_ID
 from icefield.types.values import to_internal
 
@@ -60,7 +62,7 @@ class FieldNames:
         self._full.add(full, field.field_id)
         if short != full:
             self._short.add(short, field.field_id)
-        for child in children_of(field.field_type):
+        for child in field.field_type.children:
             left_out = child.name in _LEFT_OUT and not isinstance(field.field_type, StructType)
             if left_out and isinstance(child.field_type, StructType):
                 # The element itself keeps its full name; only the struct's fields may do without it.
@@ -92,7 +94,7 @@ class FieldNames:
         return found
 
     def _named(self, container: IcebergType, name: str, case_sensitive: bool) -> Sequence[NestedField]:
-        children = children_of(container)
+        children = container.children
         wanted = name if case_sensitive else name.lower()
         if len(children) < _FEW:
             return [child for child in children if wanted == (child.name if case_sensitive else child.name.lower())]
@@ -106,50 +108,32 @@ class FieldNames:
         return self._wide[key].get(wanted, ())
 
 
-def children_of(iceberg_type: IcebergType) -> tuple[NestedField, ...]:
-    """The fields directly inside a type; none for a type that is not nested."""
-    if isinstance(iceberg_type, (StructType, ListType, MapType)):
-        return iceberg_type.children
-    return ()
-
-
 def ids_in(field: NestedField) -> Iterator[int]:
     """The id of a field and the ids of all its nested fields."""
     yield field.field_id
-    for child in children_of(field.field_type):
+    for child in field.field_type.children:
         yield from ids_in(child)
 
 
 def prune(field: NestedField, wanted: frozenset[int]) -> NestedField | None:
-    """The field with only the wanted fields in it, or None; a wanted field is kept whole."""
+    """The field with only the wanted fields in it, or None; a wanted field is kept whole.
+
+    A map with wanted fields in its values keeps its keys whole.
+    """
     if field.field_id in wanted or not field.field_type.is_nested:
         return field if field.field_id in wanted else None
-    pruned = prune_type(field.field_type, wanted)
-    return None if pruned is None else with_type(field, pruned)
-
-
-def prune_type(iceberg_type: IcebergType, wanted: frozenset[int]) -> IcebergType | None:
-    """The type with only the wanted fields, or None. A map with wanted fields in its values keeps its keys whole."""
-    match iceberg_type:
-        case StructType():
-            kept = [pruned for child in iceberg_type.fields if (pruned := prune(child, wanted)) is not None]
-            return StructType(*kept) if kept else None
-        case ListType():
-            element = prune(iceberg_type.element, wanted)
-            return None if element is None else ListType(element.field_id, element.field_type, element.required)
-        case MapType():
-            key, value = iceberg_type.key, prune(iceberg_type.value, wanted)
-            if value is None:
-                return iceberg_type if prune(key, wanted) else None
-            return MapType(key.field_id, key.field_type, value.field_id, value.field_type, value.required)
-    return None
-
-
-def with_type(field: NestedField, field_type: IcebergType) -> NestedField:
-    """The same field with another type."""
-    return NestedField(
-        field.field_id, field.name, field_type, field.required, field.doc, field.initial_default, field.write_default
-    )
+    kind = field.field_type
+    if isinstance(kind, MapType):
+        value = prune(kind.value, wanted)
+        if value is None:
+            return field if prune(kind.key, wanted) else None
+        return replace(field, field_type=nested_type(MapType, (kind.key, value)))
+    kept = []
+    for child in kind.children:
+        pruned = prune(child, wanted)
+        if pruned is not None:
+            kept.append(pruned)
+    return replace(field, field_type=nested_type(type(kind), kept)) if kept else None
 
 
 def fresh_fields(
@@ -165,22 +149,15 @@ def fresh_fields(
         mapping[field.field_id] = id_
         initial, write = (internal_default(field, d) for d in (field.initial_default, field.write_default))
         field_type = fresh_type(field.field_type, next_id, mapping)
-        fresh.append(NestedField(id_, field.name, field_type, field.required, field.doc, initial, write))
+        fresh.append(replace(field, field_id=id_, field_type=field_type, initial_default=initial, write_default=write))
     return fresh
 
 
 def fresh_type(iceberg_type: IcebergType, next_id: Callable[[], int], mapping: dict[int, int]) -> IcebergType:
     """The same type with new ids for its nested fields."""
-    match iceberg_type:
-        case StructType():
-            return StructType(*fresh_fields(iceberg_type.fields, next_id, mapping))
-        case ListType():
-            (element,) = fresh_fields((iceberg_type.element,), next_id, mapping)
-            return ListType(element.field_id, element.field_type, element.required)
-        case MapType():
-            key, value = fresh_fields((iceberg_type.key, iceberg_type.value), next_id, mapping)
-            return MapType(key.field_id, key.field_type, value.field_id, value.field_type, value.required)
-    return iceberg_type
+    if not iceberg_type.is_nested:
+        return iceberg_type
+    return nested_type(type(iceberg_type), fresh_fields(iceberg_type.children, next_id, mapping))
 
 
 def internal_default(field: NestedField, default: Any) -> Any:

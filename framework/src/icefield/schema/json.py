@@ -77,23 +77,14 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
     return written
 
 
-def type_from_json(obj: Any, place: str = "type") -> IcebergType:
-    """Parse the JSON of a type. Messages of errors begin with ``place``.
-
-    Raises ``UnsupportedFeature`` for an unknown type and ``InvalidSchema`` for every other fault, such as more than
-    100 levels.
-    """
-    return _type_from_json(obj, place, 0)
-
-
 def schema_from_json(obj: Any, place: str = "schema") -> Schema:
     """The schema of its JSON object. Without ``schema-id`` (version 1) it is 0. Raises as ``type_from_json`` does."""
-    _check(isinstance(obj, dict), place, "is not an object")
-    _check(obj.get("type", "struct") == "struct", place, "is not of type struct")
+    check_json(isinstance(obj, dict), place, "is not an object")
+    check_json(obj.get("type", "struct") == "struct", place, "is not of type struct")
     schema_id = _get(obj, "schema-id", int, place, default=0)
     identifiers = obj.get("identifier-field-ids") or []
     sound = isinstance(identifiers, list) and all(_is(id_, int) for id_ in identifiers)
-    _check(sound, place, "identifier-field-ids is not a list of integers")
+    check_json(sound, place, "identifier-field-ids is not a list of integers")
     struct = _struct_from_json(obj, place, 0)
     try:
         return Schema(*struct.fields, schema_id=schema_id, identifier_field_ids=identifiers)
@@ -101,23 +92,33 @@ def schema_from_json(obj: Any, place: str = "schema") -> Schema:
         raise InvalidSchema(f"{place}: {error.message}", **error.data) from None
 
 
-def _type_from_json(obj: Any, place: str, depth: int) -> IcebergType:
+def type_from_json(obj: Any, place: str = "type", depth: int = 0) -> IcebergType:
+    """Parse the JSON of a type. Messages of errors begin with ``place``.
+
+    Raises ``UnsupportedFeature`` for an unknown type and ``InvalidSchema`` for every other fault, such as more than
+    100 levels.
+    """
     try:
         if isinstance(obj, str):
-            _check(len(obj) <= MAX_NAME_LENGTH, place, f"has a type of more than {MAX_NAME_LENGTH:,} characters")
+            check_json(len(obj) <= MAX_NAME_LENGTH, place, f"has a type of more than {MAX_NAME_LENGTH:,} characters")
             return parse_type(obj)
     except IcefieldError as error:
         kind = UnsupportedFeature if isinstance(error, UnsupportedFeature) else InvalidSchema
         raise kind(f"{place}: {error.message}", **error.data) from None
-    _check(depth < MAX_NESTING_DEPTH, place, f"is nested deeper than {MAX_NESTING_DEPTH} levels")
-    _check(isinstance(obj, dict), place, "is neither a string nor an object")
+    check_json(depth < MAX_NESTING_DEPTH, place, f"is nested deeper than {MAX_NESTING_DEPTH} levels")
+    check_json(isinstance(obj, dict), place, "is neither a string nor an object")
     match obj.get("type"):
         case "struct":
             return _struct_from_json(obj, place, depth)
         case "list":
-            return _list_from_json(obj, place, depth)
+            element = type_from_json(obj.get("element"), f"{place}.element", depth + 1)
+            required = _get(obj, "element-required", bool, place)
+            return _made(place, ListType, _get(obj, "element-id", int, place), element, required)
         case "map":
-            return _map_from_json(obj, place, depth)
+            key = type_from_json(obj.get("key"), f"{place}.key", depth + 1)
+            value = type_from_json(obj.get("value"), f"{place}.value", depth + 1)
+            key_id, value_id = _get(obj, "key-id", int, place), _get(obj, "value-id", int, place)
+            return _made(place, MapType, key_id, key, value_id, value, _get(obj, "value-required", bool, place))
     raise UnsupportedFeature(f"{place}: unknown type: {obj.get('type')!r:.80}")
 
 
@@ -126,29 +127,16 @@ def _struct_from_json(obj: dict[str, Any], place: str, depth: int) -> StructType
     return _made(place, StructType, *(_field_from_json(field, place, i, depth) for i, field in enumerate(fields)))
 
 
-def _list_from_json(obj: dict[str, Any], place: str, depth: int) -> ListType:
-    element = _type_from_json(obj.get("element"), f"{place}.element", depth + 1)
-    required = _get(obj, "element-required", bool, place)
-    return _made(place, ListType, _get(obj, "element-id", int, place), element, required)
-
-
-def _map_from_json(obj: dict[str, Any], place: str, depth: int) -> MapType:
-    key = _type_from_json(obj.get("key"), f"{place}.key", depth + 1)
-    value = _type_from_json(obj.get("value"), f"{place}.value", depth + 1)
-    key_id, value_id = _get(obj, "key-id", int, place), _get(obj, "value-id", int, place)
-    return _made(place, MapType, key_id, key, value_id, value, _get(obj, "value-required", bool, place))
-
-
 def _field_from_json(obj: Any, parent: str, position: int, depth: int) -> NestedField:
     place = f"{parent}.fields[{position}]"
-    _check(isinstance(obj, dict), place, "is not an object")
+    check_json(isinstance(obj, dict), place, "is not an object")
     name = _get(obj, "name", str, place)
-    _check(len(name) <= MAX_NAME_LENGTH, place, f"'name' has more than {MAX_NAME_LENGTH:,} characters")
+    check_json(len(name) <= MAX_NAME_LENGTH, place, f"'name' has more than {MAX_NAME_LENGTH:,} characters")
     place = f"{parent}.{name[:100]}"
     field_id = _get(obj, "id", int, place)
     required = _get(obj, "required", bool, place)
     doc = _get(obj, "doc", str, place, default=None)
-    field_type = _type_from_json(obj.get("type"), place, depth + 1)
+    field_type = type_from_json(obj.get("type"), place, depth + 1)
     initial = _default_from_json(field_type, obj.get("initial-default"), "initial_default", f"{place}.initial-default")
     write = _default_from_json(field_type, obj.get("write-default"), "write_default", f"{place}.write-default")
     return _made(place, NestedField, field_id, name, field_type, required, doc, initial, write)
@@ -172,14 +160,11 @@ def _struct_default(field_type: StructType, value: Any, which: str) -> tuple[Any
     """The default of a struct: ``()`` for an empty object, else the stored values before the fields' own defaults."""
     if value == {}:
         return ()
-    stored = from_json(StructType(*(_optional(field) for field in field_type.fields)), value)
+    optional = [NestedField(field.field_id, field.name, field.field_type) for field in field_type.fields]
+    stored = from_json(StructType(*optional), value)
     return tuple(
         own if own is not None else getattr(field, which) for field, own in zip(field_type.fields, stored, strict=True)
     )
-
-
-def _optional(field: NestedField) -> NestedField:
-    return NestedField(field.field_id, field.name, field.field_type)
 
 
 def _made(place: str, make: Callable[..., T], *arguments: Any) -> T:
@@ -196,7 +181,7 @@ def _get(obj: dict[str, Any], key: str, kind: type, place: str, default: Any = _
     value = obj.get(key)
     if value is None and default is not _REQUIRED:
         return default
-    _check(_is(value, kind), place, f"'{key}' is {'missing' if value is None else 'not of kind ' + kind.__name__}")
+    check_json(_is(value, kind), place, f"'{key}' is {'missing' if value is None else 'not of kind ' + kind.__name__}")
     return value
 
 
@@ -204,6 +189,7 @@ def _is(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
-def _check(sound: bool, place: str, reason: str) -> None:
+def check_json(sound: bool, place: str, reason: str) -> None:
+    """Raise ``InvalidSchema``, with the place and the reason, for JSON that is not sound."""
     if not sound:
         raise InvalidSchema(f"{place}: {reason}")

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from icefield.base.limits import MAX_NAME_LENGTH
 from icefield.errors import InvalidSchema
-from icefield.schema.fields import children_of
+from icefield.schema.json import check_json
 from icefield.schema.schema import Schema
 from icefield.types import MAX_NESTING_DEPTH, NestedField
 from icefield.types.arrow.types import child_fields, field_id, is_list_like, list_of, with_field_id
@@ -80,10 +80,6 @@ class NameMapping:
             mapped = mapped.child(name) if mapped is not None else None
         return None if mapped is self._root else mapped
 
-    def find_id(self, id_: int) -> MappedField | None:
-        """The mapping of the field with that id, or None."""
-        return next((mapped for mapped in _walk(self.fields) if mapped.field_id == id_), None)
-
     def apply(self, schema: pa.Schema) -> pa.Schema:
         """The schema of a file with the ids that this mapping gives its fields.
 
@@ -112,9 +108,11 @@ class NameMapping:
         return f"NameMapping({list(self.fields)!r})"
 
 
-def carries_ids(schema: pa.Schema) -> bool:
+def carries_ids(columns: pa.Schema | list[pa.Field], depth: int = 0) -> bool:
     """Whether any field of a file, at any depth, has an id."""
-    return any(_carries_id(column) for column in schema)
+    if depth > MAX_NESTING_DEPTH and columns:
+        raise InvalidSchema(f"Arrow type is nested deeper than {MAX_NESTING_DEPTH} levels")
+    return any(field_id(column) is not None or carries_ids(child_fields(column.type), depth + 1) for column in columns)
 
 
 def _by_name(fields: Iterable[MappedField]) -> dict[str, MappedField]:
@@ -130,12 +128,6 @@ def _walk(fields: Iterable[MappedField]) -> Iterator[MappedField]:
     for mapped in fields:
         yield mapped
         yield from _walk(mapped.fields)
-
-
-def _carries_id(column: pa.Field, depth: int = 0) -> bool:
-    if depth > MAX_NESTING_DEPTH:
-        raise InvalidSchema(f"Arrow type is nested deeper than {MAX_NESTING_DEPTH} levels")
-    return field_id(column) is not None or any(_carries_id(child, depth + 1) for child in child_fields(column.type))
 
 
 def _with_ids(columns: Sequence[pa.Field], parent: MappedField) -> list[pa.Field]:
@@ -163,16 +155,13 @@ def _type_with_ids(arrow_type: pa.DataType, mapped: MappedField) -> pa.DataType:
     if pa.types.is_struct(arrow_type):
         return pa.struct(_with_ids(child_fields(arrow_type), mapped))
     if pa.types.is_map(arrow_type):
+        # Files call an element, a key and a value by many names, and a mapping by one.
         key, value = child_fields(arrow_type)
-        return pa.map_(_inner(key, "key", mapped), _inner(value, "value", mapped), arrow_type.keys_sorted)
+        sides = _with_id(key, mapped.child("key")), _with_id(value, mapped.child("value"))
+        return pa.map_(*sides, arrow_type.keys_sorted)
     if is_list_like(arrow_type):
-        return list_of(arrow_type, _inner(arrow_type.value_field, "element", mapped))
+        return list_of(arrow_type, _with_id(arrow_type.value_field, mapped.child("element")))
     return arrow_type
-
-
-def _inner(column: pa.Field, name: str, mapped: MappedField) -> pa.Field:
-    """A list's element or a map's key or value, which files call by many names and a mapping by one."""
-    return _with_id(column, mapped.child(name))
 
 
 def parse_name_mapping(mapping: str | list[Any]) -> NameMapping:
@@ -191,25 +180,20 @@ def parse_name_mapping(mapping: str | list[Any]) -> NameMapping:
 
 
 def _fields_from_json(obj: Any, place: str, depth: int) -> tuple[MappedField, ...]:
-    if depth > MAX_NESTING_DEPTH:
-        raise InvalidSchema(f"{place[:100]}: is nested deeper than {MAX_NESTING_DEPTH} levels")
-    if not isinstance(obj, list):
-        raise InvalidSchema(f"{place}: is not a list")
+    check_json(depth <= MAX_NESTING_DEPTH, place[:100], f"is nested deeper than {MAX_NESTING_DEPTH} levels")
+    check_json(isinstance(obj, list), place, "is not a list")
     return tuple(_field_from_json(item, f"{place}[{i}]", depth) for i, item in enumerate(obj))
 
 
 def _field_from_json(obj: Any, place: str, depth: int) -> MappedField:
-    if not isinstance(obj, dict):
-        raise InvalidSchema(f"{place}: is not an object")
-    names = obj.get("names")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InvalidSchema(f"{place}: 'names' is not a list of strings")
-    if any(len(name) > MAX_NAME_LENGTH for name in names):
-        raise InvalidSchema(f"{place}: a name of more than {MAX_NAME_LENGTH:,} characters")
-    id_ = obj.get("field-id")
-    if id_ is not None and (not isinstance(id_, int) or isinstance(id_, bool) or not 0 <= id_ < 2**31):
-        raise InvalidSchema(f"{place}: 'field-id' is no id")
-    fields = obj.get("fields")
+    check_json(isinstance(obj, dict), place, "is not an object")
+    names, id_, fields = obj.get("names"), obj.get("field-id"), obj.get("fields")
+    are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    check_json(are_names, place, "'names' is not a list of strings")
+    are_short = all(len(name) <= MAX_NAME_LENGTH for name in names)
+    check_json(are_short, place, f"a name of more than {MAX_NAME_LENGTH:,} characters")
+    is_id = isinstance(id_, int) and not isinstance(id_, bool) and 0 <= id_ < 2**31
+    check_json(id_ is None or is_id, place, "'field-id' is no id")
     children = () if fields is None else _fields_from_json(fields, f"{place}.fields", depth + 1)
     return MappedField(tuple(dict.fromkeys(names)), id_, children)
 
@@ -220,7 +204,7 @@ def create_name_mapping(schema: Schema) -> NameMapping:
 
 
 def _mapped(column: NestedField) -> MappedField:
-    return MappedField((column.name,), column.field_id, tuple(map(_mapped, children_of(column.field_type))))
+    return MappedField((column.name,), column.field_id, tuple(map(_mapped, column.field_type.children)))
 
 
 def update_name_mapping(mapping: NameMapping, schema: Schema) -> NameMapping:
@@ -242,7 +226,7 @@ def _updated(old: Sequence[MappedField], columns: Sequence[NestedField]) -> list
         updated.append(mapped if column is None else _grown(mapped, column, taken))
     for column in present.values():
         names = () if column.name in taken else (column.name,)
-        inner = tuple(map(_mapped, children_of(column.field_type)))
+        inner = tuple(map(_mapped, column.field_type.children))
         updated.append(MappedField(names, column.field_id, inner))
     return updated
 
@@ -251,4 +235,4 @@ def _grown(mapped: MappedField, column: NestedField, taken: set[str]) -> MappedF
     names = mapped.names
     if column.name not in names and column.name not in taken:
         names = (*names, column.name)
-    return MappedField(names, mapped.field_id, tuple(_updated(mapped.fields, children_of(column.field_type))))
+    return MappedField(names, mapped.field_id, tuple(_updated(mapped.fields, column.field_type.children)))

@@ -8,11 +8,12 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
-from icefield.schema.fields import FieldNames, children_of, fresh_fields, ids_in, internal_default, prune
+from icefield.schema.fields import FieldNames, fresh_fields, ids_in, internal_default, prune
 from icefield.types import DecimalType, DoubleType, FloatType, IcebergType, ListType, MapType, NestedField, StructType
 from icefield.types.reserved import MAX_USER_FIELD_ID, RESERVED_FIELDS
 
@@ -64,7 +65,7 @@ class Schema:
         self._fields_by_id[id_] = field
         if parent is not None:
             self._parents[id_] = parent
-        for child in children_of(field.field_type):
+        for child in field.field_type.children:
             self._enter(child, id_)
 
     def _check_identifier(self, id_: int) -> None:
@@ -138,12 +139,7 @@ class Schema:
 
     def is_repeated(self, field_id: int) -> bool:
         """Whether a field is inside a list or map, so that it has any number of values a row."""
-        parent = self.parent_of(field_id)
-        while parent is not None:
-            if isinstance(self.id_to_field[parent].field_type, (ListType, MapType)):
-                return True
-            parent = self.parent_of(parent)
-        return False
+        return any(isinstance(step.field_type, (ListType, MapType)) for step in self._ancestors(field_id))
 
     def find_field(self, name_or_id: FieldName | int, case_sensitive: bool = True) -> NestedField:
         """The field of that id, full name or path.
@@ -218,18 +214,15 @@ class Schema:
     def _full_name(self, field_id: int) -> str:
         return ".".join(self.name_path(field_id))
 
-    def _index(self) -> FieldNames:
-        if self._names is None:
-            object.__setattr__(self, "_names", FieldNames(self._struct))
-        assert self._names is not None
-        return self._names
-
     def _lookup(self, name: FieldName, case_sensitive: bool) -> set[int]:
         if not is_path(name):
             raise InvalidArgument(f"a column is named by a string or a tuple of strings, not {name!r:.80}")
+        if self._names is None:
+            object.__setattr__(self, "_names", FieldNames(self._struct))
+        assert self._names is not None
         if isinstance(name, str):
-            return self._index().find(name, case_sensitive)
-        return self._index().follow(self._struct, name, case_sensitive)
+            return self._names.find(name, case_sensitive)
+        return self._names.follow(self._struct, name, case_sensitive)
 
     def _suggestion(self, name: FieldName) -> str:
         string = (name if isinstance(name, str) else ".".join(name))[:200]
@@ -272,11 +265,8 @@ class Schema:
         raise AttributeError(f"a schema is immutable; cannot delete '{name}'")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.fields, self._schema_id, self._identifier_field_ids)
-
-
-def _rebuild(fields: tuple[NestedField, ...], schema_id: int, identifier_field_ids: tuple[int, ...]) -> Schema:
-    return Schema(*fields, schema_id=schema_id, identifier_field_ids=identifier_field_ids)
+        make = partial(Schema, schema_id=self._schema_id, identifier_field_ids=self._identifier_field_ids)
+        return make, self.fields
 
 
 def assign_fresh_ids(schema: Schema, next_id: Callable[[], int] | int = 1) -> tuple[Schema, dict[int, int]]:

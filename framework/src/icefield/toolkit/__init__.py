@@ -45,9 +45,15 @@ from icefield.toolkit.shared_clients import SharedClients
 from icefield.toolkit.table_folders import folder_end
 from icefield.toolkit.versioned_strategy import Top, VersionedStrategy, is_tombstone, pointer_version
 from icefield.types.arrow.maps import last_of_each_key
-from icefield.types.arrow.nested import list_parts, retype, struct_array, times_as_numbers, validity_buffer
+from icefield.types.arrow.nested import (
+    list_parts,
+    retype,
+    struct_array,
+    times_as_numbers,
+    validate_full,
+    validity_buffer,
+)
 from icefield.types.arrow.prune import prune_array, prune_batch
-from icefield.types.arrow.soundness import validate_full
 from icefield.types.arrow.types import (
     DOC_KEY,
     FIELD_ID_KEY,

@@ -15,7 +15,6 @@ import pyarrow as pa
 from icefield.errors import InvalidFile
 from icefield.metadata import TableMetadata
 from icefield.schema import NameMapping, Schema
-from icefield.schema.fields import children_of
 from icefield.types import NestedField, StructType
 from icefield.types.arrow.types import child_fields, field_id
 
@@ -102,7 +101,7 @@ class _Check:
     def _inside(self, raw: pa.Field, given: pa.Field, column: NestedField, place: _Names) -> None:
         """Check nested fields: a list's element, a map's key and value are matched by position."""
         held, read = child_fields(raw.type), child_fields(given.type)
-        columns = children_of(column.field_type)
+        columns = column.field_type.children
         if isinstance(column.field_type, StructType):
             if pa.types.is_struct(raw.type):
                 self.fields(held, read, columns, place)

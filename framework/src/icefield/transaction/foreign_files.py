@@ -12,7 +12,6 @@ from icefield.abc import FileFormat
 from icefield.errors import IcefieldError, InvalidArgument, InvalidFile, MissingPlugin
 from icefield.metadata.metrics import Metrics
 from icefield.schema import Schema
-from icefield.schema.fields import children_of
 from icefield.schema.row_lineage import LINEAGE_IDS
 from icefield.storage import FileIO
 from icefield.types import NestedField
@@ -145,7 +144,7 @@ def _allows_none(column: NestedField, held: pa.Field) -> bool:
     inside = _by_id(child_fields(held.type))
     return all(
         child.field_id not in inside or _allows_none(child, inside[child.field_id])
-        for child in children_of(column.field_type)
+        for child in column.field_type.children
     )
 
 

@@ -6,8 +6,8 @@ over types may recurse. Types without fields live in ``icefield.types.primitive`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import FrozenInstanceError, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from icefield.errors import InvalidSchema, printable
@@ -31,7 +31,7 @@ class NestedField:
     """A named field of a struct, or the element, key or value of a list or map.
 
     ``field_type`` may be given as the spec's string (``"decimal(9,2)"``). Defaults are internal values (see
-    ``icefield.types.values.defaults``), and None means no default. The default of a struct may be ``()``, which stands
+    ``icefield.types.values.internal``), and None means no default. The default of a struct may be ``()``, which stands
     for the defaults of its fields. Raises ``InvalidSchema`` for invalid fields: a required ``unknown``, a default for a
     type that cannot have one.
     """
@@ -73,22 +73,24 @@ class NestedField:
         return printable(f"{self.field_id}: {self.name}: {need} {self.field_type}{doc}")
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class _NestedType(IcebergType):
     """Holds depth, version and hash, taken once from the children, so that none of them is a walk."""
 
-    _depth: int = field(compare=False)
-    _version: int = field(compare=False)
-    _hash: int = field(compare=False)
+    children: tuple[NestedField, ...]
+    _depth: int
+    _version: int
+    _hash: int
 
     is_nested: ClassVar[bool] = True
 
-    def _settle(self, children: tuple[NestedField, ...]) -> None:
+    def _settle(self, *children: NestedField) -> None:
         depth = 1 + max((child.field_type.depth for child in children), default=0)
         if depth > MAX_NESTING_DEPTH:
             raise InvalidSchema(f"type is nested deeper than {MAX_NESTING_DEPTH} levels")
-        object.__setattr__(self, "_depth", depth)
         version = max((child.field_type.min_format_version for child in children), default=1)
+        object.__setattr__(self, "children", children)
+        object.__setattr__(self, "_depth", depth)
         object.__setattr__(self, "_version", version)
         object.__setattr__(self, "_hash", hash((type(self).__name__, children)))
 
@@ -100,13 +102,14 @@ class _NestedType(IcebergType):
     def depth(self) -> int:
         return self._depth
 
-    @property
-    def children(self) -> tuple[NestedField, ...]:
-        """The fields directly inside."""
-        raise FrozenInstanceError  # pragma: no cover - every nested type defines it
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.children == other.children
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class StructType(_NestedType):
     """Named fields in order: ``StructType(NestedField(1, "a", IntegerType()), ...)``.
 
@@ -116,12 +119,15 @@ class StructType(_NestedType):
     fields: tuple[NestedField, ...]
 
     def __init__(self, *fields: NestedField) -> None:
-        object.__setattr__(self, "fields", _check_fields(fields))
-        self._settle(fields)
-
-    @property
-    def children(self) -> tuple[NestedField, ...]:
-        return self.fields
+        names = set()
+        for child in fields:
+            if not isinstance(child, NestedField):
+                raise InvalidSchema(f"a struct is made of NestedField, not {shown(child)}")
+            if child.name in names:
+                raise InvalidSchema(f"two fields of a struct are named '{child.name}'", field_id=child.field_id)
+            names.add(child.name)
+        object.__setattr__(self, "fields", fields)
+        self._settle(*fields)
 
     def field(self, field_id: int) -> NestedField | None:
         """The direct child with that id, or None."""
@@ -136,9 +142,6 @@ class StructType(_NestedType):
     def __bool__(self) -> bool:
         return True
 
-    def __hash__(self) -> int:
-        return self._hash
-
     def __str__(self) -> str:
         return f"struct<{', '.join(map(str, self.fields))}>"
 
@@ -149,7 +152,7 @@ class StructType(_NestedType):
         return StructType, self.fields
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class ListType(_NestedType):
     """A list; its element is a field of its own (``.element``)."""
 
@@ -158,7 +161,7 @@ class ListType(_NestedType):
     def __init__(self, element_id: int, element_type: IcebergType | str, element_required: bool = False) -> None:
         element = NestedField(element_id, "element", _as_type(element_type), element_required)
         object.__setattr__(self, "element", element)
-        self._settle((element,))
+        self._settle(element)
 
     @property
     def element_id(self) -> int:
@@ -172,13 +175,6 @@ class ListType(_NestedType):
     def element_required(self) -> bool:
         return self.element.required
 
-    @property
-    def children(self) -> tuple[NestedField, ...]:
-        return (self.element,)
-
-    def __hash__(self) -> int:
-        return self._hash
-
     def __str__(self) -> str:
         return f"list<{self.element_type}>"
 
@@ -189,7 +185,7 @@ class ListType(_NestedType):
         return ListType, (self.element_id, self.element_type, self.element_required)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class MapType(_NestedType):
     """A map; key and value are fields of their own (``.key``, ``.value``), the key always required."""
 
@@ -208,7 +204,7 @@ class MapType(_NestedType):
         value = NestedField(value_id, "value", _as_type(value_type), value_required)
         object.__setattr__(self, "key", key)
         object.__setattr__(self, "value", value)
-        self._settle((key, value))
+        self._settle(key, value)
 
     @property
     def key_id(self) -> int:
@@ -230,13 +226,6 @@ class MapType(_NestedType):
     def value_required(self) -> bool:
         return self.value.required
 
-    @property
-    def children(self) -> tuple[NestedField, ...]:
-        return (self.key, self.value)
-
-    def __hash__(self) -> int:
-        return self._hash
-
     def __str__(self) -> str:
         return f"map<{self.key_type}, {self.value_type}>"
 
@@ -247,18 +236,18 @@ class MapType(_NestedType):
         return MapType, (self.key_id, self.key_type, self.value_id, self.value_type, self.value_required)
 
 
+def nested_type(kind: type[IcebergType], children: Sequence[NestedField]) -> IcebergType:
+    """A struct, list or map over its children."""
+    if kind is StructType:
+        return StructType(*children)
+    if kind is ListType:
+        (element,) = children
+        return ListType(element.field_id, element.field_type, element.required)
+    key, value = children
+    return MapType(key.field_id, key.field_type, value.field_id, value.field_type, value.required)
+
+
 def _as_type(given: IcebergType | str) -> IcebergType:
     if isinstance(given, IcebergType):
         return given
     return parse_type(given)
-
-
-def _check_fields(fields: tuple[NestedField, ...]) -> tuple[NestedField, ...]:
-    names = set()
-    for child in fields:
-        if not isinstance(child, NestedField):
-            raise InvalidSchema(f"a struct is made of NestedField, not {shown(child)}")
-        if child.name in names:
-            raise InvalidSchema(f"two fields of a struct are named '{child.name}'", field_id=child.field_id)
-        names.add(child.name)
-    return fields

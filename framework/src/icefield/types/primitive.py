@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from icefield.errors import InvalidSchema, UnsupportedFeature
+
+if TYPE_CHECKING:
+    from icefield.types.nested import NestedField
 
 MAX_TYPE_STRING: Final = 1000
 """The longest string of a primitive type, in characters."""
@@ -20,13 +23,14 @@ EDGE_ALGORITHMS: Final = frozenset({"spherical", "vincenty", "thomas", "andoyer"
 
 
 class IcebergType:
-    """A type of the table format. ``str`` returns the spec's string."""
+    """A type of the table format. ``str`` returns the spec's string. Types without parameters are equal by class."""
 
     __slots__ = ()
 
     is_primitive: ClassVar[bool] = False
     is_nested: ClassVar[bool] = False
     _since: ClassVar[int] = 1
+    _string: ClassVar[str]
 
     @property
     def min_format_version(self) -> int:
@@ -38,14 +42,10 @@ class IcebergType:
         """How many levels of struct, list and map the type has; 0 for a type that is not nested."""
         return 0
 
-
-class PrimitiveType(IcebergType):
-    """A type without fields. Types without parameters are equal if they are of one class."""
-
-    __slots__ = ()
-
-    is_primitive = True
-    _string: ClassVar[str]
+    @property
+    def children(self) -> tuple[NestedField, ...]:
+        """The fields directly inside; none for a type that is not nested."""
+        return ()
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -58,6 +58,14 @@ class PrimitiveType(IcebergType):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+class PrimitiveType(IcebergType):
+    """A type without fields."""
+
+    __slots__ = ()
+
+    is_primitive = True
 
 
 class BooleanType(PrimitiveType):
@@ -109,34 +117,49 @@ class TimeType(PrimitiveType):
     _string = "time"
 
 
-class TimestampType(PrimitiveType):
+class AnyTimestampType(PrimitiveType):
+    """The common class of the four timestamp types. ``digits`` are those of the fraction of a second."""
+
+    __slots__ = ()
+    has_zone: ClassVar[bool] = False
+    digits: ClassVar[int] = 6
+
+
+class TimestampType(AnyTimestampType):
     """A wall-clock time without zone, in microseconds from 1970-01-01T00:00:00."""
 
     __slots__ = ()
     _string = "timestamp"
 
 
-class TimestamptzType(PrimitiveType):
+class TimestamptzType(AnyTimestampType):
     """An instant, in microseconds from 1970-01-01T00:00:00Z. The zone it was written in is not kept."""
 
     __slots__ = ()
     _string = "timestamptz"
+    has_zone = True
 
 
-class TimestampNanoType(PrimitiveType):
+class TimestampNanoType(AnyTimestampType):
     """A wall-clock time without zone, in nanoseconds. Format version 3."""
 
     __slots__ = ()
     _string = "timestamp_ns"
     _since = 3
+    digits = 9
 
 
-class TimestamptzNanoType(PrimitiveType):
+class TimestamptzNanoType(AnyTimestampType):
     """An instant, in nanoseconds. Format version 3."""
 
     __slots__ = ()
     _string = "timestamptz_ns"
     _since = 3
+    has_zone = True
+    digits = 9
+
+
+TIMESTAMP_TYPES: Final = (TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
 
 
 class StringType(PrimitiveType):
@@ -238,30 +261,18 @@ class VariantType(IcebergType):
     """A semi-structured value. Neither primitive nor nested. Format version 3."""
 
     __slots__ = ()
+    _string = "variant"
     _since = 3
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
-    def __str__(self) -> str:
-        return "variant"
-
-    def __repr__(self) -> str:
-        return "VariantType()"
 
 
 _PLAIN: Final[dict[str, Callable[[], IcebergType]]] = {
     **{
         kind._string: kind
         for kind in (
-            BooleanType, IntegerType, LongType, FloatType, DoubleType, DateType, TimeType, TimestampType,
-            TimestamptzType, TimestampNanoType, TimestamptzNanoType, StringType, UUIDType, BinaryType, UnknownType,
+            BooleanType, IntegerType, LongType, FloatType, DoubleType, DateType, TimeType, *TIMESTAMP_TYPES,
+            StringType, UUIDType, BinaryType, UnknownType, VariantType,
         )
     },
-    "variant": VariantType,
     "geometry": GeometryType,
     "geography": GeographyType,
 }  # fmt: skip
@@ -291,26 +302,19 @@ def parse_type(string: str) -> IcebergType:
     if plain is not None:
         return plain()
     try:
-        parameterised = _parse_parameterised(string)
+        if match := _DECIMAL.fullmatch(string):
+            return DecimalType(int(match[1]), int(match[2]))
+        if match := _FIXED.fullmatch(string):
+            return FixedType(int(match[1]))
+        if match := _GEOMETRY.fullmatch(string):
+            return GeometryType(match[1].strip())
+        if match := _GEOGRAPHY.fullmatch(string):
+            return GeographyType(match[1].strip(), "spherical" if match[2] is None else match[2].strip())
     except InvalidSchema as error:
         raise InvalidSchema(f"type {shown(string)}: {error.message}") from None
-    if parameterised is not None:
-        return parameterised
     if _PARAMETERISED.match(string):
         raise InvalidSchema(f"wrong parameters of a type: {shown(string)}")
     raise UnsupportedFeature(f"unknown type: {shown(string)}")
-
-
-def _parse_parameterised(string: str) -> IcebergType | None:
-    if match := _DECIMAL.fullmatch(string):
-        return DecimalType(int(match[1]), int(match[2]))
-    if match := _FIXED.fullmatch(string):
-        return FixedType(int(match[1]))
-    if match := _GEOMETRY.fullmatch(string):
-        return GeometryType(match[1].strip())
-    if match := _GEOGRAPHY.fullmatch(string):
-        return GeographyType(match[1].strip(), "spherical" if match[2] is None else match[2].strip())
-    return None
 
 
 _PROMOTIONS: Final[dict[type[IcebergType], dict[type[IcebergType], int]]] = {

@@ -5,6 +5,7 @@ Spec: Reserved Field IDs.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -63,9 +64,9 @@ def is_reserved_id(field_id: int) -> bool:
 
 def partition_field(partition_type: StructType) -> NestedField:
     """``_partition`` with the fields of a table's partition specs together."""
-    return NestedField(PARTITION.field_id, PARTITION.name, partition_type, PARTITION.required, PARTITION.doc)
+    return replace(PARTITION, field_type=partition_type)
 
 
 def delete_row_field(row_type: StructType) -> NestedField:
     """``row`` of a position delete file, with the columns that are kept of a deleted row."""
-    return NestedField(DELETE_FILE_ROW.field_id, DELETE_FILE_ROW.name, row_type, True, DELETE_FILE_ROW.doc)
+    return replace(DELETE_FILE_ROW, field_type=row_type, required=True)

@@ -43,9 +43,16 @@ from icefield.types import (
     VariantType,
 )
 from icefield.types.arrow.maps import has_repeated_keys
-from icefield.types.arrow.nested import map_entries, may_be_unsettled, retype, settled, unwrap
+from icefield.types.arrow.nested import (
+    map_entries,
+    may_be_unsettled,
+    parts_below,
+    retype,
+    settled,
+    unwrap,
+    validate_full,
+)
 from icefield.types.arrow.reshape import Convert, Fill, Path, Rules, Slot, StructShape, nulls_of, resolve_struct
-from icefield.types.arrow.soundness import parts_below, validate_full
 from icefield.types.arrow.types import to_arrow_type
 from icefield.types.values import constant_array, write_value
 

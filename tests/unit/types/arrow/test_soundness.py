@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from icefield.types.arrow.soundness import validate_full
+from icefield.types.arrow.nested import validate_full
 
 LEAST = -(2**127)
 MASK = pa.array([False, True])

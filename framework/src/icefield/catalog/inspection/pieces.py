@@ -10,7 +10,7 @@ import pyarrow as pa
 from icefield.manifest import ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.manifest.entries import StatisticKey
-from icefield.types.arrow.neighbours import are_neighbours, joined
+from icefield.types.arrow.pieces import are_neighbours, joined
 
 PIECE_BYTES: Final = 16 * 1024 * 1024
 """The approximate size of the entries for one batch, in bytes."""

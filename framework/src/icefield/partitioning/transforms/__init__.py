@@ -2,7 +2,6 @@
 
 from icefield.partitioning.transforms.base import Transform
 from icefield.partitioning.transforms.bucket import BucketTransform
-from icefield.partitioning.transforms.identity import IdentityTransform
 from icefield.partitioning.transforms.parse import parse_transform
 from icefield.partitioning.transforms.temporal import (
     DayTransform,
@@ -11,9 +10,8 @@ from icefield.partitioning.transforms.temporal import (
     TemporalTransform,
     YearTransform,
 )
+from icefield.partitioning.transforms.trivial import IdentityTransform, UnknownTransform, VoidTransform
 from icefield.partitioning.transforms.truncate import TruncateTransform
-from icefield.partitioning.transforms.unknown import UnknownTransform
-from icefield.partitioning.transforms.void import VoidTransform
 
 __all__ = [
     "BucketTransform",

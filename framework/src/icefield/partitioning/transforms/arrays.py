@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument
 from icefield.types import IcebergType
+from icefield.types.arrow.nested import validity_buffer
 from icefield.types.arrow.types import to_arrow_type
 
 
@@ -49,16 +49,24 @@ def fixed_values(array: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.frombuffer(data, kind, count=len(array), offset=array.offset * kind.itemsize)
 
 
-def validity_of(array: pa.Array) -> pa.Buffer | None:
-    """A validity bitmap that starts at bit 0, None when nothing is null."""
-    if array.null_count == 0:
-        return None
-    if array.offset == 0:
-        return array.buffers()[0]
-    return pc.is_valid(array).buffers()[1]
-
-
 def with_nulls_of(values: npt.NDArray[Any], arrow_type: pa.DataType, source: pa.Array) -> pa.Array:
     """An array of ``arrow_type`` over ``values`` that is null where ``source`` is null."""
     data = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(arrow_type, len(source), [validity_of(source), data], null_count=source.null_count)
+    return pa.Array.from_buffers(arrow_type, len(source), [validity_buffer(source), data], null_count=source.null_count)
+
+
+def halves_of(array: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """The low and the high 64 bits of each unscaled value of decimals, as views; anything in null slots."""
+    data = array.buffers()[1]
+    if data is None or len(array) == 0:
+        return np.zeros(len(array), np.uint64), np.zeros(len(array), np.int64)
+    pairs = np.frombuffer(data, np.uint64, count=2 * len(array), offset=16 * array.offset).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1].view(np.int64)
+
+
+def interleave(low: npt.NDArray[Any], high: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """The opposite of ``halves_of``: the buffer of a decimal128 array."""
+    pairs = np.empty((len(low), 2), np.uint64)
+    pairs[:, 0] = low.view(np.uint64)
+    pairs[:, 1] = high.view(np.uint64)
+    return pairs

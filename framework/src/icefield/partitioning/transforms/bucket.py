@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,38 +12,18 @@ from icefield.partitioning.transforms.arrays import with_nulls_of
 from icefield.partitioning.transforms.base import Transform, checked_parameter
 from icefield.partitioning.transforms.murmur3 import hash_slots, hash_value
 from icefield.types import (
-    BinaryType,
-    DateType,
-    DecimalType,
-    FixedType,
+    BooleanType,
+    DoubleType,
+    FloatType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     IntegerType,
-    LongType,
-    StringType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
+    UnknownType,
 )
 
 _NON_NEGATIVE = 0x7FFF_FFFF
-_SOURCES = (
-    IntegerType,
-    LongType,
-    DecimalType,
-    DateType,
-    TimeType,
-    TimestampType,
-    TimestamptzType,
-    TimestampNanoType,
-    TimestamptzNanoType,
-    StringType,
-    UUIDType,
-    FixedType,
-    BinaryType,
-)
+_NO_SOURCES = (BooleanType, FloatType, DoubleType, GeometryType, GeographyType, UnknownType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +32,11 @@ class BucketTransform(Transform):
 
     num_buckets: int
 
-    preserves_order: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
         checked_parameter(self.num_buckets, "the number of buckets")
 
     def can_transform(self, source_type: IcebergType) -> bool:
-        return isinstance(source_type, _SOURCES)
+        return source_type.is_primitive and not isinstance(source_type, _NO_SOURCES)
 
     def result_type(self, source_type: IcebergType) -> IcebergType:
         return IntegerType()

@@ -7,20 +7,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from icefield.types import (
-    DateType,
-    IcebergType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
-)
-from icefield.types.values.calendar import date_from_days
+from icefield.types import AnyTimestampType, DateType, IcebergType, TimeType, UUIDType
+from icefield.types.values.calendar import date_from_days, format_time
 
-MICROS = 1_000_000
-NANOS = 1_000_000_000
 SECONDS_PER_DAY = 86_400
 
 
@@ -32,15 +21,11 @@ def display_value(value_type: IcebergType, value: Any) -> str:
         case DateType():
             return display_day(value)
         case TimeType():
-            return _clock(value, MICROS)
-        case TimestampType():
-            return _instant(value, MICROS)
-        case TimestamptzType():
-            return _instant(value, MICROS) + "+00:00"
-        case TimestampNanoType():
-            return _instant(value, NANOS)
-        case TimestamptzNanoType():
-            return _instant(value, NANOS) + "+00:00"
+            return _clock(value, 6)
+        case AnyTimestampType():
+            days, rest = divmod(value, SECONDS_PER_DAY * 10**value_type.digits)
+            zone = "+00:00" if value_type.has_zone else ""
+            return f"{display_day(days)}T{_clock(rest, value_type.digits)}{zone}"
         case UUIDType():
             return str(UUID(bytes=value))
     if isinstance(value, bool):
@@ -50,37 +35,13 @@ def display_value(value_type: IcebergType, value: Any) -> str:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
-def display_year(years: int) -> str:
-    """``1970``, from years since 1970."""
-    return f"{1970 + years:04d}"
-
-
-def display_month(months: int) -> str:
-    """``1970-01``, from months since 1970-01."""
-    years, month = divmod(months, 12)
-    return f"{1970 + years:04d}-{month + 1:02d}"
-
-
 def display_day(days: int) -> str:
     """``1970-01-01``, from days since then."""
     year, month, day = date_from_days(days)
     return f"{year:04d}-{month:02d}-{day:02d}"
 
 
-def display_hour(hours: int) -> str:
-    """``1970-01-01-00``, from hours since then."""
-    days, hour = divmod(hours, 24)
-    return f"{display_day(days)}-{hour:02d}"
-
-
-def _clock(ticks: int, per_second: int) -> str:
-    seconds, fraction = divmod(ticks, per_second)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    string = f"{hour:02d}:{minute:02d}:{second:02d}"
-    return f"{string}.{fraction:0{len(str(per_second)) - 1}d}" if fraction else string
-
-
-def _instant(ticks: int, per_second: int) -> str:
-    days, rest = divmod(ticks, SECONDS_PER_DAY * per_second)
-    return f"{display_day(days)}T{_clock(rest, per_second)}"
+def _clock(ticks: int, digits: int) -> str:
+    """A time of day, without a fraction that is zero."""
+    seconds, _, fraction = format_time(ticks, digits).partition(".")
+    return f"{seconds}.{fraction}" if fraction.strip("0") else seconds

@@ -11,52 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield import types as iceberg
 from icefield.errors import InvalidArgument
-from icefield.partitioning.transforms.arrays import conformed, fixed_values
-from icefield.partitioning.transforms.decimals import halves_of, interleave
+from icefield.partitioning.transforms.arrays import conformed, fixed_values, halves_of, interleave
 from icefield.partitioning.transforms.murmur3_steps import Words, hash_pairs, hash_ranges, hash_rows
-from icefield.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UnknownType,
-    UUIDType,
-)
-from icefield.types.values import unscaled
-
-# Every value of type unknown is null.
-_HASHED_TYPES = (
-    BooleanType,
-    IntegerType,
-    LongType,
-    FloatType,
-    DoubleType,
-    DecimalType,
-    DateType,
-    TimeType,
-    TimestampType,
-    TimestamptzType,
-    TimestampNanoType,
-    TimestamptzNanoType,
-    StringType,
-    UUIDType,
-    FixedType,
-    BinaryType,
-    UnknownType,
-)
+from icefield.types import IcebergType
+from icefield.types.values import to_bytes
 
 _NANOS_PER_MICRO = 1000
 _CANONICAL_NAN = np.uint64(0x7FF8000000000000)
@@ -101,28 +61,21 @@ def hash_value(source_type: IcebergType, value: Any) -> int | None:
 
 
 def _check_hashable(source_type: IcebergType) -> None:
-    if not isinstance(source_type, _HASHED_TYPES):
+    if not source_type.is_primitive or isinstance(source_type, iceberg.GeometryType | iceberg.GeographyType):
         raise InvalidArgument(f"values of type {source_type} have no hash")
 
 
 def _hash_input(source_type: IcebergType, value: Any) -> bytes:
     match source_type:
-        case BooleanType() | IntegerType() | DateType() | LongType() | TimeType() | TimestampType() | TimestamptzType():
+        case iceberg.IntegerType() | iceberg.LongType() | iceberg.BooleanType() | iceberg.DateType():
             return struct.pack("<q", value)
-        case TimestampNanoType() | TimestamptzNanoType():
+        case iceberg.AnyTimestampType() if source_type.digits == 9:
             return struct.pack("<q", value // _NANOS_PER_MICRO)
-        case FloatType() | DoubleType():
+        case iceberg.FloatType() | iceberg.DoubleType():
             # There is one NaN and one zero: adding 0.0 makes 0.0 of -0.0.
             return struct.pack("<Q", _CANONICAL_NAN) if value != value else struct.pack("<d", value + 0.0)
-        case DecimalType():
-            number = unscaled(value, source_type.scale)
-            return number.to_bytes((number if number >= 0 else ~number).bit_length() // 8 + 1, "big", signed=True)
-        case StringType():
-            return bytes(value.encode("utf-8"))
-        case BinaryType() | FixedType() | UUIDType():
-            return bytes(value)
     _check_hashable(source_type)
-    raise InvalidArgument(f"{value!r} is not a value of type {source_type}")
+    return to_bytes(source_type, value)
 
 
 def _looked_up(hashes: npt.NDArray[Any], indices: pa.Array) -> npt.NDArray[Any]:
@@ -135,23 +88,25 @@ def _looked_up(hashes: npt.NDArray[Any], indices: pa.Array) -> npt.NDArray[Any]:
 
 def _hash(array: pa.Array, source_type: IcebergType) -> Words:
     match source_type:
-        case IntegerType() | DateType():
+        case iceberg.IntegerType() | iceberg.DateType():
             return _hash_narrow(fixed_values(array, np.int32))
-        case LongType() | TimeType() | TimestampType() | TimestamptzType():
-            return _hash_wide(fixed_values(array, np.int64))
-        case StringType() | BinaryType():
-            return _hash_strings(array)
-        case FixedType() | UUIDType():
-            return _hash_fixed(array)
-        case DecimalType():
-            return _hash_decimals(array)
-        case TimestampNanoType() | TimestamptzNanoType():
+        case iceberg.AnyTimestampType() if source_type.digits == 9:
             return _hash_wide(fixed_values(array, np.int64) // _NANOS_PER_MICRO)
-        case BooleanType():
+        case iceberg.LongType() | iceberg.TimeType() | iceberg.AnyTimestampType():
+            return _hash_wide(fixed_values(array, np.int64))
+        case iceberg.StringType() | iceberg.BinaryType():
+            return _hash_strings(array)
+        case iceberg.FixedType() | iceberg.UUIDType():
+            width, data = array.type.byte_width, np.frombuffer(array.buffers()[1], np.uint8)
+            return hash_rows(data, width, len(array), offset=array.offset * width)
+        case iceberg.DecimalType():
+            return _hash_decimals(array)
+        case iceberg.BooleanType():
             return _hash_narrow(array.cast(pa.int32()).fill_null(0).to_numpy())
-        case FloatType() | DoubleType():
-            return _hash_doubles(fixed_values(array, np.float32 if isinstance(source_type, FloatType) else np.float64))
-    _check_hashable(source_type)
+        case iceberg.FloatType() | iceberg.DoubleType():
+            return _hash_doubles(
+                fixed_values(array, np.float32 if isinstance(source_type, iceberg.FloatType) else np.float64)
+            )
     raise InvalidArgument(f"an array of {array.type} does not hold values of type {source_type}")
 
 
@@ -172,25 +127,15 @@ def _hash_doubles(values: npt.NDArray[Any]) -> Words:
     return _hash_wide(bits)
 
 
-def _hash_fixed(array: pa.Array) -> Words:
-    width = array.type.byte_width
-    return hash_rows(np.frombuffer(array.buffers()[1], np.uint8), width, len(array), offset=array.offset * width)
-
-
 def _hash_strings(array: pa.Array) -> Words:
-    offsets = _offsets_of(array)
+    kind = np.dtype(np.int64 if array.type in (pa.large_string(), pa.large_binary()) else np.int32)
+    offsets = np.frombuffer(array.buffers()[1], kind, count=len(array) + 1, offset=array.offset * kind.itemsize)
     if _worth_a_dictionary(array, offsets):
         encoded = array.dictionary_encode()
         return _looked_up(_hash_strings(encoded.dictionary), encoded.indices)
     data = array.buffers()[2]
     raw = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
     return hash_ranges(raw, offsets[:-1], np.diff(offsets))
-
-
-def _offsets_of(array: pa.Array) -> npt.NDArray[Any]:
-    large = array.type in (pa.large_string(), pa.large_binary())
-    kind = np.dtype(np.int64 if large else np.int32)
-    return np.frombuffer(array.buffers()[1], kind, count=len(array) + 1, offset=array.offset * kind.itemsize)
 
 
 def _worth_a_dictionary(array: pa.Array, offsets: npt.NDArray[Any]) -> bool:

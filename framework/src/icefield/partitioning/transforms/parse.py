@@ -7,11 +7,9 @@ import re
 from icefield.errors import InvalidArgument
 from icefield.partitioning.transforms.base import LARGEST_PARAMETER, Transform
 from icefield.partitioning.transforms.bucket import BucketTransform
-from icefield.partitioning.transforms.identity import IdentityTransform
 from icefield.partitioning.transforms.temporal import DayTransform, HourTransform, MonthTransform, YearTransform
+from icefield.partitioning.transforms.trivial import IdentityTransform, UnknownTransform, VoidTransform
 from icefield.partitioning.transforms.truncate import TruncateTransform
-from icefield.partitioning.transforms.unknown import UnknownTransform
-from icefield.partitioning.transforms.void import VoidTransform
 
 _SIMPLE: dict[str, Transform] = {
     str(transform): transform

@@ -17,28 +17,10 @@ import pyarrow.compute as pc
 
 from icefield.partitioning.transforms.arrays import fixed_values, with_nulls_of
 from icefield.partitioning.transforms.base import Transform
-from icefield.partitioning.transforms.display import (
-    MICROS,
-    NANOS,
-    SECONDS_PER_DAY,
-    display_day,
-    display_hour,
-    display_month,
-    display_year,
-)
-from icefield.types import (
-    DateType,
-    IcebergType,
-    IntegerType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-)
+from icefield.partitioning.transforms.display import SECONDS_PER_DAY, display_day
+from icefield.types import AnyTimestampType, DateType, IcebergType, IntegerType
 from icefield.types.values.calendar import date_from_days
 
-_TIMESTAMPS = (TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
-_NANO_TYPES = (TimestampNanoType, TimestamptzNanoType)
 _EPOCH_YEAR = 1970
 _SECONDS_PER_HOUR = 3600
 # Arrow's calendar keeps years in 16 bits.
@@ -54,7 +36,7 @@ class TemporalTransform(Transform):
     name: ClassVar[str]
 
     def can_transform(self, source_type: IcebergType) -> bool:
-        return isinstance(source_type, (DateType, *_TIMESTAMPS))
+        return isinstance(source_type, DateType | AnyTimestampType)
 
     def result_type(self, source_type: IcebergType) -> IcebergType:
         return IntegerType()
@@ -85,7 +67,7 @@ class YearTransform(TemporalTransform):
         return date_from_days(_day(value, source_type))[0] - _EPOCH_YEAR
 
     def _human(self, value: int) -> str:
-        return display_year(value)
+        return f"{_EPOCH_YEAR + value:04d}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +88,8 @@ class MonthTransform(TemporalTransform):
         return (year - _EPOCH_YEAR) * 12 + month - 1
 
     def _human(self, value: int) -> str:
-        return display_month(value)
+        years, month = divmod(value, 12)
+        return f"{_EPOCH_YEAR + years:04d}-{month + 1:02d}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +118,7 @@ class HourTransform(TemporalTransform):
     name: ClassVar[str] = "hour"
 
     def can_transform(self, source_type: IcebergType) -> bool:
-        return isinstance(source_type, _TIMESTAMPS)
+        return isinstance(source_type, AnyTimestampType)
 
     def _apply(self, array: pa.Array, source_type: IcebergType) -> pa.Array:
         hours = fixed_values(array, np.int64) // (_SECONDS_PER_HOUR * _per_second(source_type))
@@ -146,11 +129,13 @@ class HourTransform(TemporalTransform):
         return (hours + 2**31) % 2**32 - 2**31
 
     def _human(self, value: int) -> str:
-        return display_hour(value)
+        days, hour = divmod(value, 24)
+        return f"{display_day(days)}-{hour:02d}"
 
 
 def _per_second(source_type: IcebergType) -> int:
-    return NANOS if isinstance(source_type, _NANO_TYPES) else MICROS
+    assert isinstance(source_type, AnyTimestampType)
+    return int(10**source_type.digits)
 
 
 def _day(value: int, source_type: IcebergType) -> int:

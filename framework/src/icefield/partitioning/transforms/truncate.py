@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,9 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.partitioning.transforms.arrays import fixed_values, with_nulls_of
+from icefield.partitioning.transforms.arrays import fixed_values, halves_of, with_nulls_of
 from icefield.partitioning.transforms.base import Transform, checked_parameter
-from icefield.partitioning.transforms.decimals import halves_of
 from icefield.types import BinaryType, DecimalType, IcebergType, IntegerType, LongType, StringType
 from icefield.types.values import decimal_from_unscaled, unscaled
 
@@ -66,7 +64,8 @@ class TruncateTransform(Transform):
             case LongType():
                 return _wrapped(value // self.width * self.width, 64)
             case DecimalType():
-                return _decimal_down(value, source_type.scale, self.width)
+                number = unscaled(value, source_type.scale) // self.width * self.width
+                return decimal_from_unscaled(number, source_type.scale)
         return value[: self.width]
 
     def _integers(self, array: pa.Array, kind: type[np.signedinteger[Any]]) -> pa.Array:
@@ -118,7 +117,3 @@ def _modulo(values: npt.NDArray[Any], divisor: Any) -> npt.NDArray[Any]:
     """The remainder of rounding down; numpy vectorises the division and not its own remainder."""
     result: npt.NDArray[Any] = values - values // divisor * divisor
     return result
-
-
-def _decimal_down(value: Decimal, scale: int, width: int) -> Decimal:
-    return decimal_from_unscaled(unscaled(value, scale) // width * width, scale)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.types.arrow.nested import struct_array, validity_buffer
+from icefield.types.arrow.nested import struct_array, validity_buffer, with_values
 from icefield.types.arrow.types import child_fields, unwrapped
 
 _SHORT: Final = 32
@@ -56,17 +56,9 @@ def last_of_each_key(array: pa.Array) -> pa.Array:
     repeated = _repeated(array) if pa.types.is_map(kind) else None
     if repeated is not None:
         held = _without(array, repeated)
-    inner = _below(held)
+    inner = _pairs(held, whole=True) if pa.types.is_map(kind) else held.values
     made = last_of_each_key(inner)
-    if made is inner:
-        return held
-    buffers = held.buffers()[:2]
-    return pa.Array.from_buffers(kind, len(held), buffers, held.null_count, held.offset, children=[made])
-
-
-def _below(array: pa.Array) -> pa.Array:
-    """All the elements of a list's or map's memory, a map's as pairs."""
-    return _pairs(array, whole=True) if pa.types.is_map(array.type) else array.values
+    return held if made is inner else with_values(held, kind, made)
 
 
 def _pairs(array: pa.MapArray, *, whole: bool = False) -> pa.StructArray:

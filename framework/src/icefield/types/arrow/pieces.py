@@ -1,8 +1,10 @@
-"""Conversion of chunked columns to single arrays, and replacement of columns in batches."""
+"""Columns in pieces: conversion to single arrays, concatenation, and replacement in batches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,3 +26,39 @@ def with_columns(rows: pa.RecordBatch, changed: Mapping[int, tuple[pa.Field, pa.
     for at, (field, column) in changed.items():
         fields[at], columns[at] = field, column
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, rows.schema.metadata))
+
+
+def joined(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Concatenate arrays of one type, without a copy if they are neighbouring slices of one array.
+
+    Manifests that are decoded together are slices of the same columns, and are mostly read together again.
+    """
+    first = arrays[0]
+    if len(arrays) == 1:
+        return first
+    if not all(are_neighbours(one, other) for one, other in pairwise(arrays)):
+        return pa.concat_arrays(arrays)
+    kind, rows = first.type, sum(map(len, arrays))
+    if not pa.types.is_map(kind):
+        return pa.Array.from_buffers(kind, rows, first.buffers(), offset=first.offset)
+    entries = pa.StructArray.from_arrays([first.keys, first.items], fields=[kind.key_field, kind.item_field])
+    return pa.Array.from_buffers(kind, rows, first.buffers()[:2], offset=first.offset, children=[entries])
+
+
+def are_neighbours(one: pa.Array, other: pa.Array) -> bool:
+    """Whether both arrays, of one type, are slices of one array and the second begins where the first ends."""
+    return one.offset + len(one) == other.offset and _is_plain(one.type) and _whole(one) == _whole(other)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether slicing an array of this type leaves its children, if it has any, unchanged."""
+    parts = (kind.key_type, kind.item_type) if pa.types.is_map(kind) else (kind,)
+    return all(pa.types.is_primitive(part) or pa.types.is_binary(part) or pa.types.is_string(part) for part in parts)
+
+
+def _whole(array: pa.Array) -> Any:
+    """The identity of the array that a slice was cut from, by its buffers: equal for slices of one array."""
+    places = [None if buffer is None else (buffer.address, buffer.size) for buffer in array.buffers()]
+    if not pa.types.is_map(array.type):
+        return places
+    return places, [(part.offset, len(part)) for part in (array.keys, array.items)]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from icefield.errors import InvalidArgument
+from icefield.types.arrow.nested import struct_array, with_values
 
 
 def prune_batch(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
@@ -47,38 +48,18 @@ def prune_array(array: pa.Array, wanted: pa.DataType, name: str = "") -> pa.Arra
     if have.equals(wanted, check_metadata=True):
         return array
     if pa.types.is_struct(have) and pa.types.is_struct(wanted):
-        return _prune_struct(array, wanted, name)
+        # field() respects the slice of the parent, and leaves its nulls to the validity that is handed on.
+        children = [array.field(i) for i in range(have.num_fields)]
+        pairs = zip(arrays_named(have, children, wanted), wanted, strict=True)
+        made = [prune_array(child, field.type, f"{name}.{field.name}") for child, field in pairs]
+        return struct_array(wanted, made, array)
     if pa.types.is_list(have) and pa.types.is_list(wanted):
         values = prune_array(array.values, wanted.value_type, name)
-        return _rebuilt(array, wanted, [values])
+        return with_values(array, wanted, values)
     if pa.types.is_map(have) and pa.types.is_map(wanted):
-        entries = pa.struct([wanted.key_field, wanted.item_field])
         children = [prune_array(array.keys, wanted.key_type, name), prune_array(array.items, wanted.item_type, name)]
-        made = pa.StructArray.from_arrays(children, fields=list(entries))
-        return _rebuilt(array, wanted, [made])
+        entries = pa.StructArray.from_arrays(children, fields=[wanted.key_field, wanted.item_field])
+        return with_values(array, wanted, entries)
     if have == wanted:
         return array.view(wanted)
     raise InvalidArgument(f"column '{name}' is {have}, not {wanted}")
-
-
-def _prune_struct(array: pa.StructArray, wanted: pa.StructType, name: str) -> pa.StructArray:
-    fields = [wanted.field(i) for i in range(wanted.num_fields)]
-    have = [array.type.field(i) for i in range(array.type.num_fields)]
-    # field() respects the slice of the parent, and leaves its nulls to the validity that is handed on.
-    children = [array.field(i) for i in range(len(have))]
-    found = arrays_named(have, children, fields)
-    made = [prune_array(child, field.type, f"{name}.{field.name}") for child, field in zip(found, fields, strict=True)]
-    if not made:
-        return pa.Array.from_buffers(wanted, len(array), [_validity(array)], array.null_count)
-    mask = array.is_null() if array.null_count else None
-    return pa.StructArray.from_arrays(made, fields=fields, mask=mask)
-
-
-def _rebuilt(array: pa.Array, wanted: pa.DataType, children: list[pa.Array]) -> pa.Array:
-    """A list or map over other children, with the same validity, offsets and slice."""
-    buffers = array.buffers()[:2]
-    return pa.Array.from_buffers(wanted, len(array), buffers, array.null_count, array.offset, children)
-
-
-def _validity(array: pa.Array) -> pa.Buffer | None:
-    return array.is_valid().buffers()[1] if array.null_count else None

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from icefield.errors import IcefieldError
 from icefield.types.arrow.nested import as_lists, list_parts, null_array, retype, settled, struct_array, unwrap
-from icefield.types.arrow.types import child_fields, is_list_like, list_of, to_arrow_type
+from icefield.types.arrow.types import child_fields, is_list_like, list_of, to_arrow_type, unwrapped
 from icefield.types.nested import ListType, MapType, NestedField, StructType
 from icefield.types.primitive import IcebergType
 
@@ -119,34 +119,20 @@ def resolve(kind: IcebergType, held: pa.DataType, rules: Rules, path: Path) -> S
         return rules.asked(kind, held, path)
     if pa.types.is_null(held):
         return Shape(held, nulls_of(kind))
-    stored = _below(held)
-    if stored is not None:
-        return _resolve_wrapped(kind, held, stored, rules, path)
+    stored = held.storage_type if isinstance(held, pa.BaseExtensionType) else unwrapped(held)
+    if stored is not held:
+        shape = resolve(kind, stored, rules, path)
+        if shape.held != stored:
+            raise rules.mismatch(kind, held, path)
+        convert = shape.convert
+        return Shape(held, unwrap if convert is None else lambda array: convert(unwrap(array)))
     if isinstance(kind, StructType) and pa.types.is_struct(held):
         return _resolve_struct(kind, held, rules, path)
     if isinstance(kind, ListType) and is_list_like(held):
         return _resolve_list(kind, held, rules, path)
-    if isinstance(kind, MapType) and pa.types.is_map(held):
+    if isinstance(kind, MapType) and (pa.types.is_map(held) or pa.types.is_list(held)):
         return _resolve_map(kind, held, rules, path)
-    if isinstance(kind, MapType) and pa.types.is_list(held):
-        return _resolve_keys(kind, held, rules, path)
     raise rules.mismatch(kind, held, path)
-
-
-def _below(held: pa.DataType) -> pa.DataType | None:
-    """The value or storage type of a dictionary, run-end encoded or extension type; None for any other type."""
-    if isinstance(held, pa.BaseExtensionType):
-        return held.storage_type
-    if pa.types.is_dictionary(held) or pa.types.is_run_end_encoded(held):
-        return held.value_type
-    return None
-
-
-def _resolve_wrapped(kind: IcebergType, held: pa.DataType, stored: pa.DataType, rules: Rules, path: Path) -> Shape:
-    shape = resolve(kind, stored, rules, path)
-    if shape.held != stored:
-        raise rules.mismatch(kind, held, path)
-    return Shape(held, _then(unwrap, shape.convert))
 
 
 def _resolve_struct(kind: StructType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
@@ -189,53 +175,37 @@ def _resolve_list(kind: ListType, held: pa.DataType, rules: Rules, path: Path) -
 
 
 def _resolve_map(kind: MapType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
-    inner: list[Convert | None] = []
-    fields: list[pa.Field] = []
-    for side, field in ((kind.key, held.key_field), (kind.value, held.item_field)):
-        shape = resolve(side.field_type, field.type, rules, (*path, side.name))
-        inner.append(shape.convert)
-        fields.append(field.with_type(shape.held))
+    """Convert a map, or a list of keys: a file without the map's values is read as such a list."""
     target = to_arrow_type(kind)
-    pruned = pa.map_(*fields, keys_sorted=held.keys_sorted)
-    if inner == [None, None]:
-        return Shape(pruned, _retype(pruned, target))
-    of_key, of_value = (
-        each or _retype(field.type, wanted)
-        for each, field, wanted in zip(inner, fields, (target.key_type, target.item_type), strict=True)
-    )
+    has_values = pa.types.is_map(held)
+    key_field = held.key_field if has_values else held.value_field
+    key = resolve(kind.key_type, key_field.type, rules, (*path, kind.key.name))
+    key_field = key_field.with_type(key.held)
+    of_key = key.convert or _retype(key.held, target.key_type)
+    below = (*path, kind.value.name)
+    if has_values:
+        value = resolve(kind.value_type, held.item_type, rules, below)
+        pruned = pa.map_(key_field, held.item_field.with_type(value.held), keys_sorted=held.keys_sorted)
+        if key.convert is None and value.convert is None:
+            return Shape(pruned, _retype(pruned, target))
+        of_value = value.convert or _retype(value.held, target.item_type)
+    else:
+        fill = rules.fill(kind.value, below)
+        pruned = pa.list_(key_field)
 
     def convert(array: pa.Array) -> pa.Array:
         validity, offsets, start, stop = list_parts(array)
-        keys, values = array.keys.slice(start, stop - start), array.items.slice(start, stop - start)
+        keys = (array.keys if has_values else array.values).slice(start, stop - start)
+        if has_values:
+            values = array.items.slice(start, stop - start)
+            values = values if of_value is None else of_value(values)
+        else:
+            values = fill(len(keys))
         keys = keys if of_key is None else of_key(keys)
-        values = values if of_value is None else of_value(values)
         entries = pa.StructArray.from_arrays([keys, values], fields=[target.key_field, target.item_field])
         return pa.Array.from_buffers(target, len(array), [validity, offsets], array.null_count, children=[entries])
 
     return Shape(pruned, convert)
-
-
-def _resolve_keys(kind: MapType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
-    """Convert a list of keys to a map: a file without the map's values is read as such a list. Values are filled in."""
-    key = resolve(kind.key_type, held.value_type, rules, (*path, kind.key.name))
-    values = rules.fill(kind.value, (*path, kind.value.name))
-    target = to_arrow_type(kind)
-    of_key = key.convert or _retype(key.held, target.key_type)
-
-    def convert(array: pa.Array) -> pa.Array:
-        validity, offsets, start, stop = list_parts(array)
-        keys = array.values.slice(start, stop - start)
-        keys = keys if of_key is None else of_key(keys)
-        entries = pa.StructArray.from_arrays([keys, values(len(keys))], fields=[target.key_field, target.item_field])
-        return pa.Array.from_buffers(target, len(array), [validity, offsets], array.null_count, children=[entries])
-
-    return Shape(pa.list_(held.value_field.with_type(key.held)), convert)
-
-
-def _then(first: Convert | None, second: Convert | None) -> Convert | None:
-    if first is None or second is None:
-        return first or second
-    return lambda array: second(first(array))
 
 
 def _retype(held: pa.DataType, target: pa.DataType) -> Convert | None:

@@ -13,32 +13,10 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from icefield import types as iceberg
 from icefield.errors import IcefieldError, InvalidSchema, UnsupportedFeature
-from icefield.types.nested import MAX_NESTING_DEPTH, ListType, MapType, NestedField, StructType
-from icefield.types.primitive import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    GeographyType,
-    GeometryType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UnknownType,
-    UUIDType,
-    VariantType,
-    parse_type,
-)
+from icefield.types.nested import MAX_NESTING_DEPTH, ListType, MapType, NestedField, StructType, nested_type
+from icefield.types.primitive import IcebergType, parse_type
 
 FIELD_ID_KEY: Final = b"PARQUET:field_id"
 DOC_KEY: Final = b"doc"
@@ -50,24 +28,24 @@ VARIANT_ARROW: Final = pa.struct(
 )
 
 _PLAIN: Final[dict[type[IcebergType], pa.DataType]] = {
-    BooleanType: pa.bool_(),
-    IntegerType: pa.int32(),
-    LongType: pa.int64(),
-    FloatType: pa.float32(),
-    DoubleType: pa.float64(),
-    DateType: pa.date32(),
-    TimeType: pa.time64("us"),
-    TimestampType: pa.timestamp("us"),
-    TimestamptzType: pa.timestamp("us", "UTC"),
-    TimestampNanoType: pa.timestamp("ns"),
-    TimestamptzNanoType: pa.timestamp("ns", "UTC"),
-    StringType: pa.string(),
-    UUIDType: pa.binary(16),
-    BinaryType: pa.binary(),
-    UnknownType: pa.null(),
-    VariantType: VARIANT_ARROW,
-    GeometryType: pa.binary(),
-    GeographyType: pa.binary(),
+    iceberg.BooleanType: pa.bool_(),
+    iceberg.IntegerType: pa.int32(),
+    iceberg.LongType: pa.int64(),
+    iceberg.FloatType: pa.float32(),
+    iceberg.DoubleType: pa.float64(),
+    iceberg.DateType: pa.date32(),
+    iceberg.TimeType: pa.time64("us"),
+    iceberg.TimestampType: pa.timestamp("us"),
+    iceberg.TimestamptzType: pa.timestamp("us", "UTC"),
+    iceberg.TimestampNanoType: pa.timestamp("ns"),
+    iceberg.TimestamptzNanoType: pa.timestamp("ns", "UTC"),
+    iceberg.StringType: pa.string(),
+    iceberg.UUIDType: pa.binary(16),
+    iceberg.BinaryType: pa.binary(),
+    iceberg.UnknownType: pa.null(),
+    iceberg.VariantType: VARIANT_ARROW,
+    iceberg.GeometryType: pa.binary(),
+    iceberg.GeographyType: pa.binary(),
 }
 _TENSOR: Final = "arrow.fixed_shape_tensor"
 """The only extension type of Arrow that the table format takes as nested, too."""
@@ -75,13 +53,13 @@ _TENSOR: Final = "arrow.fixed_shape_tensor"
 GivenType: TypeAlias = "IcebergType | str | pa.DataType"
 """The accepted forms of a type."""
 
-_NAMED_IN_METADATA: Final = (UUIDType, VariantType, GeometryType, GeographyType)
+_NAMED_IN_METADATA: Final = (iceberg.UUIDType, iceberg.VariantType, iceberg.GeometryType, iceberg.GeographyType)
 
 
 def plain_array(values: Sequence[Any], iceberg_type: IcebergType) -> pa.Array:
     """Internal values of a primitive type as an Arrow array."""
     kind = to_arrow_type(iceberg_type)
-    if isinstance(iceberg_type, DecimalType) and iceberg_type.scale > iceberg_type.precision:
+    if isinstance(iceberg_type, iceberg.DecimalType) and iceberg_type.scale > iceberg_type.precision:
         # Arrow takes the scale of a Python decimal for its least precision.
         return pa.array(values, pa.decimal128(38, iceberg_type.scale)).cast(kind)
     return pa.array(values, kind)
@@ -96,9 +74,9 @@ def to_arrow_type(iceberg_type: IcebergType) -> pa.DataType:
 @lru_cache(maxsize=2048)
 def _to_arrow_type(iceberg_type: IcebergType) -> pa.DataType:
     match iceberg_type:
-        case DecimalType():
+        case iceberg.DecimalType():
             return pa.decimal128(iceberg_type.precision, iceberg_type.scale)
-        case FixedType():
+        case iceberg.FixedType():
             return pa.binary(iceberg_type.length)
         case StructType():
             return pa.struct([to_arrow_field(child) for child in iceberg_type.fields])
@@ -226,17 +204,15 @@ def as_type(given: GivenType) -> IcebergType:
     return from_arrow_type(given) if isinstance(given, pa.DataType) else parse_type(given)
 
 
-def from_arrow_fields(fields: list[pa.Field], next_id: Callable[[], int] | None) -> list[NestedField]:
+def from_arrow_fields(fields: list[pa.Field], next_id: Callable[[], int] | None, depth: int = 0) -> list[NestedField]:
     """The fields of a struct or schema; ids from metadata when ``next_id`` is None."""
-    return _from_arrow_fields(fields, next_id, 0)
-
-
-def _from_arrow_fields(fields: list[pa.Field], next_id: Callable[[], int] | None, depth: int) -> list[NestedField]:
-    ids = [_id_of(child, next_id) for child in fields]
-    return [
-        NestedField(id_, child.name, _field_type(child, next_id, depth), _required(child), _doc(child))
-        for id_, child in zip(ids, fields, strict=True)
-    ]
+    made = []
+    for id_, field in zip([_id_of(field, next_id) for field in fields], fields, strict=True):
+        required = not field.nullable and not pa.types.is_null(field.type)
+        doc = (field.metadata or {}).get(DOC_KEY)
+        text = None if doc is None else doc.decode("utf-8", "replace")
+        made.append(NestedField(id_, field.name, _field_type(field, next_id, depth), required, text))
+    return made
 
 
 def _id_of(field: pa.Field, next_id: Callable[[], int] | None) -> int:
@@ -246,15 +222,6 @@ def _id_of(field: pa.Field, next_id: Callable[[], int] | None) -> int:
     if known is None:
         raise InvalidSchema(f"Arrow field '{field.name}' carries no field id")
     return known
-
-
-def _required(field: pa.Field) -> bool:
-    return not field.nullable and not pa.types.is_null(field.type)
-
-
-def _doc(field: pa.Field) -> str | None:
-    doc = (field.metadata or {}).get(DOC_KEY)
-    return doc.decode("utf-8", "replace") if doc is not None else None
 
 
 def _field_type(field: pa.Field, next_id: Callable[[], int] | None, depth: int) -> IcebergType:
@@ -285,38 +252,34 @@ def _from_arrow(arrow_type: pa.DataType, next_id: Callable[[], int] | None, dept
         raise InvalidSchema(f"Arrow type is nested deeper than {MAX_NESTING_DEPTH} levels")
     arrow_type = unwrapped(arrow_type)
     if isinstance(arrow_type, pa.BaseExtensionType):
-        return _from_extension(arrow_type, next_id, depth)
+        name = arrow_type.extension_name
+        if name == _TENSOR:
+            return _from_arrow(arrow_type.storage_type, next_id, depth)
+        if name not in _EXTENSIONS:
+            raise UnsupportedFeature(
+                f"no type of the table format holds Arrow's extension {name}; cast to its storage type"
+            )
+        return _EXTENSIONS[name]
+    children = child_fields(arrow_type)
     if pa.types.is_struct(arrow_type):
-        return StructType(*_from_arrow_fields(child_fields(arrow_type), next_id, depth + 1))
-    if pa.types.is_map(arrow_type):
-        key, value = _from_arrow_fields(child_fields(arrow_type), next_id, depth + 1)
-        return MapType(key.field_id, key.field_type, value.field_id, value.field_type, value.required)
-    if is_list_like(arrow_type):
-        (element,) = _from_arrow_fields(child_fields(arrow_type), next_id, depth + 1)
-        return ListType(element.field_id, element.field_type, element.required)
+        return StructType(*from_arrow_fields(children, next_id, depth + 1))
+    if children:
+        kind = MapType if pa.types.is_map(arrow_type) else ListType
+        return nested_type(kind, from_arrow_fields(children, next_id, depth + 1))
     for holds, make in _FROM_ARROW:
         if holds(arrow_type):
             return make(arrow_type)
     raise UnsupportedFeature(f"no type of the table format holds Arrow's {arrow_type}")
 
 
-def _from_extension(arrow_type: pa.BaseExtensionType, next_id: Callable[[], int] | None, depth: int) -> IcebergType:
-    match arrow_type.extension_name:
-        case "arrow.uuid":
-            return UUIDType()
-        case "arrow.json":
-            return StringType()
-        case "arrow.bool8":
-            return BooleanType()
-        case "arrow.parquet.variant" | "parquet.variant":
-            return VariantType()
-        case "geoarrow.wkb":
-            return GeometryType()
-        case "arrow.fixed_shape_tensor":
-            return _from_arrow(arrow_type.storage_type, next_id, depth)
-    raise UnsupportedFeature(
-        f"no type of the table format holds Arrow's extension {arrow_type.extension_name}; cast to its storage type"
-    )
+_EXTENSIONS: Final[dict[str, IcebergType]] = {
+    "arrow.uuid": iceberg.UUIDType(),
+    "arrow.json": iceberg.StringType(),
+    "arrow.bool8": iceberg.BooleanType(),
+    "arrow.parquet.variant": iceberg.VariantType(),
+    "parquet.variant": iceberg.VariantType(),
+    "geoarrow.wkb": iceberg.GeometryType(),
+}
 
 
 def _from_uint64(arrow_type: pa.DataType) -> IcebergType:
@@ -328,23 +291,19 @@ def _from_decimal(arrow_type: pa.DataType) -> IcebergType:
         raise UnsupportedFeature(f"Arrow's {arrow_type} has more than 38 digits")
     if not 0 <= arrow_type.scale <= arrow_type.precision:
         raise UnsupportedFeature(f"the scale of Arrow's {arrow_type} is not between 0 and its precision")
-    return DecimalType(arrow_type.precision, arrow_type.scale)
+    return iceberg.DecimalType(arrow_type.precision, arrow_type.scale)
 
 
 def _from_time(arrow_type: pa.DataType) -> IcebergType:
     if arrow_type.unit == "ns":
         raise UnsupportedFeature("a time has microseconds; cast Arrow's time64[ns] to time64('us')")
-    return TimeType()
+    return iceberg.TimeType()
 
 
 def _from_timestamp(arrow_type: pa.DataType) -> IcebergType:
     if arrow_type.unit == "ns":
-        return TimestampNanoType() if arrow_type.tz is None else TimestamptzNanoType()
-    return TimestampType() if arrow_type.tz is None else TimestamptzType()
-
-
-def _is_any_decimal(arrow_type: pa.DataType) -> bool:
-    return bool(pa.types.is_decimal(arrow_type))
+        return iceberg.TimestampNanoType() if arrow_type.tz is None else iceberg.TimestamptzNanoType()
+    return iceberg.TimestampType() if arrow_type.tz is None else iceberg.TimestamptzType()
 
 
 _is_string = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
@@ -352,18 +311,18 @@ _is_bytes = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_vi
 _is_long = (pa.types.is_int64, pa.types.is_uint32)
 
 _FROM_ARROW: Final[list[tuple[Callable[[pa.DataType], Any], Callable[[pa.DataType], IcebergType]]]] = [
-    (pa.types.is_boolean, lambda _: BooleanType()),
+    (pa.types.is_boolean, lambda _: iceberg.BooleanType()),
     (pa.types.is_uint64, _from_uint64),
-    (lambda t: any(test(t) for test in _is_long), lambda _: LongType()),
-    (pa.types.is_integer, lambda _: IntegerType()),
-    (pa.types.is_float64, lambda _: DoubleType()),
-    (pa.types.is_floating, lambda _: FloatType()),
-    (_is_any_decimal, _from_decimal),
-    (pa.types.is_date, lambda _: DateType()),
+    (lambda t: any(test(t) for test in _is_long), lambda _: iceberg.LongType()),
+    (pa.types.is_integer, lambda _: iceberg.IntegerType()),
+    (pa.types.is_float64, lambda _: iceberg.DoubleType()),
+    (pa.types.is_floating, lambda _: iceberg.FloatType()),
+    (pa.types.is_decimal, _from_decimal),
+    (pa.types.is_date, lambda _: iceberg.DateType()),
     (pa.types.is_time, _from_time),
     (pa.types.is_timestamp, _from_timestamp),
-    (lambda t: any(test(t) for test in _is_string), lambda _: StringType()),
-    (lambda t: any(test(t) for test in _is_bytes), lambda _: BinaryType()),
-    (pa.types.is_fixed_size_binary, lambda t: FixedType(t.byte_width)),
-    (pa.types.is_null, lambda _: UnknownType()),
+    (lambda t: any(test(t) for test in _is_string), lambda _: iceberg.StringType()),
+    (lambda t: any(test(t) for test in _is_bytes), lambda _: iceberg.BinaryType()),
+    (pa.types.is_fixed_size_binary, lambda t: iceberg.FixedType(t.byte_width)),
+    (pa.types.is_null, lambda _: iceberg.UnknownType()),
 ]

@@ -9,16 +9,14 @@ from icefield.types.values.arrow import (
 )
 from icefield.types.values.binary import (
     GeoPoint,
-    decimal_from_unscaled,
     from_bytes,
     geo_point_from_bytes,
     geo_point_to_bytes,
     to_bytes,
-    unscaled,
 )
 from icefield.types.values.binary_arrays import from_bytes_array, to_bytes_array
-from icefield.types.values.defaults import initial_value, promote, write_value
 from icefield.types.values.distinct import distinct
+from icefield.types.values.internal import decimal_from_unscaled, initial_value, promote, unscaled, write_value
 from icefield.types.values.json import from_json, to_json
 from icefield.types.values.python import to_internal, to_python
 from icefield.types.values.variant import VariantLeaf, variant_bounds_from_bytes, variant_to_python

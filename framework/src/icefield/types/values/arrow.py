@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
 from icefield.errors import InvalidArgument
 from icefield.types.arrow.nested import null_array, settled
+from icefield.types.arrow.pieces import one_array
 from icefield.types.arrow.types import plain_array, to_arrow_type
 from icefield.types.nested import ListType, MapType, StructType
-from icefield.types.primitive import (
-    DateType,
-    IcebergType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    VariantType,
-)
-
-_COUNTED: Final[dict[type[IcebergType], pa.DataType]] = {
-    DateType: pa.int32(),
-    TimeType: pa.int64(),
-    TimestampType: pa.int64(),
-    TimestamptzType: pa.int64(),
-    TimestampNanoType: pa.int64(),
-    TimestamptzNanoType: pa.int64(),
-}
-"""The storage type of types with an integer as internal value, where Arrow itself returns another object."""
+from icefield.types.primitive import IcebergType, VariantType
 
 
 def to_arrow_scalar(iceberg_type: IcebergType, internal: Any) -> pa.Scalar:
@@ -81,22 +63,25 @@ def from_arrow_array(iceberg_type: IcebergType, array: pa.Array | pa.ChunkedArra
 
     Makes one Python object per value: for partition tuples and results, not for rows. Raises ``InvalidArgument``.
     """
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return _internals(iceberg_type, cast_to_type(iceberg_type, array))
+
+
+def cast_to_type(iceberg_type: IcebergType, array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The values as one array of the type's Arrow type. Raises ``InvalidArgument`` if they do not cast to it."""
+    array = one_array(array)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     target = to_arrow_type(iceberg_type)
-    if array.type != target:
-        try:
-            array = array.cast(target)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise InvalidArgument(f"not values of type {iceberg_type}: {error}") from None
-    return _internals(iceberg_type, array)
+    try:
+        return array if array.type == target else array.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidArgument(f"not values of type {iceberg_type}: {error}") from None
 
 
 def _internals(iceberg_type: IcebergType, array: pa.Array) -> list[Any]:
-    counted = _COUNTED.get(type(iceberg_type))
-    if counted is not None:
-        return array.view(counted).to_pylist()  # type: ignore[no-any-return]
+    if pa.types.is_temporal(array.type):
+        # Arrow itself returns another object than the integer that is the internal value.
+        return array.view(pa.int32() if array.type.bit_width == 32 else pa.int64()).to_pylist()  # type: ignore[no-any-return]
     match iceberg_type:
         case StructType():
             # Not `flatten`: it would hide the difference between a null struct and one of nulls.

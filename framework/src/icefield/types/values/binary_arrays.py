@@ -6,65 +6,25 @@ type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield import types as iceberg
 from icefield.errors import InvalidArgument
 from icefield.types.arrow.pieces import one_array
 from icefield.types.arrow.types import to_arrow_type
-from icefield.types.primitive import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    GeographyType,
-    GeometryType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UnknownType,
-    UUIDType,
-)
-from icefield.types.values.calendar import MICROS_PER_DAY, NANOS_PER_DAY
+from icefield.types.primitive import IcebergType
+from icefield.types.values.arrow import cast_to_type
+from icefield.types.values.binary import FIXED_WIDTHS, WRITTEN_BEFORE_PROMOTION
+from icefield.types.values.calendar import MICROS_PER_DAY
 
 Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-
-_DTYPES: Final[dict[type[IcebergType], str]] = {
-    IntegerType: "<i4",
-    DateType: "<i4",
-    LongType: "<i8",
-    TimeType: "<i8",
-    TimestampType: "<i8",
-    TimestamptzType: "<i8",
-    TimestampNanoType: "<i8",
-    TimestamptzNanoType: "<i8",
-    FloatType: "<f4",
-    DoubleType: "<f8",
-}
-
-_WRITTEN_BEFORE_PROMOTION: Final[dict[type[IcebergType], tuple[str, int]]] = {
-    LongType: ("<i4", 1),
-    DoubleType: ("<f4", 1),
-    TimestampType: ("<i4", MICROS_PER_DAY),
-    TimestampNanoType: ("<i4", NANOS_PER_DAY),
-}
-"""The dtype of four bytes instead of eight, and the factor to the promoted type's unit."""
 
 
 class _BinaryColumn:
@@ -106,23 +66,37 @@ def from_bytes_array(iceberg_type: IcebergType, data: pa.Array) -> pa.Array:
 
     Raises ``InvalidArgument`` for a type without a binary form.
     """
-    data = _as_binary(data)
-    if isinstance(iceberg_type, StringType):
-        return _decode_string(data)
-    if isinstance(iceberg_type, (BinaryType, GeometryType, GeographyType)):
-        return data.cast(pa.binary())
-    if isinstance(iceberg_type, UnknownType):
-        return pa.nulls(len(data))
-    if type(iceberg_type) in _DTYPES:
+    data = one_array(data)
+    try:
+        data = data if pa.types.is_binary(data.type) or pa.types.is_large_binary(data.type) else data.cast(pa.binary())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidArgument(f"not an array of bytes: {error}") from None
+    if type(iceberg_type) in FIXED_WIDTHS:
         return _decode_numbers(iceberg_type, _BinaryColumn(data))
-    decode = _DECODERS.get(type(iceberg_type))
-    if decode is None:
-        raise InvalidArgument(f"type {iceberg_type} has no binary single-value form")
-    return decode(iceberg_type, _BinaryColumn(data))
+    match iceberg_type:
+        case iceberg.StringType():
+            return _decode_string(data)
+        case iceberg.BinaryType() | iceberg.GeometryType() | iceberg.GeographyType():
+            return data.cast(pa.binary())
+        case iceberg.UnknownType():
+            return pa.nulls(len(data))
+        case iceberg.BooleanType():
+            column = _BinaryColumn(data)
+            valid: Mask = column.lengths == 1
+            bits = np.zeros(column.count, np.bool_)
+            bits[valid] = column.gather(valid, 1).ravel() != 0
+            return _array(iceberg_type, valid, np.packbits(bits, bitorder="little"))
+        case iceberg.UUIDType():
+            return _decode_bytes(iceberg_type, _BinaryColumn(data), 16, 16)
+        case iceberg.FixedType():
+            return _decode_bytes(iceberg_type, _BinaryColumn(data), 1, iceberg_type.length)
+        case iceberg.DecimalType():
+            return _decode_decimals(iceberg_type, _BinaryColumn(data))
+    raise InvalidArgument(f"type {iceberg_type} has no binary single-value form")
 
 
 def _decode_numbers(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Array:
-    dtype = np.dtype(_DTYPES[type(iceberg_type)])
+    dtype = np.dtype(FIXED_WIDTHS[type(iceberg_type)].format)
     valid: Mask = column.lengths == dtype.itemsize
     if valid.all():
         values = np.ascontiguousarray(column.gather(valid, dtype.itemsize)).view(dtype).ravel()
@@ -130,14 +104,14 @@ def _decode_numbers(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Arra
         values = np.zeros(column.count, dtype)
         values[valid] = np.ascontiguousarray(column.gather(valid, dtype.itemsize)).view(dtype).ravel()
         valid = valid | _decode_promoted(iceberg_type, column, values)
-    if isinstance(iceberg_type, TimeType):
+    if isinstance(iceberg_type, iceberg.TimeType):
         valid = valid & (values >= 0) & (values < MICROS_PER_DAY)
     return _array(iceberg_type, valid, values.astype(dtype.newbyteorder("="), copy=False))
 
 
 def _decode_promoted(iceberg_type: IcebergType, column: _BinaryColumn, values: npt.NDArray[Any]) -> Mask:
     """Put the values that were written before a promotion among the others; states which rows they are."""
-    form, factor = _WRITTEN_BEFORE_PROMOTION.get(type(iceberg_type), ("", 1))
+    form, factor = WRITTEN_BEFORE_PROMOTION.get(type(iceberg_type), ("", 1))
     if not form:
         return np.zeros(column.count, np.bool_)
     rows: Mask = column.lengths == 4
@@ -148,34 +122,19 @@ def _decode_promoted(iceberg_type: IcebergType, column: _BinaryColumn, values: n
     return rows
 
 
-def _decode_booleans(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Array:
-    valid: Mask = column.lengths == 1
-    bits = np.zeros(column.count, np.bool_)
-    bits[valid] = column.gather(valid, 1).ravel() != 0
-    return _array(iceberg_type, valid, np.packbits(bits, bitorder="little"))
-
-
-def _decode_uuids(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Array:
-    valid: Mask = column.lengths == 16
-    values = np.zeros((column.count, 16), np.uint8)
-    values[valid] = column.gather(valid, 16)
-    return _array(iceberg_type, valid, values)
-
-
-def _decode_fixed(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Array:
-    assert isinstance(iceberg_type, FixedType)
-    valid: Mask = (column.lengths > 0) & (column.lengths <= iceberg_type.length)
-    if column.count * iceberg_type.length > 2**31 - 1:
+def _decode_bytes(iceberg_type: IcebergType, column: _BinaryColumn, least: int, width: int) -> pa.Array:
+    """Bytes of a fixed width; shorter ones of at least ``least`` bytes are filled up with zeros."""
+    valid: Mask = (column.lengths >= least) & (column.lengths <= width)
+    if column.count * width > 2**31 - 1:
         raise InvalidArgument(f"{column.count} values of type {iceberg_type} do not fit in memory")
-    values = np.zeros((column.count, iceberg_type.length), np.uint8)
+    values = np.zeros((column.count, width), np.uint8)
     for length, rows in _by_length(column, valid):
         values[rows, :length] = column.gather(rows, length)
     return _array(iceberg_type, valid, values)
 
 
-def _decode_decimals(iceberg_type: IcebergType, column: _BinaryColumn) -> pa.Array:
+def _decode_decimals(iceberg_type: iceberg.DecimalType, column: _BinaryColumn) -> pa.Array:
     """Big-endian numbers of any length, a group of equal length at a time, to Arrow's 16 little-endian bytes."""
-    assert isinstance(iceberg_type, DecimalType)
     valid: Mask = (column.lengths > 0) & (column.lengths <= 16)
     wide = np.zeros((column.count, 16), np.uint8)
     for length, rows in _by_length(column, valid):
@@ -220,34 +179,20 @@ def _is_utf8(value: bytes | None) -> bool:
         return False
 
 
-_DECODERS: Final[dict[type[IcebergType], Callable[[Any, _BinaryColumn], pa.Array]]] = {
-    BooleanType: _decode_booleans,
-    UUIDType: _decode_uuids,
-    FixedType: _decode_fixed,
-    DecimalType: _decode_decimals,
-}
-
-
 def to_bytes_array(iceberg_type: IcebergType, values: pa.Array) -> pa.BinaryArray:
     """Encode a column of values of ``iceberg_type`` (in its Arrow type, or a castable one); null stays null.
 
     Raises ``InvalidArgument`` for a type without a binary form, and for values that are not of the type.
     """
-    if iceberg_type.is_nested or not iceberg_type.is_primitive or isinstance(iceberg_type, UnknownType):
+    if not iceberg_type.is_primitive or isinstance(iceberg_type, iceberg.UnknownType):
         raise InvalidArgument(f"type {iceberg_type} has no binary single-value form")
-    values = one_array(values)
-    target = to_arrow_type(iceberg_type)
-    if values.type != target:
-        try:
-            values = values.cast(target)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise InvalidArgument(f"not values of type {iceberg_type}: {error}") from None
-    if isinstance(iceberg_type, BooleanType):
+    values = cast_to_type(iceberg_type, values)
+    if isinstance(iceberg_type, iceberg.BooleanType):
         return _binary(values, values.cast(pa.uint8()).fill_null(0).to_numpy(zero_copy_only=False), 1)
-    if isinstance(iceberg_type, DecimalType):
+    if isinstance(iceberg_type, iceberg.DecimalType):
         return _encode_decimals(values)
-    if type(iceberg_type) in _DTYPES:
-        dtype = np.dtype(_DTYPES[type(iceberg_type)])
+    if type(iceberg_type) in FIXED_WIDTHS:
+        dtype = np.dtype(FIXED_WIDTHS[type(iceberg_type)].format)
         numbers = np.frombuffer(values.buffers()[1] or b"", dtype.newbyteorder("="))
         numbers = numbers[values.offset : values.offset + len(values)].astype(dtype, copy=False)
         return _binary(values, numbers, dtype.itemsize)
@@ -278,16 +223,6 @@ def _binary(values: pa.Array, numbers: npt.NDArray[Any], width: int) -> pa.Binar
 def _binary_from(values: pa.Array, offsets: npt.NDArray[np.int32], data: npt.NDArray[Any]) -> pa.BinaryArray:
     buffers = [_bitmap(_valid(values)), pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary(), len(values), buffers)
-
-
-def _as_binary(data: pa.Array) -> pa.Array:
-    data = one_array(data)
-    if pa.types.is_binary(data.type) or pa.types.is_large_binary(data.type):
-        return data
-    try:
-        return data.cast(pa.binary())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidArgument(f"not an array of bytes: {error}") from None
 
 
 def _valid(data: pa.Array) -> Mask:

@@ -68,9 +68,10 @@ def parse_time(string: str) -> int:
     return _nanos_of_day(match, string, "time", 1000) // 1000
 
 
-def format_time(micros: int) -> str:
-    """ISO string of a time of day, always with six digits of fraction."""
-    return _format_time(micros, 6)
+def format_time(of_day: int, digits: int = 6) -> str:
+    """ISO string of a time of day in micro- (``digits=6``) or nanoseconds (``digits=9``), with all digits."""
+    seconds, fraction = divmod(of_day, 10**digits)
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:0{digits}d}"
 
 
 def parse_timestamp(string: str, *, zone: bool, digits: int = 6, lenient: bool = False) -> int:
@@ -99,12 +100,7 @@ def parse_timestamp(string: str, *, zone: bool, digits: int = 6, lenient: bool =
 def format_timestamp(value: int, *, zone: bool, digits: int = 6) -> str:
     """ISO string of micro- or nanoseconds from the epoch, with all digits of fraction; ``+00:00`` with a zone."""
     days, of_day = divmod(value, 86_400 * 10**digits)
-    return f"{format_date(days)}T{_format_time(of_day, digits)}{'+00:00' if zone else ''}"
-
-
-def _format_time(of_day: int, digits: int) -> str:
-    seconds, fraction = divmod(of_day, 10**digits)
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:0{digits}d}"
+    return f"{format_date(days)}T{format_time(of_day, digits)}{'+00:00' if zone else ''}"
 
 
 def _days(match: re.Match[str], string: str, what: str) -> int:

@@ -13,41 +13,13 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
+from icefield import types as iceberg
 from icefield.errors import InvalidArgument
-from icefield.types.nested import ListType, MapType, NestedField, StructType
-from icefield.types.primitive import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    GeographyType,
-    GeometryType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
-    shown,
-)
-from icefield.types.values.binary import decimal_from_unscaled, unscaled
-from icefield.types.values.calendar import (
-    INT32,
-    INT64,
-    format_date,
-    format_time,
-    format_timestamp,
-    parse_date,
-    parse_time,
-    parse_timestamp,
-)
+from icefield.types.nested import ListType, MapType, StructType
+from icefield.types.primitive import TIMESTAMP_TYPES, IcebergType, shown
+from icefield.types.values import calendar
+from icefield.types.values.calendar import INT32, INT64
+from icefield.types.values.internal import decimal_from_unscaled, decimal_of_type, null_checked, unscaled, within
 from icefield.types.values.wkb import wkb_to_wkt, wkt_to_wkb
 
 _HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2})*")
@@ -63,7 +35,8 @@ def to_json(iceberg_type: IcebergType, internal: Any) -> Any:
     if internal is None:
         return None
     try:
-        return _WRITERS[type(iceberg_type)](iceberg_type, internal)
+        _, write = _CONVERTERS[type(iceberg_type)]
+        return write(iceberg_type, internal)
     except InvalidArgument:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
@@ -77,48 +50,40 @@ def from_json(iceberg_type: IcebergType, value: Any) -> Any:
     """
     if value is None:
         return None
-    read = _READERS.get(type(iceberg_type))
-    if read is None:
+    if type(iceberg_type) not in _CONVERTERS:
         raise InvalidArgument(f"type {iceberg_type} has no JSON single-value form")
+    read, _ = _CONVERTERS[type(iceberg_type)]
     return read(iceberg_type, value)
 
 
-def _kind(iceberg_type: IcebergType, value: Any, *kinds: type) -> None:
+def _of_kind(iceberg_type: IcebergType, value: Any, *kinds: type) -> Any:
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         raise _wrong(iceberg_type, value)
+    return value
 
 
 def _wrong(iceberg_type: IcebergType, value: Any) -> InvalidArgument:
-    shown = repr(value)
-    return InvalidArgument(
-        f"not the JSON form of type {iceberg_type}: {shown if len(shown) <= 80 else shown[:77] + '...'}"
-    )
+    return InvalidArgument(f"not the JSON form of type {iceberg_type}: {shown(value)}")
 
 
-def _out_of_range(iceberg_type: IcebergType, value: Any, above: bool) -> InvalidArgument:
-    return InvalidArgument(f"out of range for type {iceberg_type}: {shown(value)}", out_of_range=1 if above else -1)
+def _boolean(iceberg_type: IcebergType, value: Any) -> Any:
+    return _of_kind(iceberg_type, value, bool)
 
 
-def _read_boolean(iceberg_type: IcebergType, value: Any) -> bool:
-    _kind(iceberg_type, value, bool)
-    return bool(value)
+def _string(iceberg_type: IcebergType, value: Any) -> Any:
+    return _of_kind(iceberg_type, value, str)
 
 
-def _read_integer(iceberg_type: IcebergType, value: Any) -> int:
-    _kind(iceberg_type, value, int)
-    low, high = INT64 if isinstance(iceberg_type, LongType) else INT32
-    if not low <= value <= high:
-        raise InvalidArgument(
-            f"out of range for type {iceberg_type}: {shown(value)}", out_of_range=1 if value > high else -1
-        )
-    return int(value)
+def _integer(iceberg_type: IcebergType, value: Any) -> int:
+    number = int(_of_kind(iceberg_type, value, int))
+    return within(iceberg_type, value, number, INT64 if isinstance(iceberg_type, iceberg.LongType) else INT32)
 
 
 def _read_float(iceberg_type: IcebergType, value: Any) -> float:
-    _kind(iceberg_type, value, int, float)
+    _of_kind(iceberg_type, value, int, float)
     try:
         number = float(value)
-        if isinstance(iceberg_type, FloatType):
+        if isinstance(iceberg_type, iceberg.FloatType):
             number = float(struct.unpack("<f", struct.pack("<f", number))[0])
     except OverflowError:
         raise _wrong(iceberg_type, value) from None
@@ -128,9 +93,8 @@ def _read_float(iceberg_type: IcebergType, value: Any) -> float:
 
 
 def _read_decimal(iceberg_type: IcebergType, value: Any) -> Decimal:
-    assert isinstance(iceberg_type, DecimalType)
-    _kind(iceberg_type, value, str)
-    if not _DECIMAL.fullmatch(value):
+    assert isinstance(iceberg_type, iceberg.DecimalType)
+    if not _DECIMAL.fullmatch(_string(iceberg_type, value)):
         raise _wrong(iceberg_type, value)
     try:
         number = Decimal(value)
@@ -140,85 +104,70 @@ def _read_decimal(iceberg_type: IcebergType, value: Any) -> Decimal:
         raise InvalidArgument(
             f"a value of type {iceberg_type} has {iceberg_type.scale} digits after the point: '{value}'"
         )
-    exact = unscaled(number, iceberg_type.scale)
-    if abs(exact) >= 10**iceberg_type.precision:
-        raise _out_of_range(iceberg_type, value, exact > 0)
-    return decimal_from_unscaled(exact, iceberg_type.scale)
+    return decimal_of_type(iceberg_type, value, number)
 
 
-def _read_temporal(iceberg_type: IcebergType, value: Any) -> int:
-    _kind(iceberg_type, value, str)
-    match iceberg_type:
-        case DateType():
-            return parse_date(value)
-        case TimeType():
-            return parse_time(value)
-    return parse_timestamp(value, zone=_has_zone(iceberg_type), digits=_digits(iceberg_type))
+def _read_date(iceberg_type: IcebergType, value: Any) -> int:
+    return calendar.parse_date(_string(iceberg_type, value))
 
 
-def _read_string(iceberg_type: IcebergType, value: Any) -> str:
-    _kind(iceberg_type, value, str)
-    return str(value)
+def _read_time(iceberg_type: IcebergType, value: Any) -> int:
+    return calendar.parse_time(_string(iceberg_type, value))
+
+
+def _read_timestamp(iceberg_type: Any, value: Any) -> int:
+    string = _string(iceberg_type, value)
+    return calendar.parse_timestamp(string, zone=iceberg_type.has_zone, digits=iceberg_type.digits)
 
 
 def _read_uuid(iceberg_type: IcebergType, value: Any) -> bytes:
-    _kind(iceberg_type, value, str)
-    if not _UUID.fullmatch(value):
+    if not _UUID.fullmatch(_string(iceberg_type, value)):
         raise _wrong(iceberg_type, value)
     return uuid.UUID(value).bytes
 
 
 def _read_bytes(iceberg_type: IcebergType, value: Any) -> bytes:
-    _kind(iceberg_type, value, str)
-    if not _HEX.fullmatch(value):
+    if not _HEX.fullmatch(_string(iceberg_type, value)):
         raise _wrong(iceberg_type, value)
     data = bytes.fromhex(value)
-    if isinstance(iceberg_type, FixedType) and len(data) != iceberg_type.length:
+    if isinstance(iceberg_type, iceberg.FixedType) and len(data) != iceberg_type.length:
         raise InvalidArgument(f"type {iceberg_type} has {iceberg_type.length} bytes, not {len(data)}")
     return data
 
 
 def _read_geo(iceberg_type: IcebergType, value: Any) -> bytes:
-    _kind(iceberg_type, value, str)
-    return wkt_to_wkb(value)
+    return wkt_to_wkb(_string(iceberg_type, value))
 
 
 def _read_struct(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
-    assert isinstance(iceberg_type, StructType)
-    _kind(iceberg_type, value, dict)
-    for key in value:
+    for key in _of_kind(iceberg_type, value, dict):
         if not key.isascii() or not key.isdigit():
             raise InvalidArgument(f"the JSON form of a struct has field ids for keys, not {shown(key)}")
-    return tuple(_read_child(child, value.get(str(child.field_id))) for child in iceberg_type.fields)
+    fields = iceberg_type.children
+    return tuple(null_checked(child, from_json(child.field_type, value.get(str(child.field_id)))) for child in fields)
 
 
 def _read_list(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
-    assert isinstance(iceberg_type, ListType)
-    _kind(iceberg_type, value, list)
-    return tuple(_read_child(iceberg_type.element, item) for item in value)
+    (element,) = iceberg_type.children
+    items = _of_kind(iceberg_type, value, list)
+    return tuple(null_checked(element, from_json(element.field_type, item)) for item in items)
 
 
 def _read_map(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
     assert isinstance(iceberg_type, MapType)
-    _kind(iceberg_type, value, dict)
+    _of_kind(iceberg_type, value, dict)
     keys, items = value.get("keys"), value.get("values")
     if set(value) != {"keys", "values"} or not isinstance(keys, list) or not isinstance(items, list):
         raise _wrong(iceberg_type, value)
     if len(keys) != len(items):
         raise InvalidArgument(f"the JSON form of a map has {len(keys)} keys and {len(items)} values")
-    pairs = zip(keys, items, strict=True)
-    return tuple((_read_child(iceberg_type.key, k), _read_child(iceberg_type.value, v)) for k, v in pairs)
-
-
-def _read_child(field: NestedField, value: Any) -> Any:
-    internal = from_json(field.field_type, value)
-    if internal is None and field.required:
-        raise InvalidArgument(f"null where field '{field.name}' is required", field_id=field.field_id)
-    return internal
-
-
-def _write_integer(iceberg_type: IcebergType, internal: Any) -> int:
-    return _read_integer(iceberg_type, internal)
+    return tuple(
+        (
+            null_checked(iceberg_type.key, from_json(iceberg_type.key_type, key)),
+            null_checked(iceberg_type.value, from_json(iceberg_type.value_type, item)),
+        )
+        for key, item in zip(keys, items, strict=True)
+    )
 
 
 def _write_float(iceberg_type: IcebergType, internal: Any) -> float:
@@ -228,25 +177,23 @@ def _write_float(iceberg_type: IcebergType, internal: Any) -> float:
 
 
 def _write_decimal(iceberg_type: IcebergType, internal: Any) -> str:
-    assert isinstance(iceberg_type, DecimalType)
+    assert isinstance(iceberg_type, iceberg.DecimalType)
     exact = decimal_from_unscaled(unscaled(internal, iceberg_type.scale), iceberg_type.scale)
     # Only a negative scale needs an exponent; Python would also write one for small fractions.
     return format(exact, "f") if iceberg_type.scale >= 0 else str(exact)
 
 
-def _write_temporal(iceberg_type: IcebergType, internal: Any) -> str:
-    match iceberg_type:
-        case DateType():
-            return format_date(internal)
-        case TimeType():
-            return format_time(internal)
-    return format_timestamp(internal, zone=_has_zone(iceberg_type), digits=_digits(iceberg_type))
+def _write_timestamp(iceberg_type: Any, internal: Any) -> str:
+    return calendar.format_timestamp(internal, zone=iceberg_type.has_zone, digits=iceberg_type.digits)
 
 
 def _write_struct(iceberg_type: IcebergType, internal: Any) -> dict[str, Any]:
-    assert isinstance(iceberg_type, StructType)
-    pairs = zip(iceberg_type.fields, internal, strict=True)
+    pairs = zip(iceberg_type.children, internal, strict=True)
     return {str(child.field_id): to_json(child.field_type, item) for child, item in pairs if item is not None}
+
+
+def _write_list(iceberg_type: IcebergType, internal: Any) -> list[Any]:
+    return [to_json(iceberg_type.children[0].field_type, item) for item in internal]
 
 
 def _write_map(iceberg_type: IcebergType, internal: Any) -> dict[str, Any]:
@@ -257,65 +204,26 @@ def _write_map(iceberg_type: IcebergType, internal: Any) -> dict[str, Any]:
     }
 
 
-def _write_list(iceberg_type: IcebergType, internal: Any) -> list[Any]:
-    assert isinstance(iceberg_type, ListType)
-    return [to_json(iceberg_type.element_type, item) for item in internal]
-
-
-def _has_zone(iceberg_type: IcebergType) -> bool:
-    return isinstance(iceberg_type, (TimestamptzType, TimestamptzNanoType))
-
-
-def _digits(iceberg_type: IcebergType) -> int:
-    return 9 if isinstance(iceberg_type, (TimestampNanoType, TimestamptzNanoType)) else 6
-
-
 _Converter = Callable[[IcebergType, Any], Any]
 
-_READERS: Final[dict[type[IcebergType], _Converter]] = {
-    BooleanType: _read_boolean,
-    IntegerType: _read_integer,
-    LongType: _read_integer,
-    FloatType: _read_float,
-    DoubleType: _read_float,
-    DecimalType: _read_decimal,
-    DateType: _read_temporal,
-    TimeType: _read_temporal,
-    TimestampType: _read_temporal,
-    TimestamptzType: _read_temporal,
-    TimestampNanoType: _read_temporal,
-    TimestamptzNanoType: _read_temporal,
-    StringType: _read_string,
-    UUIDType: _read_uuid,
-    FixedType: _read_bytes,
-    BinaryType: _read_bytes,
-    GeometryType: _read_geo,
-    GeographyType: _read_geo,
-    StructType: _read_struct,
-    ListType: _read_list,
-    MapType: _read_map,
+_CONVERTERS: Final[dict[type[IcebergType], tuple[_Converter, _Converter]]] = {
+    iceberg.BooleanType: (_boolean, _boolean),
+    iceberg.IntegerType: (_integer, _integer),
+    iceberg.LongType: (_integer, _integer),
+    iceberg.FloatType: (_read_float, _write_float),
+    iceberg.DoubleType: (_read_float, _write_float),
+    iceberg.DecimalType: (_read_decimal, _write_decimal),
+    iceberg.DateType: (_read_date, lambda _, internal: calendar.format_date(internal)),
+    iceberg.TimeType: (_read_time, lambda _, internal: calendar.format_time(internal)),
+    **dict.fromkeys(TIMESTAMP_TYPES, (_read_timestamp, _write_timestamp)),
+    iceberg.StringType: (_string, _string),
+    iceberg.UUIDType: (_read_uuid, lambda _, internal: str(uuid.UUID(bytes=internal))),
+    iceberg.FixedType: (_read_bytes, lambda _, internal: internal.hex()),
+    iceberg.BinaryType: (_read_bytes, lambda _, internal: internal.hex()),
+    iceberg.GeometryType: (_read_geo, lambda _, internal: wkb_to_wkt(internal)),
+    iceberg.GeographyType: (_read_geo, lambda _, internal: wkb_to_wkt(internal)),
+    StructType: (_read_struct, _write_struct),
+    ListType: (_read_list, _write_list),
+    MapType: (_read_map, _write_map),
 }
-
-_WRITERS: Final[dict[type[IcebergType], _Converter]] = {
-    BooleanType: _read_boolean,
-    IntegerType: _write_integer,
-    LongType: _write_integer,
-    FloatType: _write_float,
-    DoubleType: _write_float,
-    DecimalType: _write_decimal,
-    DateType: _write_temporal,
-    TimeType: _write_temporal,
-    TimestampType: _write_temporal,
-    TimestamptzType: _write_temporal,
-    TimestampNanoType: _write_temporal,
-    TimestamptzNanoType: _write_temporal,
-    StringType: _read_string,
-    UUIDType: lambda _, internal: str(uuid.UUID(bytes=internal)),
-    FixedType: lambda _, internal: internal.hex(),
-    BinaryType: lambda _, internal: internal.hex(),
-    GeometryType: lambda _, internal: wkb_to_wkt(internal),
-    GeographyType: lambda _, internal: wkb_to_wkt(internal),
-    StructType: _write_struct,
-    ListType: _write_list,
-    MapType: _write_map,
-}
+"""The reader and the writer of each type's JSON form."""

@@ -15,43 +15,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from icefield import types as iceberg
 from icefield.errors import InvalidArgument
 from icefield.types.nested import ListType, MapType, NestedField, StructType
-from icefield.types.primitive import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    GeographyType,
-    GeometryType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
-    VariantType,
-    shown,
-)
+from icefield.types.primitive import TIMESTAMP_TYPES, IcebergType, shown
+from icefield.types.values import calendar
 from icefield.types.values.arrow import from_arrow_scalar
-from icefield.types.values.binary import decimal_from_unscaled, unscaled
-from icefield.types.values.calendar import (
-    INT32,
-    INT64,
-    MICROS_PER_DAY,
-    date_from_days,
-    format_date,
-    parse_date,
-    parse_time,
-    parse_timestamp,
-)
+from icefield.types.values.calendar import INT32, INT64, MICROS_PER_DAY
+from icefield.types.values.internal import decimal_of_type, null_checked, out_of_range, within
 from icefield.types.values.json import from_json
 
 _EPOCH: Final = datetime(1970, 1, 1)
@@ -95,10 +66,7 @@ def _boolean(iceberg_type: IcebergType, value: Any) -> bool:
 
 def _integer(iceberg_type: IcebergType, value: Any) -> int:
     number = _whole_number(iceberg_type, value)
-    low, high = INT64 if isinstance(iceberg_type, LongType) else INT32
-    if not low <= number <= high:
-        raise _out_of_range(iceberg_type, value, number > high)
-    return number
+    return within(iceberg_type, value, number, INT64 if isinstance(iceberg_type, iceberg.LongType) else INT32)
 
 
 def _whole_number(iceberg_type: IcebergType, value: Any) -> int:
@@ -110,7 +78,7 @@ def _whole_number(iceberg_type: IcebergType, value: Any) -> int:
         return int(value)
     if isinstance(value, (float, np.floating, Decimal)):
         if math.isinf(value):
-            raise _out_of_range(iceberg_type, value, bool(value > 0))
+            raise out_of_range(iceberg_type, value, bool(value > 0))
         if value != int(value):
             raise InvalidArgument(f"not a whole number, as {iceberg_type} demands: {value}", inexact=True)
         return int(value)
@@ -123,9 +91,9 @@ def _double(iceberg_type: IcebergType, value: Any) -> float:
     try:
         number = float(value)
     except OverflowError:
-        raise _out_of_range(iceberg_type, value, bool(value > 0)) from None
+        raise out_of_range(iceberg_type, value, bool(value > 0)) from None
     if math.isinf(number) and isinstance(value, Decimal) and not value.is_infinite():
-        raise _out_of_range(iceberg_type, value, number > 0)
+        raise out_of_range(iceberg_type, value, number > 0)
     return number
 
 
@@ -134,11 +102,11 @@ def _float(iceberg_type: IcebergType, value: Any) -> float:
     try:
         return float(struct.unpack("<f", struct.pack("<f", number))[0])
     except OverflowError:
-        raise _out_of_range(iceberg_type, value, number > 0) from None
+        raise out_of_range(iceberg_type, value, number > 0) from None
 
 
 def _decimal(iceberg_type: IcebergType, value: Any) -> Decimal:
-    assert isinstance(iceberg_type, DecimalType)
+    assert isinstance(iceberg_type, iceberg.DecimalType)
     if isinstance(value, (bool, np.bool_)):
         raise _unfit(iceberg_type, value)
     if isinstance(value, (float, np.floating)):
@@ -146,10 +114,7 @@ def _decimal(iceberg_type: IcebergType, value: Any) -> Decimal:
     number = value if isinstance(value, (Decimal, str)) else index(value)
     if isinstance(number, str) and len(number) > 100:
         raise _unfit(iceberg_type, value)
-    exact = unscaled(Decimal(number), iceberg_type.scale)
-    if abs(exact) >= 10**iceberg_type.precision:
-        raise _out_of_range(iceberg_type, value, exact > 0)
-    return decimal_from_unscaled(exact, iceberg_type.scale)
+    return decimal_of_type(iceberg_type, value, Decimal(number))
 
 
 def _date(iceberg_type: IcebergType, value: Any) -> int:
@@ -162,7 +127,7 @@ def _date(iceberg_type: IcebergType, value: Any) -> int:
     if isinstance(value, date):
         return (value - _EPOCH_DAY).days
     if isinstance(value, str):
-        return parse_date(value.strip())
+        return calendar.parse_date(value.strip())
     return _count(iceberg_type, value, INT32)
 
 
@@ -172,22 +137,21 @@ def _time(iceberg_type: IcebergType, value: Any) -> int:
             raise InvalidArgument(f"a time has no zone: {value}")
         return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
     if isinstance(value, str):
-        return parse_time(value.strip())
+        return calendar.parse_time(value.strip())
     return _count(iceberg_type, value, (0, MICROS_PER_DAY - 1))
 
 
-def _timestamp(iceberg_type: IcebergType, value: Any) -> int:
-    zone = isinstance(iceberg_type, (TimestamptzType, TimestamptzNanoType))
-    digits = 9 if isinstance(iceberg_type, (TimestampNanoType, TimestamptzNanoType)) else 6
+def _timestamp(iceberg_type: Any, value: Any) -> int:
+    zone, digits = iceberg_type.has_zone, iceberg_type.digits
     if isinstance(value, str):
-        return parse_timestamp(value.strip(), zone=zone, digits=digits, lenient=True)
+        return calendar.parse_timestamp(value.strip(), zone=zone, digits=digits, lenient=True)
     if isinstance(value, np.datetime64):
         return _exact_unit(iceberg_type, value, "ns" if digits == 9 else "us")
     if isinstance(value, datetime):
         return _from_datetime(iceberg_type, value, zone, digits)
     if isinstance(value, date):
         nanos = (value - _EPOCH_DAY).days * MICROS_PER_DAY * 1000
-        return _checked(iceberg_type, value, nanos // 10 ** (9 - digits))
+        return within(iceberg_type, value, nanos // 10 ** (9 - digits), INT64)
     return _count(iceberg_type, value, INT64)
 
 
@@ -200,7 +164,7 @@ def _from_datetime(iceberg_type: IcebergType, value: datetime, zone: bool, digit
     nanos = getattr(elapsed, "nanoseconds", 0)
     micros = (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
     if digits == 9:
-        return _checked(iceberg_type, value, micros * 1000 + nanos)
+        return within(iceberg_type, value, micros * 1000 + nanos, INT64)
     if nanos:
         raise InvalidArgument(f"{value} is finer than the microseconds of {iceberg_type}", inexact=True)
     return micros
@@ -216,16 +180,7 @@ def _exact_unit(iceberg_type: IcebergType, value: np.datetime64, unit: str) -> i
 def _count(iceberg_type: IcebergType, value: Any, bounds: tuple[int, int]) -> int:
     if isinstance(value, (bool, np.bool_)):
         raise _unfit(iceberg_type, value)
-    number = index(value)
-    if not bounds[0] <= number <= bounds[1]:
-        raise _out_of_range(iceberg_type, value, number > bounds[1])
-    return number
-
-
-def _checked(iceberg_type: IcebergType, value: Any, number: int) -> int:
-    if not INT64[0] <= number <= INT64[1]:
-        raise _out_of_range(iceberg_type, value, number > 0)
-    return number
+    return within(iceberg_type, value, index(value), bounds)
 
 
 def _string(iceberg_type: IcebergType, value: Any) -> str:
@@ -242,7 +197,7 @@ def _uuid(iceberg_type: IcebergType, value: Any) -> bytes:
 
 
 def _binary(iceberg_type: IcebergType, value: Any) -> bytes:
-    return _bytes_of(iceberg_type, value, iceberg_type.length if isinstance(iceberg_type, FixedType) else None)
+    return _bytes_of(iceberg_type, value, iceberg_type.length if isinstance(iceberg_type, iceberg.FixedType) else None)
 
 
 def _geo(iceberg_type: IcebergType, value: Any) -> bytes:
@@ -259,27 +214,26 @@ def _bytes_of(iceberg_type: IcebergType, value: Any, length: int | None) -> byte
 
 
 def _struct(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
-    assert isinstance(iceberg_type, StructType)
+    fields = iceberg_type.children
     if isinstance(value, Mapping):
-        unknown = set(value) - {child.name for child in iceberg_type.fields}
+        unknown = set(value) - {child.name for child in fields}
         if unknown:
             raise InvalidArgument(f"{iceberg_type} has no field {', '.join(sorted(map(repr, unknown)))}")
-        value = [value.get(child.name) for child in iceberg_type.fields]
+        value = [value.get(child.name) for child in fields]
     values = _sequence(iceberg_type, value)
-    if len(values) != len(iceberg_type.fields):
-        raise InvalidArgument(f"{iceberg_type} has {len(iceberg_type.fields)} fields, not {len(values)}")
-    return tuple(_child(child, item) for child, item in zip(iceberg_type.fields, values, strict=True))
+    if len(values) != len(fields):
+        raise InvalidArgument(f"{iceberg_type} has {len(fields)} fields, not {len(values)}")
+    return tuple(_child(child, item) for child, item in zip(fields, values, strict=True))
 
 
 def _list(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
-    assert isinstance(iceberg_type, ListType)
-    return tuple(_child(iceberg_type.element, item) for item in _sequence(iceberg_type, value))
+    return tuple(_child(iceberg_type.children[0], item) for item in _sequence(iceberg_type, value))
 
 
 def _map(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
-    assert isinstance(iceberg_type, MapType)
+    key_field, value_field = iceberg_type.children
     pairs = list(value.items()) if isinstance(value, Mapping) else _sequence(iceberg_type, value)
-    return tuple((_child(iceberg_type.key, key), _child(iceberg_type.value, item)) for key, item in pairs)
+    return tuple((_child(key_field, key), _child(value_field, item)) for key, item in pairs)
 
 
 def _variant(iceberg_type: IcebergType, value: Any) -> tuple[bytes, bytes]:
@@ -290,10 +244,7 @@ def _variant(iceberg_type: IcebergType, value: Any) -> tuple[bytes, bytes]:
 
 
 def _child(field: NestedField, value: Any) -> Any:
-    internal = to_internal(field.field_type, value)
-    if internal is None and field.required:
-        raise InvalidArgument(f"null where field '{field.name}' is required", field_id=field.field_id)
-    return internal
+    return null_checked(field, to_internal(field.field_type, value))
 
 
 def _sequence(iceberg_type: IcebergType, value: Any) -> Sequence[Any]:
@@ -305,25 +256,22 @@ def _sequence(iceberg_type: IcebergType, value: Any) -> Sequence[Any]:
 
 
 _CONVERSIONS: Final[dict[type[IcebergType], Callable[[IcebergType, Any], Any]]] = {
-    BooleanType: _boolean,
-    IntegerType: _integer,
-    LongType: _integer,
-    FloatType: _float,
-    DoubleType: _double,
-    DecimalType: _decimal,
-    DateType: _date,
-    TimeType: _time,
-    TimestampType: _timestamp,
-    TimestamptzType: _timestamp,
-    TimestampNanoType: _timestamp,
-    TimestamptzNanoType: _timestamp,
-    StringType: _string,
-    UUIDType: _uuid,
-    FixedType: _binary,
-    BinaryType: _binary,
-    GeometryType: _geo,
-    GeographyType: _geo,
-    VariantType: _variant,
+    iceberg.BooleanType: _boolean,
+    iceberg.IntegerType: _integer,
+    iceberg.LongType: _integer,
+    iceberg.FloatType: _float,
+    iceberg.DoubleType: _double,
+    iceberg.DecimalType: _decimal,
+    iceberg.DateType: _date,
+    iceberg.TimeType: _time,
+    **dict.fromkeys(TIMESTAMP_TYPES, _timestamp),
+    iceberg.StringType: _string,
+    iceberg.UUIDType: _uuid,
+    iceberg.FixedType: _binary,
+    iceberg.BinaryType: _binary,
+    iceberg.GeometryType: _geo,
+    iceberg.GeographyType: _geo,
+    iceberg.VariantType: _variant,
     StructType: _struct,
     ListType: _list,
     MapType: _map,
@@ -341,15 +289,26 @@ def to_python(iceberg_type: IcebergType, internal: Any) -> Any:
     if internal is None:
         return None
     match iceberg_type:
-        case DateType():
-            return _python_date(internal)
-        case TimeType():
+        case iceberg.DateType():
+            year, month, day = calendar.date_from_days(internal)
+            if not 1 <= year <= 9999:
+                raise InvalidArgument(f"Python has no date for {calendar.format_date(internal)}")
+            return date(year, month, day)
+        case iceberg.TimeType():
             return (datetime.min + timedelta(microseconds=internal)).time()
-        case TimestampType() | TimestamptzType():
-            return _python_datetime(iceberg_type, internal)
-        case TimestampNanoType() | TimestamptzNanoType():
-            return _numpy_datetime(internal)
-        case UUIDType():
+        case iceberg.TimestampNanoType() | iceberg.TimestamptzNanoType():
+            instant = np.datetime64(internal, "ns")
+            if np.isnat(instant):
+                raise InvalidArgument(
+                    f"Python has no datetime {internal} nanoseconds from 1970: numpy means null by it"
+                )
+            return instant
+        case iceberg.AnyTimestampType():
+            try:
+                return (_EPOCH_UTC if iceberg_type.has_zone else _EPOCH) + internal * _MICROSECOND
+            except OverflowError:
+                raise InvalidArgument(f"Python has no datetime {internal} microseconds from 1970") from None
+        case iceberg.UUIDType():
             return uuid.UUID(bytes=internal)
         case StructType():
             pairs = zip(iceberg_type.fields, internal, strict=True)
@@ -357,41 +316,13 @@ def to_python(iceberg_type: IcebergType, internal: Any) -> Any:
         case ListType():
             return [to_python(iceberg_type.element_type, item) for item in internal]
         case MapType():
-            return _python_map(iceberg_type, internal)
-        case VariantType():
+            key, value = iceberg_type.key_type, iceberg_type.value_type
+            items = [(to_python(key, k), to_python(value, v)) for k, v in internal]
+            return items if key.is_nested else dict(items)
+        case iceberg.VariantType():
             return {"metadata": internal[0], "value": internal[1]}
     return internal
 
 
-def _python_date(days: int) -> date:
-    year, month, day = date_from_days(days)
-    if not 1 <= year <= 9999:
-        raise InvalidArgument(f"Python has no date for {format_date(days)}")
-    return date(year, month, day)
-
-
-def _numpy_datetime(nanos: int) -> np.datetime64:
-    shown = np.datetime64(nanos, "ns")
-    if np.isnat(shown):
-        raise InvalidArgument(f"Python has no datetime {nanos} nanoseconds from 1970: numpy means null by it")
-    return shown
-
-
-def _python_datetime(iceberg_type: IcebergType, micros: int) -> datetime:
-    try:
-        return (_EPOCH_UTC if isinstance(iceberg_type, TimestamptzType) else _EPOCH) + micros * _MICROSECOND
-    except OverflowError:
-        raise InvalidArgument(f"Python has no datetime {micros} microseconds from 1970") from None
-
-
-def _python_map(iceberg_type: MapType, internal: Any) -> Any:
-    pairs = [(to_python(iceberg_type.key_type, k), to_python(iceberg_type.value_type, v)) for k, v in internal]
-    return pairs if iceberg_type.key_type.is_nested else dict(pairs)
-
-
 def _unfit(iceberg_type: IcebergType, value: Any) -> InvalidArgument:
     return InvalidArgument(f"not a value of type {iceberg_type}: {shown(value)} ({type(value).__name__})")
-
-
-def _out_of_range(iceberg_type: IcebergType, value: Any, above: bool) -> InvalidArgument:
-    return InvalidArgument(f"out of range for type {iceberg_type}: {shown(value)}", out_of_range=1 if above else -1)

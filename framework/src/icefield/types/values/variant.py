@@ -9,48 +9,32 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from icefield import types as iceberg
 from icefield.errors import InvalidArgument
-from icefield.types.primitive import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UnknownType,
-    UUIDType,
-)
-from icefield.types.values.binary import decimal_from_unscaled, from_bytes
+from icefield.types.primitive import IcebergType
+from icefield.types.values.binary import from_bytes
+from icefield.types.values.internal import decimal_from_unscaled
 from icefield.types.values.python import to_python
 
 _MAX_DEPTH: Final = 100
 _SHORT_STRING, _OBJECT, _ARRAY = 1, 2, 3
 
 _FIXED_WIDTH: Final[dict[int, tuple[IcebergType, int]]] = {
-    5: (IntegerType(), 4),
-    6: (LongType(), 8),
-    7: (DoubleType(), 8),
-    11: (DateType(), 4),
-    12: (TimestamptzType(), 8),
-    13: (TimestampType(), 8),
-    14: (FloatType(), 4),
-    17: (TimeType(), 8),
-    18: (TimestamptzNanoType(), 8),
-    19: (TimestampNanoType(), 8),
-    20: (UUIDType(), 16),
+    5: (iceberg.IntegerType(), 4),
+    6: (iceberg.LongType(), 8),
+    7: (iceberg.DoubleType(), 8),
+    11: (iceberg.DateType(), 4),
+    12: (iceberg.TimestamptzType(), 8),
+    13: (iceberg.TimestampType(), 8),
+    14: (iceberg.FloatType(), 4),
+    17: (iceberg.TimeType(), 8),
+    18: (iceberg.TimestamptzNanoType(), 8),
+    19: (iceberg.TimestampNanoType(), 8),
+    20: (iceberg.UUIDType(), 16),
 }
 _SMALL_INTEGERS: Final = {3: 1, 4: 2}
 _DECIMALS: Final = {8: (9, 4), 9: (18, 8), 10: (38, 16)}
-_SIZED: Final[dict[int, IcebergType]] = {15: BinaryType(), 16: StringType()}
+_SIZED: Final[dict[int, IcebergType]] = {15: iceberg.BinaryType(), 16: iceberg.StringType()}
 
 
 class VariantLeaf(NamedTuple):
@@ -137,7 +121,7 @@ class _VariantDecoder:
         if kind == _ARRAY:
             return self.array(at + 1, header, depth)
         if kind == _SHORT_STRING:
-            return VariantLeaf(StringType(), from_bytes(StringType(), self.take(at + 1, header)))
+            return VariantLeaf(iceberg.StringType(), from_bytes(iceberg.StringType(), self.take(at + 1, header)))
         return self.primitive(at + 1, header)
 
     def take(self, start: int, length: int) -> bytes:
@@ -147,12 +131,12 @@ class _VariantDecoder:
 
     def primitive(self, at: int, kind: int) -> VariantLeaf:
         if kind == 0:
-            return VariantLeaf(UnknownType(), None)
+            return VariantLeaf(iceberg.UnknownType(), None)
         if kind in (1, 2):
-            return VariantLeaf(BooleanType(), kind == 1)
+            return VariantLeaf(iceberg.BooleanType(), kind == 1)
         if kind in _SMALL_INTEGERS:
             return VariantLeaf(
-                IntegerType(), int.from_bytes(self.take(at, _SMALL_INTEGERS[kind]), "little", signed=True)
+                iceberg.IntegerType(), int.from_bytes(self.take(at, _SMALL_INTEGERS[kind]), "little", signed=True)
             )
         if kind in _FIXED_WIDTH:
             field_type, width = _FIXED_WIDTH[kind]
@@ -168,7 +152,7 @@ class _VariantDecoder:
         unscaled = int.from_bytes(self.take(at + 1, width), "little", signed=True)
         if scale > precision or abs(unscaled) >= 10**precision:
             raise InvalidArgument("a decimal in a variant has too many digits")
-        return VariantLeaf(DecimalType(precision, scale), decimal_from_unscaled(unscaled, scale))
+        return VariantLeaf(iceberg.DecimalType(precision, scale), decimal_from_unscaled(unscaled, scale))
 
     def object(self, at: int, header: int, depth: int) -> dict[str, Any]:
         count_size = 4 if header & 0x10 else 1

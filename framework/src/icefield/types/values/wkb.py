@@ -28,6 +28,7 @@ _NAMES: Final = {
 _KINDS: Final = {name: kind for kind, name in _NAMES.items()}
 _PART: Final = {MULTIPOINT: POINT, MULTILINESTRING: LINESTRING, MULTIPOLYGON: POLYGON}
 _LAYOUTS: Final = ("", "Z", "M", "ZM")
+_WIDTHS: Final = (2, 3, 3, 4)
 _MAX_DEPTH: Final = 32
 _TOKEN: Final = re.compile(r"\s*(?:([A-Za-z]+)|([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|([(),]))")
 
@@ -112,21 +113,16 @@ class _TextParser:
         if self.token == "EMPTY":
             self.next()
             return None if kind == POINT else []
-        if kind == POINT:
-            self.expect("(")
-            point = self.coordinates(layout)
-            self.expect(")")
-            return point
         self.expect("(")
         items = [self.item(kind, layout, depth)]
-        while self.token == ",":
+        while kind != POINT and self.token == ",":
             self.next()
             items.append(self.item(kind, layout, depth))
         self.expect(")")
-        return items
+        return items[0] if kind == POINT else items
 
     def item(self, kind: int, layout: int, depth: int) -> Any:
-        if kind == LINESTRING:
+        if kind in (POINT, LINESTRING):
             return self.coordinates(layout)
         if kind == POLYGON:
             return self.body(LINESTRING, layout, depth)
@@ -137,14 +133,13 @@ class _TextParser:
         return _Geometry(_PART[kind], layout, self.body(_PART[kind], layout, depth))
 
     def coordinates(self, layout: int) -> Coordinates:
-        return tuple(self.number() for _ in range(_width(layout)))
-
-    def number(self) -> float:
-        if not isinstance(self.token, float):
-            raise self.wrong()
-        number = self.token
-        self.next()
-        return number
+        numbers = []
+        for _ in range(_WIDTHS[layout]):
+            if not isinstance(self.token, float):
+                raise self.wrong()
+            numbers.append(self.token)
+            self.next()
+        return tuple(numbers)
 
 
 class _BinaryReader:
@@ -175,7 +170,7 @@ class _BinaryReader:
 
     def body(self, endian: str, kind: int, layout: int, depth: int) -> Any:
         if kind == POINT:
-            point = self.take(f"{endian}{_width(layout)}d")
+            point = self.take(f"{endian}{_WIDTHS[layout]}d")
             return None if all(math.isnan(part) for part in point) else point
         if kind == LINESTRING:
             return self.points(endian, layout)
@@ -185,7 +180,7 @@ class _BinaryReader:
         return [self.shape(depth + 1, _PART.get(kind)) for _ in range(count)]
 
     def points(self, endian: str, layout: int) -> list[Coordinates]:
-        width = _width(layout)
+        width = _WIDTHS[layout]
         count = self.count(endian, 8 * width)
         return [self.take(f"{endian}{width}d") for _ in range(count)]
 
@@ -197,13 +192,9 @@ class _BinaryReader:
         return int(count)
 
 
-def _width(layout: int) -> int:
-    return (2, 3, 3, 4)[layout]
-
-
 def _binary(shape: _Geometry) -> Iterator[bytes]:
     yield struct.pack("<BI", 1, shape.layout * 1000 + shape.kind)
-    width = _width(shape.layout)
+    width = _WIDTHS[shape.layout]
     if shape.kind == POINT:
         yield struct.pack(f"<{width}d", *(shape.body or (math.nan,) * width))
         return

@@ -1,9 +1,10 @@
-"""Projections through transforms that round numbers down: year, month, day, hour, and truncate of numbers.
+"""Projections through transforms that round down: year, month, day, hour, and truncate.
 
-All values are handled as integers, a decimal by its unscaled value. So each value has a predecessor and a successor,
-and every range can be written with a closed end.
+Truncate of strings and bytes makes a partition of the first W code points or bytes. The other transforms round
+numbers: all values are handled as integers, a decimal by its unscaled value. So each value has a predecessor and a
+successor, and every range can be written with a closed end.
 
-Two flaws of stored values are allowed for. Old writers stored years, months, days and hours before 1970 one too high,
+Two flaws of stored numbers are allowed for. Old writers stored years, months, days and hours before 1970 one too high,
 unless nothing was rounded. Near the limits of a type a rounded value may overflow and wrap around, so that a partition
 at one end holds rows of the other end. A long column may have been an int when the file was written.
 """
@@ -19,11 +20,10 @@ from icefield.expressions.expressions import (
     AlwaysFalse,
     AlwaysTrue,
     BooleanExpression,
+    Op,
     conjunction,
     disjunction,
 )
-from icefield.expressions.operators import Op
-from icefield.expressions.targets import among, on
 from icefield.partitioning.transforms import HourTransform, Transform, TruncateTransform
 from icefield.types import (
     DateType,
@@ -38,6 +38,62 @@ from icefield.types.values import decimal_from_unscaled, unscaled
 from icefield.types.values.calendar import INT32, INT64
 
 _MICROS_PER_HOUR = 3_600_000_000
+
+
+def on(target: NestedField, op: Op, value: Any = None) -> BoundPredicate:
+    """A predicate on a partition field."""
+    return BoundPredicate(op, target, (target.name,), value)
+
+
+def among(target: NestedField, values: Iterable[Any], *, negated: bool) -> BoundPredicate:
+    """A test for one of several partition values; for none of them if ``negated``."""
+    unique = set(values)
+    if len(unique) == 1:
+        return on(target, Op.NOT_EQ if negated else Op.EQ, unique.pop())
+    return on(target, Op.NOT_IN if negated else Op.IN, unique)
+
+
+def project_prefix(width: int, target: NestedField, leaf: BoundPredicate, inclusive: bool) -> BooleanExpression | None:
+    """The projection of a comparison, or None if it has none."""
+    match leaf.op:
+        case Op.LT | Op.LT_EQ | Op.GT | Op.GT_EQ:
+            return _project_range(width, target, leaf, inclusive)
+        case Op.STARTS_WITH | Op.NOT_STARTS_WITH:
+            return _project_start(width, target, leaf, inclusive)
+        case Op.EQ | Op.IN | Op.NOT_EQ | Op.NOT_IN:
+            return _project_equal(width, target, leaf, inclusive)
+    return None
+
+
+def _project_range(width: int, target: NestedField, leaf: BoundPredicate, inclusive: bool) -> BooleanExpression:
+    """A value is not below its prefix, and prefixes are in the order of the values."""
+    cut = leaf.value[:width]
+    whole = cut == leaf.value
+    if inclusive:
+        if leaf.op is Op.LT and whole:
+            return on(target, Op.LT, cut)
+        return on(target, Op.LT_EQ if leaf.op in (Op.LT, Op.LT_EQ) else Op.GT_EQ, cut)
+    if leaf.op is Op.GT_EQ and whole:
+        return on(target, Op.GT_EQ, cut)
+    return on(target, Op.LT if leaf.op in (Op.LT, Op.LT_EQ) else Op.GT, cut)
+
+
+def _project_equal(width: int, target: NestedField, leaf: BoundPredicate, inclusive: bool) -> BooleanExpression | None:
+    """A value shorter than the width is alone in its partition, so equality holds in both directions."""
+    values = leaf.value if leaf.op.is_set else (leaf.value,)
+    negated = leaf.op in (Op.NOT_EQ, Op.NOT_IN)
+    if inclusive is negated:
+        values = [value for value in values if len(value) < width]
+    return among(target, (value[:width] for value in values), negated=negated) if values else None
+
+
+def _project_start(width: int, target: NestedField, leaf: BoundPredicate, inclusive: bool) -> BooleanExpression | None:
+    start, negated = leaf.value, leaf.op is Op.NOT_STARTS_WITH
+    if len(start) < width:
+        return on(target, leaf.op, start)
+    if len(start) > width and inclusive is negated:
+        return None
+    return among(target, [start[:width]], negated=negated)
 
 
 def project_ordered(
@@ -150,16 +206,12 @@ def _rounding(transform: Transform, source: IcebergType, target: NestedField) ->
         # Hours beyond the year 246953 do not fit an int.
         highest = on(target, Op.LT_EQ, INT64[1] // _MICROS_PER_HOUR - 2**32)
         lowest = on(target, Op.GT_EQ, INT64[0] // _MICROS_PER_HOUR + 2**32)
-        return _Rounding(target, _hour, INT64, INT32, None, True, lowest, highest)
+        return _Rounding(target, lambda micros: micros // _MICROS_PER_HOUR, INT64, INT32, None, True, lowest, highest)
 
     def rounded(value: int) -> int:
         return int(transform.apply_value(value, source))
 
     return _Rounding(target, rounded, INT32 if isinstance(source, DateType) else INT64, INT32, None, True)
-
-
-def _hour(micros: int) -> int:
-    return micros // _MICROS_PER_HOUR
 
 
 def _truncation(width: int, source: IcebergType, target: NestedField) -> _Rounding:

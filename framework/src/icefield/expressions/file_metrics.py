@@ -1,7 +1,15 @@
-"""The statistics of many files as the metrics evaluators read them: Arrow arrays for each field."""
+"""Selects files by their statistics, many files at a time.
+
+*Inclusive*: the files that may hold a matching row. A file is pruned only if no row can match. Bounds need not occur in
+a file (strings may be truncated), so they only ever prove absence. Missing statistics are unknown, and so are NaN
+bounds. A file that may hold NaN stays for ``>`` and ``>=`` although NaN is not greater than anything here: in other
+engines it is, and they plan with this evaluator too. *Strict*: the files that hold matching rows only. Such a file can
+be dropped or kept whole.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol
 
@@ -10,10 +18,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.expressions.bound import BoundPredicate
+from icefield.expressions.bound import BoundPredicate, not_bound
 from icefield.expressions.bounds import Bounds, Mask
+from icefield.expressions.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Op, Or
+from icefield.types.arrow.pieces import one_array
 
 _UNKNOWN = -1
+
+NAN_MAY_MATCH = frozenset({Op.GT, Op.GT_EQ, Op.NOT_EQ, Op.NOT_IN})
+"""Comparisons that NaN passes, here or in an engine in which NaN is the greatest number."""
+
+_NAN_MATCHES = frozenset({Op.NOT_EQ, Op.NOT_IN})
+"""Comparisons that NaN passes."""
 
 
 class FileStatistics(Protocol):
@@ -117,8 +133,88 @@ def counts(array: Any, size: int) -> npt.NDArray[np.int64]:
     """Counts as NumPy numbers, negative where unknown."""
     if array is None:
         return np.full(size, _UNKNOWN, np.int64)
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+    array = one_array(array)
     if array.null_count == 0 and array.type == pa.int64():
         return array.to_numpy()  # type: ignore[no-any-return]
     return pc.fill_null(array, _UNKNOWN).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
+
+
+def combine(expression: BooleanExpression, size: int, test: Callable[[BoundPredicate], Mask]) -> Mask:
+    """The mask of a bound expression, from the masks of its predicates. Stops once the result is decided."""
+    match expression:
+        case AlwaysTrue():
+            return np.ones(size, np.bool_)
+        case AlwaysFalse():
+            return np.zeros(size, np.bool_)
+        case BoundPredicate():
+            return test(expression)
+        case And():
+            mask = np.ones(size, np.bool_)
+            for child in expression.children:
+                mask = mask & combine(child, size, test)
+                if not mask.any():
+                    break
+            return mask
+        case Or():
+            mask = np.zeros(size, np.bool_)
+            for child in expression.children:
+                mask = mask | combine(child, size, test)
+                if mask.all():
+                    break
+            return mask
+    raise not_bound(expression)
+
+
+def inclusive_metrics(expression: BooleanExpression, statistics: FileStatistics) -> Mask:
+    """For each file whether it may hold a matching row. A file known to be empty holds none.
+
+    ``expression`` is bound to the table's schema. Raises ``InvalidExpression`` if it is not.
+    """
+    size, once = statistics.num_files, OnceStatistics(statistics)
+    mask = combine(expression, size, lambda leaf: ~_excluded(leaf, LeafStatistics(leaf, once)))
+    return mask & (counts(once.record_count(), size) != 0)  # type: ignore[no-any-return]
+
+
+def _excluded(leaf: BoundPredicate, statistics: LeafStatistics) -> Mask:
+    match leaf.op:
+        case Op.IS_NULL:
+            return statistics.no_null()
+        case Op.NOT_NULL:
+            return statistics.all_null()
+        case Op.IS_NAN:
+            return statistics.no_nan()
+        case Op.NOT_NAN:
+            return statistics.all_nan()
+    excluded = statistics.nothing_comparable() | statistics.bounds().exclude(leaf.op, leaf)
+    if leaf.is_floating and leaf.op in NAN_MAY_MATCH:
+        return statistics.all_null() | (excluded & statistics.no_nan())
+    return excluded
+
+
+def strict_metrics(expression: BooleanExpression, statistics: FileStatistics) -> Mask:
+    """For each file, whether all its rows are proven to match. True for a file known to be empty.
+
+    ``expression`` is bound to the table's schema. Raises ``InvalidExpression`` if it is not. A null never matches a
+    comparison, so no comparison selects a file that may hold nulls. NaN is unequal to every number: ``!=`` and
+    ``not in`` judge a file with NaN by its other values, and no other comparison selects it.
+    """
+    size, once = statistics.num_files, OnceStatistics(statistics)
+    mask = combine(expression, size, lambda leaf: _covered(leaf, LeafStatistics(leaf, once)))
+    return mask | (counts(once.record_count(), size) == 0)  # type: ignore[no-any-return]
+
+
+def _covered(leaf: BoundPredicate, statistics: LeafStatistics) -> Mask:
+    match leaf.op:
+        case Op.IS_NULL:
+            return statistics.all_null()
+        case Op.NOT_NULL:
+            return statistics.no_null()
+        case Op.IS_NAN:
+            return statistics.all_nan()
+        case Op.NOT_NAN:
+            return statistics.no_nan()
+    # The predicate holds for all values if its negation holds for none.
+    outside = statistics.bounds().exclude(leaf.op.negated, leaf)
+    if leaf.op in _NAN_MATCHES:
+        return statistics.no_null() & (outside | statistics.all_nan())
+    return statistics.no_null() & statistics.no_nan() & outside

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from icefield.types.arrow.neighbours import are_neighbours, joined
+from icefield.types.arrow.pieces import are_neighbours, joined
 
 ARRAYS = {
     "booleans": pa.array([True, None, False] * 7),
