@@ -58,7 +58,7 @@ def made(folder: Path, snapshots: int, files: int) -> icefield.Table:
     live = sorted(table.inspect.files()["file_path"].to_pylist())[::10]
     added = [data_file(table.location(), schema, each, each // 64) for each in range(10**8, 10**8 + len(live) // 10)]
     with table.transaction() as tx:
-        tx.update_snapshot().overwrite().delete_file(*live).add_fresh(*added).commit()
+        tx.update_snapshot().overwrite().delete_file(*live).add_fresh(added).commit()
     print(f"# {len(table.snapshots())} snapshots of {snapshots * files} files in {time.perf_counter() - started:.1f} s")
     return table
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import icefield
 from harness import compare, main
 from icefield.catalog import Table
+from icefield.engine import Head
 from icefield.manifest import ALL_COLUMNS, ManifestEntries, ManifestWriter, clear_caches
-from icefield.transaction.branch_head import Head
 from make_table import SPEC, data_file, schema_of
 
 DAYS = 50

@@ -19,7 +19,7 @@ from icefield.manifest import DataFile
 from icefield.scan.deletes.equality import EqualityDeletes
 from icefield.scan.deletes.store import HELD_BYTES
 from icefield.toolkit import conform, prune_batch
-from icefield.transaction.update_schema import UpdateSchema
+from icefield.transaction import UpdateSchema
 from icefield.types.arrow.types import plain_array
 from tables import new_table
 

@@ -12,7 +12,7 @@ from icefield.catalog import Table
 from icefield.partitioning import PartitionSpec
 from icefield.scan.deletes.key_columns import columns_of, with_dropped
 from icefield.transaction.row_level.assignments import Assignments
-from icefield.transaction.row_level.merge_source import MergeSource
+from icefield.transaction.row_level.merge_edit import MergeSource
 from icefield.types import LongType, NestedField
 from icefield.types.arrow.pieces import with_columns
 from icefield.types.arrow.types import with_dictionaries

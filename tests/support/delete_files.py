@@ -9,11 +9,11 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 from icefield.catalog import Table
+from icefield.engine import FileChanges, SnapshotProducer
 from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata.snapshots import Operation
 from icefield.puffin import BlobType, PuffinWriter, encode_vector
 from icefield.schema import Schema, schema_to_arrow
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS, POS
 
 POSITION_DELETES = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)

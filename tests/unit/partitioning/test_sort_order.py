@@ -155,14 +155,14 @@ def test_broken_json_is_one_typed_error(broken: Any) -> None:
 
 @pytest.mark.spec("SORT-03", "SORT-02")
 def test_the_first_order_has_id_1_and_an_identical_one_is_used_again() -> None:
-    first = SortOrderUpdate((UNSORTED,), SCHEMA).asc("name").desc("id", "bucket[4]").apply()
+    first = SortOrderUpdate((UNSORTED,), SCHEMA).asc("name").desc("id", "bucket[4]").result()
     assert first == SortOrder(SortField(2), SortField(1, "bucket[4]", "desc", "nulls-last"), order_id=1)
-    second = SortOrderUpdate((UNSORTED, first), SCHEMA).asc("name", null_order="nulls-last").apply()
+    second = SortOrderUpdate((UNSORTED, first), SCHEMA).asc("name", null_order="nulls-last").result()
     assert second.order_id == 2
-    again = SortOrderUpdate((UNSORTED, first, second), SCHEMA).asc("name").desc("id", "bucket[4]").apply()
+    again = SortOrderUpdate((UNSORTED, first, second), SCHEMA).asc("name").desc("id", "bucket[4]").result()
     assert again is first
-    assert SortOrderUpdate((), SCHEMA).asc("id").apply().order_id == 1
-    assert SortOrderUpdate((UNSORTED, first), SCHEMA).apply() is UNSORTED
+    assert SortOrderUpdate((), SCHEMA).asc("id").result().order_id == 1
+    assert SortOrderUpdate((UNSORTED, first), SCHEMA).result() is UNSORTED
 
 
 @pytest.mark.parametrize(

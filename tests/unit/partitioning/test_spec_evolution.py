@@ -56,27 +56,27 @@ def shown(spec: PartitionSpec) -> list[str]:
 
 @pytest.mark.spec("PART-09", "PART-13", "PART-17", "PART-06")
 def test_new_fields_get_the_next_ids_and_kept_ones_keep_theirs() -> None:
-    first = SpecUpdate((UNPARTITIONED,), 0, SCHEMA, 999, 2).add_field("ts", "day").apply()
+    first = SpecUpdate((UNPARTITIONED,), 0, SCHEMA, 999, 2).add_field("ts", "day").result()
     assert shown(first) == ["1000: ts_day: day(3)"]
     assert first.spec_id == 1
-    second = update(UNPARTITIONED, first).add_field("id", "bucket[16]").add_field("name", "truncate[3]").apply()
+    second = update(UNPARTITIONED, first).add_field("id", "bucket[16]").add_field("name", "truncate[3]").result()
     assert shown(second) == [
         "1000: ts_day: day(3)",
         "1001: id_bucket_16: bucket[16](1)",
         "1002: name_trunc_3: truncate[3](2)",
     ]
-    third = update(UNPARTITIONED, first, second).remove_field("id_bucket_16").rename_field("ts_day", "d").apply()
+    third = update(UNPARTITIONED, first, second).remove_field("id_bucket_16").rename_field("ts_day", "d").result()
     assert shown(third) == ["1000: d: day(3)", "1002: name_trunc_3: truncate[3](2)"]
-    fourth = update(UNPARTITIONED, first, second, third).add_identity("name").apply()
+    fourth = update(UNPARTITIONED, first, second, third).add_identity("name").result()
     assert shown(fourth)[-1] == "1003: name: identity(2)"
     assert [spec.spec_id for spec in (UNPARTITIONED, first, second, third, fourth)] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.spec("PART-09")
 def test_an_id_that_was_ever_given_out_is_not_given_again() -> None:
-    assert update(last=1017).add_identity("name").apply().last_assigned_field_id == 1018
+    assert update(last=1017).add_identity("name").result().last_assigned_field_id == 1018
     # Metadata that forgot the last id still has its specs.
-    assert update(last=None).add_identity("name").apply().last_assigned_field_id == 1002
+    assert update(last=None).add_identity("name").result().last_assigned_field_id == 1002
     changing = update(last=1001)
     changing.add_identity("name").add_field("key", "bucket[2]")
     assert changing.last_partition_id == 1003
@@ -98,75 +98,75 @@ def test_an_id_that_was_ever_given_out_is_not_given_again() -> None:
     ],
 )
 def test_names_by_default_are_those_of_other_implementations(source: Any, transform: Any, name: str) -> None:
-    spec = update(UNPARTITIONED).add_field(source, transform).apply()
+    spec = update(UNPARTITIONED).add_field(source, transform).result()
     assert [field.name for field in spec.fields] == [name]
     validate_spec(spec, SCHEMA)
-    assert update(UNPARTITIONED).add_field(source, transform, "mine").apply().fields[0].name == "mine"
+    assert update(UNPARTITIONED).add_field(source, transform, "mine").result().fields[0].name == "mine"
 
 
 @pytest.mark.spec("PART-15", "PART-13")
 def test_a_field_that_comes_back_gets_its_id_again() -> None:
-    without = update().remove_field("ts_day").apply()
+    without = update().remove_field("ts_day").result()
     assert shown(without) == ["1001: id_bucket_16: bucket[16](1)"]
-    again = update(UNPARTITIONED, BASE, without, last=1001).add_field("ts", "day").apply()
+    again = update(UNPARTITIONED, BASE, without, last=1001).add_field("ts", "day").result()
     assert shown(again) == ["1001: id_bucket_16: bucket[16](1)", "1000: ts_day: day(3)"]
     # Under another name it is another field.
-    other = update(UNPARTITIONED, BASE, without, last=1001).add_field("ts", "day", "d").apply()
+    other = update(UNPARTITIONED, BASE, without, last=1001).add_field("ts", "day", "d").result()
     assert shown(other)[-1] == "1002: d: day(3)"
 
 
 @pytest.mark.spec("PART-14", "PART-15")
 def test_a_change_that_leads_to_a_known_spec_gives_that_one_back() -> None:
-    without = update().remove_field("ts_day").apply()
-    back = update(UNPARTITIONED, BASE, without).remove_field("id_bucket_16").apply()
+    without = update().remove_field("ts_day").result()
+    back = update(UNPARTITIONED, BASE, without).remove_field("id_bucket_16").result()
     assert back is UNPARTITIONED
     changed = PartitionSpec(BUCKET, spec_id=2)
-    assert update(BASE, changed).add_field("ts", "day").apply().spec_id == 3  # another order is another spec
-    renamed = update().rename_field("ts_day", "d").apply()
-    assert update(UNPARTITIONED, BASE, renamed).rename_field("d", "ts_day").apply() is BASE
-    assert update().apply() is BASE
+    assert update(BASE, changed).add_field("ts", "day").result().spec_id == 3  # another order is another spec
+    renamed = update().rename_field("ts_day", "d").result()
+    assert update(UNPARTITIONED, BASE, renamed).rename_field("d", "ts_day").result() is BASE
+    assert update().result() is BASE
 
 
 @pytest.mark.spec("PART-13")
 def test_removing_and_adding_a_field_in_one_change_keeps_it() -> None:
-    assert update().remove_field("ts_day").add_field("ts", "day").apply() is BASE
-    renamed = update().remove_field("ts_day").add_field("ts", "day", "d").apply()
+    assert update().remove_field("ts_day").add_field("ts", "day").result() is BASE
+    renamed = update().remove_field("ts_day").add_field("ts", "day", "d").result()
     assert shown(renamed) == ["1000: d: day(3)", "1001: id_bucket_16: bucket[16](1)"]
 
 
 @pytest.mark.spec("PART-23")
 def test_another_number_of_buckets_is_another_spec() -> None:
-    changed = update().remove_field(("id", "bucket[16]")).add_field("id", "bucket[32]").apply()
+    changed = update().remove_field(("id", "bucket[16]")).add_field("id", "bucket[32]").result()
     assert shown(changed) == ["1000: ts_day: day(3)", "1002: id_bucket_32: bucket[32](1)"]
     assert changed.spec_id == 2
-    same_name = update().remove_field("id_bucket_16").add_field("id", "bucket[32]", "id_bucket_16").apply()
+    same_name = update().remove_field("id_bucket_16").add_field("id", "bucket[32]", "id_bucket_16").result()
     assert shown(same_name)[-1] == "1002: id_bucket_16: bucket[32](1)"
 
 
 @pytest.mark.spec("PART-12", "PART-10")
 def test_version_1_replaces_a_dropped_field_by_void_and_adds_at_the_end_only() -> None:
-    dropped = update(version=1).remove_field("ts_day").apply()
+    dropped = update(version=1).remove_field("ts_day").result()
     assert shown(dropped) == ["1000: ts_day: void(3)", "1001: id_bucket_16: bucket[16](1)"]
     validate_spec(dropped, SCHEMA)
-    added = update(UNPARTITIONED, BASE, dropped, version=1, last=1001).add_identity("name").apply()
+    added = update(UNPARTITIONED, BASE, dropped, version=1, last=1001).add_identity("name").result()
     assert shown(added) == [*shown(dropped), "1002: name: identity(2)"]
     # The id of a field is its place: nothing is reused.
-    again = update(UNPARTITIONED, BASE, dropped, added, version=1, last=1002).add_field("ts", "month", "m").apply()
+    again = update(UNPARTITIONED, BASE, dropped, added, version=1, last=1002).add_field("ts", "month", "m").result()
     assert [field.field_id for field in again.fields] == [1000, 1001, 1002, 1003]
 
 
 @pytest.mark.spec("PART-12", "PART-18")
 def test_version_1_lets_a_void_field_s_name_be_taken() -> None:
-    dropped = update(version=1).remove_field("ts_day").apply()
-    again = update(UNPARTITIONED, BASE, dropped, version=1, last=1001).add_field("ts", "day").apply()
+    dropped = update(version=1).remove_field("ts_day").result()
+    again = update(UNPARTITIONED, BASE, dropped, version=1, last=1001).add_field("ts", "day").result()
     assert shown(again) == ["1000: ts_day_1000: void(3)", "1001: id_bucket_16: bucket[16](1)", "1002: ts_day: day(3)"]
-    at_once = update(version=1).remove_field("id_bucket_16").add_field("id", "bucket[4]", "id_bucket_16").apply()
+    at_once = update(version=1).remove_field("id_bucket_16").add_field("id", "bucket[4]", "id_bucket_16").result()
     assert shown(at_once)[1:] == ["1001: id_bucket_16_1001: void(1)", "1002: id_bucket_16: bucket[4](1)"]
     identity = PartitionSpec(PartitionField(2, 1000, "identity", "name"), spec_id=1)
-    gone = update(identity, version=1).remove_field("name").apply()
+    gone = update(identity, version=1).remove_field("name").result()
     assert shown(gone) == ["1000: name: void(2)"]
     assert gone.is_unpartitioned
-    renamed = update(identity, gone, version=1).rename_field("name", "old").apply()
+    renamed = update(identity, gone, version=1).rename_field("name", "old").result()
     assert isinstance(renamed.fields[0].transform, VoidTransform)
 
 
@@ -188,7 +188,7 @@ def test_version_1_specs_grow_only_at_their_end(outcomes: Outcomes, steps: list[
                 change.remove_field(base.fields[int(step[-1])].name)
             else:
                 change.add_field(step, "bucket[8]")
-            following = change.apply()
+            following = change.result()
         if following is None:
             continue
         assert [f.field_id for f in following.fields] == list(range(1000, 1000 + len(following)))
@@ -224,7 +224,7 @@ def test_version_2_ids_belong_to_one_field_forever(outcomes: Outcomes, steps: li
                 change.remove_field(base.fields[first].name)
             else:
                 change.rename_field(base.fields[first].name, f"r{second}")
-            following = change.apply()
+            following = change.result()
         if following is None:
             continue
         for field in following.fields:
@@ -258,9 +258,9 @@ def test_version_2_ids_belong_to_one_field_forever(outcomes: Outcomes, steps: li
         (lambda u: u.add_identity("tags.element"), "inside a list"),
         (lambda u: u.add_field("name", "day"), "does not apply"),
         (lambda u: u.add_field("id", "void"), "cannot be added"),
-        (lambda u: u.rename_field("ts_day", "name").apply(), "name it otherwise"),
-        (lambda u: u.add_field("id", "bucket[3]", "name").apply(), "name it otherwise"),
-        (lambda u: u.add_field("id", "bucket[3]", "").apply(), "needs a name"),
+        (lambda u: u.rename_field("ts_day", "name").result(), "name it otherwise"),
+        (lambda u: u.add_field("id", "bucket[3]", "name").result(), "name it otherwise"),
+        (lambda u: u.add_field("id", "bucket[3]", "").result(), "needs a name"),
     ],
 )
 def test_a_change_that_cannot_be_is_refused(change: Any, match: str) -> None:
@@ -274,16 +274,16 @@ def test_an_unknown_transform_is_not_added_and_not_kept_in_a_new_spec() -> None:
         update().add_field("id", "zorder")
     odd = PartitionSpec(PartitionField(1, 1000, "zorder", "z"), PartitionField(3, 1001, "day", "ts_day"), spec_id=5)
     with pytest.raises(UnsupportedFeature, match="zorder"):
-        update(odd).add_identity("name").apply()
-    assert update(odd).apply() is odd
-    assert shown(update(odd).remove_field("z").apply()) == ["1001: ts_day: day(3)"]
+        update(odd).add_identity("name").result()
+    assert update(odd).result() is odd
+    assert shown(update(odd).remove_field("z").result()) == ["1001: ts_day: day(3)"]
 
 
 def test_names_are_found_without_regard_to_case_when_asked() -> None:
     with pytest.raises(InvalidArgument, match="NAME"):
         update().add_identity("NAME")
     folded = SpecUpdate((UNPARTITIONED,), 0, SCHEMA, 999, 2, case_sensitive=False)
-    assert shown(folded.add_identity("NAME").apply()) == ["1000: name: identity(2)"]
+    assert shown(folded.add_identity("NAME").result()) == ["1000: name: identity(2)"]
 
 
 def test_a_default_spec_that_is_not_there_is_an_error() -> None:
@@ -325,7 +325,7 @@ def test_a_chain_of_changes_leads_where_pyiceberg_s_does(version: int, tmp_path:
         with table.update_spec() as theirs:
             change(theirs)
         ours = SpecUpdate(specs, default, schema, last, version)
-        following = change(ours).apply()
+        following = change(ours).result()
         specs = [spec for spec in specs if spec.spec_id != following.spec_id] + [following]
         default, last = following.spec_id, max(last, following.last_assigned_field_id)
         assert spec_to_json(following) == table.spec().model_dump(by_alias=True, mode="json")

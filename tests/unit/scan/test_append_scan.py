@@ -13,7 +13,7 @@ from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.expressions import EqualTo
 from icefield.metadata.updates import RemoveSnapshots
 from icefield.scan import read_tasks
-from icefield.transaction.action import Action, Changes
+from icefield.transaction import Action, Changes
 from tables import memory_catalog, new_table, rows
 
 

@@ -15,7 +15,7 @@ from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata.updates import RemoveSnapshots
 from icefield.scan import temporary_batches
 from icefield.scan.changes import reading
-from icefield.transaction.action import Action, Changes
+from icefield.transaction import Action, Changes
 from tables import Listener, memory_catalog, new_table, rows
 
 MERGE_ON_READ = {f"write.{each}.mode": "merge-on-read" for each in ("delete", "update", "merge")}

@@ -18,7 +18,7 @@ def test_a_required_column_without_a_default_is_not_added(version):
     with pytest.raises(InvalidSchema, match="without a default"):
         update(format_version=version).add_column("new", "int", required=True)
     forced = update(format_version=version).allow_incompatible_changes().add_column("new", "int", required=True)
-    assert forced.apply().find_field("new").required
+    assert forced.result().find_field("new").required
 
 
 @pytest.mark.spec("DEF-12")
@@ -30,27 +30,27 @@ def test_defaults_are_not_given_in_older_tables(version):
         update(format_version=version).set_default_value("id", 5)
     inside = StructType(NestedField(1, "x", "int", write_default=5))
     with pytest.raises(UnsupportedFeature, match="format version 3"):
-        update(format_version=version).add_column("new", inside).apply()
+        update(format_version=version).add_column("new", inside).result()
 
 
 @pytest.mark.spec("DEF-01", "DEF-03", "DEF-04", "DEF-05")
 def test_a_default_is_set_twice_when_added_and_only_one_of_them_changes_later():
-    added = update(format_version=3).add_column("new", "date", required=True, default_value="1970-01-08").apply()
+    added = update(format_version=3).add_column("new", "date", required=True, default_value="1970-01-08").result()
     field = added.find_field("new")
     assert (field.initial_default, field.write_default, field.required) == (7, 7, True)
-    later = update(added, format_version=3).set_default_value("new", 8).apply().find_field("new")
+    later = update(added, format_version=3).set_default_value("new", 8).result().find_field("new")
     assert (later.initial_default, later.write_default) == (7, 8)
-    within = update(format_version=3).add_column("new", "int", default_value=7).set_default_value("new", 8).apply()
+    within = update(format_version=3).add_column("new", "int", default_value=7).set_default_value("new", 8).result()
     assert (within.find_field("new").initial_default, within.find_field("new").write_default) == (8, 8)
     assert schema_from_json(schema_to_json(added)) == added
 
 
 @pytest.mark.spec("DEF-06")
 def test_an_optional_columns_defaults_may_be_null_and_become_null():
-    added = update(format_version=3).add_column("new", "int").apply().find_field("new")
+    added = update(format_version=3).add_column("new", "int").result().find_field("new")
     assert not added.has_default
     schema = single("int", initial_default=5, write_default=5)
-    cleared = update(schema, format_version=3).set_default_value("a", None).apply().find_field("a")
+    cleared = update(schema, format_version=3).set_default_value("a", None).result().find_field("a")
     assert (cleared.initial_default, cleared.write_default) == (5, None)
 
 
@@ -59,12 +59,12 @@ def test_a_new_required_column_does_not_lose_its_default():
     changes = update(format_version=3).add_column("new", "int", required=True, default_value=5)
     with pytest.raises(InvalidSchema, match="needs a default"):
         changes.set_default_value("new", None)
-    assert changes.apply().find_field("new").write_default == 5
+    assert changes.result().find_field("new").write_default == 5
 
 
 def test_a_new_column_with_a_default_may_become_required():
     changes = update(format_version=3).add_column("new", "int", default_value=5).update_column("new", required=True)
-    assert changes.apply().find_field("new").required
+    assert changes.result().find_field("new").required
 
 
 @pytest.mark.spec("DEF-09")
@@ -73,7 +73,7 @@ def test_a_structs_default_is_null_or_empty():
         update(format_version=3).add_column("p", POINT, default_value={"x": 1})
     with pytest.raises(InvalidSchema, match="null or empty"):
         update(format_version=3).set_default_value("place", {"lat": 1.0})
-    added = update(format_version=3).add_column("p", POINT, default_value={}).apply().find_field("p")
+    added = update(format_version=3).add_column("p", POINT, default_value={}).result().find_field("p")
     assert (added.initial_default, added.write_default) == ((), ())
 
 
@@ -83,7 +83,7 @@ def test_types_without_defaults_get_none(kind):
     value = (b"\1", b"\0") if kind == "variant" else "POINT (1 2)"
     with pytest.raises(InvalidArgument):
         update(format_version=3).add_column("new", kind, default_value=value)
-    assert update(format_version=3).add_column("new", kind).apply().find_field("new").optional
+    assert update(format_version=3).add_column("new", kind).result().find_field("new").optional
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_default_is_a_value_of_the_type(kind, value):
 )
 def test_defaults_follow_a_promotion(old, new, before, after):
     schema = single(old, initial_default=before, write_default=before)
-    field = update(schema, format_version=3).update_column("a", new).apply().find_field("a")
+    field = update(schema, format_version=3).update_column("a", new).result().find_field("a")
     assert (field.initial_default, field.write_default) == (after, after)
 
 
@@ -111,7 +111,7 @@ def test_a_default_that_the_promoted_type_cannot_hold_refuses_the_promotion():
     changes = update(schema, format_version=3)
     with pytest.raises(InvalidArgument, match="range"):
         changes.update_column("a", "timestamp_ns")
-    assert changes.apply() is schema
+    assert changes.result() is schema
 
 
 @pytest.mark.spec("DEF-16")

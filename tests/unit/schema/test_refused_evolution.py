@@ -59,7 +59,7 @@ def test_keys_of_a_map_never_change():
     ):
         with pytest.raises(InvalidSchema, match="keys never change"):
             change(update(keyed))
-    assert update(keyed).update_column("m.value", "long").apply().find_type("m.value") == LongType()
+    assert update(keyed).update_column("m.value", "long").result().find_type("m.value") == LongType()
 
 
 @pytest.mark.spec("SCH-24")
@@ -71,8 +71,8 @@ def test_a_name_that_is_taken_is_refused():
         update().rename_column("id", "place")
     with pytest.raises(InvalidSchema, match="exists"):
         update(case_sensitive=False).add_column("ID", "int")
-    assert update().add_column("ID", "int").apply().find_field("ID").field_id == 13
-    assert update(case_sensitive=False).rename_column("id", "ID").apply().find_field("ID").field_id == 1
+    assert update().add_column("ID", "int").result().find_field("ID").field_id == 13
+    assert update(case_sensitive=False).rename_column("id", "ID").result().find_field("ID").field_id == 1
 
 
 @pytest.mark.spec("SCH-24")
@@ -84,10 +84,10 @@ def test_a_name_with_a_dot_is_not_confused_with_a_path():
         update(literal, last_column_id=20).add_column(("place", "z"), "int")
     with pytest.raises(InvalidArgument, match=r"\('place', 'w'\) or \('place\.w',\)"):
         update().add_column("place.w", "int")
-    assert update().add_column(("a.b",), "int").apply().find_field(("a.b",)).field_id == 13
+    assert update().add_column(("a.b",), "int").result().find_field(("a.b",)).field_id == 13
     both = Schema(NestedField(1, "a.b", "int"), NestedField(2, "a", StructType(NestedField(3, "b", "int"))))
-    assert update(both).update_column(("a", "b"), "long").apply().find_type(("a.b",)) == IntegerType()
-    assert update(both).delete_column(("a.b",)).apply().field_ids == {2, 3}
+    assert update(both).update_column(("a", "b"), "long").result().find_type(("a.b",)) == IntegerType()
+    assert update(both).delete_column(("a.b",)).result().field_ids == {2, 3}
     with pytest.raises(InvalidArgument, match="tuple"):
         update(both).delete_column("a.b")
 
@@ -100,35 +100,35 @@ def test_a_column_in_use_is_not_deleted(uses, name):
     for path in ("place", "place.lat"):
         with pytest.raises(InvalidSchema, match=f"{name} uses 'place.lat'"):
             update(**{uses: [3]}).delete_column(path)
-    assert 4 not in update(**{uses: [3]}).delete_column("place.lon").apply().field_ids
+    assert 4 not in update(**{uses: [3]}).delete_column("place.lon").result().field_ids
 
 
 @pytest.mark.spec("SCH-25")
 def test_a_column_that_only_an_old_spec_uses_is_deleted():
-    assert update(all_partition_source_ids=[3]).delete_column("place").apply().field_ids.isdisjoint({2, 3})
+    assert update(all_partition_source_ids=[3]).delete_column("place").result().field_ids.isdisjoint({2, 3})
 
 
 @pytest.mark.spec("IDF-06")
 def test_an_identifier_field_is_deleted_only_after_it_is_one_no_more():
     with pytest.raises(InvalidSchema, match="'id': it is an identifier field"):
-        update().delete_column("id").apply()
-    assert update().set_identifier_fields().delete_column("id").apply().identifier_field_ids == ()
+        update().delete_column("id").result()
+    assert update().set_identifier_fields().delete_column("id").result().identifier_field_ids == ()
     nested = StructType(NestedField(2, "b", "int", required=True))
     schema = Schema(NestedField(1, "a", nested, required=True), NestedField(3, "c", "int"), identifier_field_ids=[2])
     with pytest.raises(InvalidSchema, match=r"'a\.b': it is an identifier field"):
-        update(schema).delete_column("a").apply()
-    assert update(schema).rename_column("a.b", "z").apply().identifier_field_names() == {"a.z"}
+        update(schema).delete_column("a").result()
+    assert update(schema).rename_column("a.b", "z").result().identifier_field_names() == {"a.z"}
 
 
 @pytest.mark.spec("IDF-01", "IDF-04", "IDF-06")
 def test_identifier_fields_are_set_by_name_and_checked():
     schema = Schema(NestedField(1, "a", "int", required=True), NestedField(2, "b", "int"))
-    assert update(schema).set_identifier_fields("a").apply().identifier_field_ids == (1,)
-    assert update(schema).set_identifier_fields("a").rename_column("a", "z").apply().identifier_field_ids == (1,)
+    assert update(schema).set_identifier_fields("a").result().identifier_field_ids == (1,)
+    assert update(schema).set_identifier_fields("a").rename_column("a", "z").result().identifier_field_ids == (1,)
     with pytest.raises(InvalidSchema, match="optional"):
-        update(schema).set_identifier_fields("b").apply()
+        update(schema).set_identifier_fields("b").result()
     with pytest.raises(InvalidSchema, match="optional"):
-        update().make_column_optional("id").apply()
+        update().make_column_optional("id").result()
     with pytest.raises(InvalidArgument, match="'zz'"):
         update(schema).set_identifier_fields("zz")
 
@@ -138,20 +138,20 @@ def test_identifier_fields_are_set_by_name_and_checked():
 def test_newer_types_are_not_added_to_older_tables(kind):
     for added in (parse_type(kind), ListType(1, kind)):
         with pytest.raises(UnsupportedFeature, match="format version 3"):
-            update().add_column("new", added).apply()
-        assert update(format_version=3).add_column("new", added).apply().find_type("new").min_format_version == 3
+            update().add_column("new", added).result()
+        assert update(format_version=3).add_column("new", added).result().find_type("new").min_format_version == 3
 
 
 @pytest.mark.spec("TYP-07")
 def test_a_negative_scale_is_not_added():
     with pytest.raises(InvalidSchema, match="negative scale"):
-        update().add_column("new", DecimalType(9, -1)).apply()
+        update().add_column("new", DecimalType(9, -1)).result()
 
 
 @pytest.mark.spec("SCH-28")
 def test_ids_end_below_the_reserved_ones():
     changes = update(last_column_id=VECTORS["max_user_field_id"] - 1).add_column("last", "int")
-    assert changes.apply().find_field("last").field_id == VECTORS["max_user_field_id"]
+    assert changes.result().find_field("last").field_id == VECTORS["max_user_field_id"]
     with pytest.raises(InvalidSchema, match="no id is left"):
         changes.add_column("more", "int")
     short = update(last_column_id=VECTORS["max_user_field_id"] - 1)
@@ -171,7 +171,7 @@ def test_ids_end_below_the_reserved_ones():
         lambda u: u.rename_column("no", "x"),
         lambda u: u.delete_column("no"), lambda u: u.delete_column("place.no"), lambda u: u.update_column("no", "int"),
         lambda u: u.move_first("no"), lambda u: u.move_before("id", "no"), lambda u: u.set_default_value("no", 1),
-        lambda u: u.undelete("no"), lambda u: u.union_by_name(5),
+        lambda u: u.undelete_column("no"), lambda u: u.union_by_name(5),
         lambda u: u.union_by_name(Schema(NestedField(1, "new", "int"), NestedField(2, "id", "string"))),
         lambda u: u.update_column("id", "int"), lambda u: u.update_column("place.lat", "double", required=True),
     ],
@@ -180,7 +180,7 @@ def test_a_change_that_is_refused_changes_nothing(change):
     changes = update(format_version=3)
     with pytest.raises(IcefieldError):
         change(changes)
-    assert changes.apply() is changes._schema
+    assert changes.result() is changes._schema
     assert changes.last_column_id == 12
 
 

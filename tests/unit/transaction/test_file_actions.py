@@ -15,7 +15,7 @@ from icefield.manifest import DataFile, DataFileContent
 from icefield.manifest.schemas import FILE_SEQUENCE_NUMBER, SEQUENCE_NUMBER
 from icefield.metadata.snapshots import Operation
 from icefield.partitioning.spec import normalised_key
-from icefield.transaction.matching import same_tuples
+from icefield.transaction.head.matching import same_tuples
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 from tables import entries, ids, manifests, meddled, new_table, orphans, rows
@@ -43,7 +43,7 @@ def delete_file(name: str, *, equality: bool = False, partition: tuple = ()) -> 
 
 def add_deletes(table: Table, *files: DataFile) -> None:
     """Add row-level deletes, as another engine would."""
-    from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+    from icefield.engine import FileChanges, SnapshotProducer
 
     class AddDeletes(SnapshotProducer):
         def find(self, head, context):
@@ -115,7 +115,7 @@ def test_only_manifests_that_may_hold_the_partition_are_opened(monkeypatch):
         table.append(rows([1], kind))
     (file,) = planned(table, "kind = 'c'")
     opened = set()
-    from icefield.transaction.branch_head import Head
+    from icefield.engine import Head
 
     def read(self, manifests, *args, **options):
         opened.update(manifest.manifest_path for manifest in manifests)
@@ -223,7 +223,7 @@ def test_what_an_append_added_is_found_in_the_manifest_that_a_compaction_put_it_
 def test_an_overwrite_by_filter_drops_whole_files():
     table = new_table("kind")
     table.append(pa.concat_tables([rows([1], "a"), rows([2], "b")]))
-    table.update_snapshot().overwrite().overwrite_by_filter("kind = 'a'").add_fresh(*write(table, rows([3]))).commit()
+    table.update_snapshot().overwrite().overwrite_by_filter("kind = 'a'").add_fresh(write(table, rows([3]))).commit()
     assert ids(table) == [2, 3]
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from icefield import FileIO
 from icefield.scan.reading import TaskReader
-from icefield.transaction.row_level import changed_files, file_rows, overwrite_rows
+from icefield.transaction.row_level import changed_files, file_rows, filtered_rows
 from tables import ids, new_table, rows
 
 MODES = ["copy-on-write", "merge-on-read"]
@@ -118,7 +118,7 @@ def test_rows_are_found_by_one_reader_that_evaluates_the_filter(
         table.append(rows([start, start + 1, start + 2]))
     monkeypatch.setattr(TaskReader, "__init__", noted)
     if change == "delete":
-        monkeypatch.setattr(overwrite_rows, "evaluate", None)
+        monkeypatch.setattr(filtered_rows, "evaluate", None)
         table.delete("id in (1, 11, 21)")
         assert len(readers) == 1
         assert readings == [["_pos"]] * 3

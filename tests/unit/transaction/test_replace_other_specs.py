@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from icefield.catalog import Table
 from icefield.errors import ValidationFailed
 from icefield.partitioning.spec import normalised_key, partition_batch
-from icefield.transaction.summary import distinct_partitions
+from icefield.transaction.snapshots.summary import distinct_partitions
 from tables import ids, new_table, orphans, rows
 
 Fields = Sequence[tuple[str, str]]

@@ -60,8 +60,8 @@ from icefield.storage.neighbours import check_location, forget_name, free_locati
 from icefield.toolkit.from_catalogs import checked_properties
 from icefield.toolkit.versioned_strategy import says_dropped
 from icefield.transaction import Transaction, property_strings
-from icefield.transaction.replace_table import ReplaceTable
-from icefield.transaction.update_properties import check_key
+from icefield.transaction.metadata_changes.replace_table import ReplaceTable
+from icefield.transaction.metadata_changes.update_properties import check_key
 
 Name = TypeVar("Name", bound="tuple[str, ...]")
 Identifier = str | Iterable[str]

@@ -40,14 +40,13 @@ from icefield.scan.united_partition import UnitedPartition
 from icefield.schema.row_lineage import with_lineage
 from icefield.toolkit.table_folders import NOTE as FOLDER_NOTE
 from icefield.toolkit.table_folders import folders_around, is_damaged, is_of_another, metadata_of_another
-from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import delete_index
-from icefield.transaction.filtering import RowFilter
-from icefield.transaction.history import head_of
-from icefield.transaction.manifests import ManifestForm
+from icefield.transaction.head.branch_head import Head, head_of
+from icefield.transaction.head.filtering import RowFilter
 from icefield.transaction.row_level.head_deletes import HeadDeletes
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
-from icefield.transaction.summary import ChangeCounter, totals_of
+from icefield.transaction.snapshots.manifests import ManifestForm
+from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer
+from icefield.transaction.snapshots.summary import ChangeCounter, totals_of
 from icefield.types.arrow.pieces import one_array
 from icefield.types.values import from_arrow_array, from_bytes_array, to_bytes_array
 from icefield.writing.conforming import Conforming

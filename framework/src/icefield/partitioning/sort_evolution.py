@@ -14,13 +14,13 @@ from icefield.partitioning.sort_order import (
     SortOrder,
     validate_order,
 )
-from icefield.partitioning.transforms import IdentityTransform, Transform
+from icefield.partitioning.transforms import Transform
 from icefield.schema import Schema
 from icefield.schema.schema import FieldName
 
 
 class SortOrderUpdate:
-    """Collects the keys of a new sort order, in order; ``apply`` returns the sort order. Changes nothing itself.
+    """Collects the keys of a new sort order, in order; ``result`` returns the sort order. Changes nothing itself.
 
     ``orders`` are all sort orders of the table. An update without keys leads to the unsorted order. Methods raise
     ``InvalidSchema`` or ``InvalidArgument`` for an invalid key.
@@ -34,21 +34,21 @@ class SortOrderUpdate:
 
     def asc(
         self,
-        source: FieldName | int,
-        transform: str | Transform = IdentityTransform(),  # noqa: B008 -- immutable
+        source_column_name: FieldName | int,
+        transform: str | Transform = "identity",
         null_order: NullOrder | str | None = None,
     ) -> Self:
         """Add a key, smallest values first; nulls first by default."""
-        return self._add(source, transform, SortDirection.ASC, null_order)
+        return self._add(source_column_name, transform, SortDirection.ASC, null_order)
 
     def desc(
         self,
-        source: FieldName | int,
-        transform: str | Transform = IdentityTransform(),  # noqa: B008 -- immutable
+        source_column_name: FieldName | int,
+        transform: str | Transform = "identity",
         null_order: NullOrder | str | None = None,
     ) -> Self:
         """Add a key, greatest values first; nulls last by default."""
-        return self._add(source, transform, SortDirection.DESC, null_order)
+        return self._add(source_column_name, transform, SortDirection.DESC, null_order)
 
     def _add(
         self,
@@ -63,7 +63,7 @@ class SortOrderUpdate:
         self._fields.append(field)
         return self
 
-    def apply(self) -> SortOrder:
+    def result(self) -> SortOrder:
         """The order: an identical one of the table's own, else a new one with the next id; the first has id 1."""
         if not self._fields:
             return UNSORTED

@@ -33,7 +33,7 @@ _Definition = tuple[tuple[int, ...], Transform]
 
 
 class SpecUpdate:
-    """Collects changes of a table's partitioning; ``apply`` returns the resulting spec. Changes nothing itself.
+    """Collects changes of a table's partitioning; ``result`` returns the resulting spec. Changes nothing itself.
 
     ``specs`` are all specs of the table, ``default_spec_id`` names the spec to change, and ``last_partition_id`` is
     the highest partition field id that the table ever assigned. ``voids`` allows added void fields, as a new table may
@@ -85,14 +85,19 @@ class SpecUpdate:
         """The highest partition field id assigned so far, including this update."""
         return self._last_id
 
-    def add_field(self, source: FieldName | int, transform: str | Transform, name: str | None = None) -> Self:
+    def add_field(
+        self,
+        source_column_name: FieldName | int,
+        transform: str | Transform,
+        partition_field_name: str | None = None,
+    ) -> Self:
         """Add a field at the end: a transform of a column, which is given by name or id.
 
         The default name is the same as in every other implementation: ``ts_day``, ``id_bucket_16``, ``name_trunc_3``,
         and the column's name for an identity. A field of an earlier spec gets its id again (format version 2 and up).
         """
-        transform = parse_transform(transform)
-        column = self._schema.find_field(source, self._case_sensitive)
+        transform, name = parse_transform(transform), partition_field_name
+        column = self._schema.find_field(source_column_name, self._case_sensitive)
         column_name = self._schema.find_column_name(column.field_id) or column.name
         check_source(column.field_id, transform, self._schema, f"partition field '{name or column_name}'")
         if not transform.is_known or (isinstance(transform, VoidTransform) and not self._voids):
@@ -113,16 +118,16 @@ class SpecUpdate:
         self._enter(field)
         return self
 
-    def add_identity(self, source: FieldName | int) -> Self:
+    def add_identity(self, source_column_name: FieldName | int) -> Self:
         """Add the values of a column themselves, under its name."""
-        return self.add_field(source, IdentityTransform())
+        return self.add_field(source_column_name, IdentityTransform())
 
-    def remove_field(self, field: str | tuple[FieldName | int, str | Transform]) -> Self:
+    def remove_field(self, name: str | tuple[FieldName | int, str | Transform]) -> Self:
         """Drop a field of the current spec, given by its name or as (source, transform).
 
         In format version 1 the field stays in its position, with the void transform.
         """
-        found = self._find(field)
+        found = self._find(name)
         if self._added.get(found.field_id) == found:
             raise InvalidSchema(f"partition field '{found.name}' was added by this same change; do not add it")
         if found.field_id in self._renamed:
@@ -142,7 +147,7 @@ class SpecUpdate:
         self._rename(found, new_name)
         return self
 
-    def apply(self) -> PartitionSpec:
+    def result(self) -> PartitionSpec:
         """The spec that the changes lead to: an equivalent one of the table's own, else a new one with the next id.
 
         Raises ``InvalidSchema`` or ``UnsupportedFeature`` for a new spec that the table may not have.
@@ -247,7 +252,7 @@ def build_spec(
     update = SpecUpdate((UNPARTITIONED,), INITIAL_SPEC_ID, schema, PARTITION_FIELD_ID_START - 1, 2, voids=True)
     for term in terms:
         update.add_field(*term)
-    return PartitionSpec(*update.apply().fields, spec_id=INITIAL_SPEC_ID)
+    return PartitionSpec(*update.result().fields, spec_id=INITIAL_SPEC_ID)
 
 
 def default_name(column_name: str, transform: Transform) -> str:

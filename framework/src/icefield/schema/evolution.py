@@ -33,7 +33,7 @@ from icefield.types.values import promote
 
 
 class SchemaUpdate:
-    """A list of successive changes to a schema; ``apply`` returns the resulting schema.
+    """A list of successive changes to a schema; ``result`` returns the resulting schema.
 
     A field has the name of that point of the update or the name before the update. Every method returns the update
     itself and changes nothing when it raises. It raises ``InvalidSchema`` if the format forbids the change, or
@@ -123,9 +123,9 @@ class SchemaUpdate:
         parent.remove(node)
         return self
 
-    def rename_column(self, path: FieldName, new_name: str) -> Self:
+    def rename_column(self, path_from: FieldName, new_name: str) -> Self:
         """Rename a column; everything else stays, including its id and files."""
-        node = self._find(path)
+        node = self._find(path_from)
         parent = self._parent_struct(node, "rename")
         _check_name(new_name)
         if parent.child(new_name, self._case_sensitive) is not node:
@@ -184,22 +184,22 @@ class SchemaUpdate:
         """Move a column to just before another one of the same struct."""
         return self._move(path, before_path, is_before=True)
 
-    def move_after(self, path: FieldName, after_path: FieldName) -> Self:
+    def move_after(self, path: FieldName, after_name: FieldName) -> Self:
         """Move a column to just after another one of the same struct."""
-        return self._move(path, after_path, is_before=False)
+        return self._move(path, after_name, is_before=False)
 
     def set_identifier_fields(self, *fields: FieldName) -> Self:
         """Make these the fields that identify a row; none takes the identifier away."""
         self._identifiers = tuple(dict.fromkeys(self._find(field).id for field in fields))
         return self
 
-    def union_by_name(self, schema: Schema | pa.Schema) -> Self:
+    def union_by_name(self, new_schema: Schema | pa.Schema) -> Self:
         """Merge another schema by name: add its columns (optional unless they have a default), wider types and docs.
 
         A column that is optional there becomes optional. Ids of the other schema do not matter. A narrower type in the
         other schema changes nothing; any other difference is refused.
         """
-        fields, last_column_id = as_schema(schema).fields, self._last_column_id
+        fields, last_column_id = as_schema(new_schema).fields, self._last_column_id
         undo: list[Callable[[], None]] = []
         try:
             self._unite(self._root, fields, undo)
@@ -210,26 +210,25 @@ class SchemaUpdate:
             raise
         return self
 
-    def undelete(self, path: FieldName, *, snapshot_unchanged: bool = False) -> Self:
+    def undelete_column(self, path: FieldName) -> Self:
         """Bring a deleted field back under its old id, as the newest schema of ``history`` that has it knows it.
 
-        The field must be optional, since rows written after the delete lack it. ``snapshot_unchanged`` states that no
-        row was written, because the table's current snapshot is older than the delete.
+        The field must be optional, since rows written after the delete lack it, unless no row was written since.
         """
         old, field = self._deleted(path)
-        if field.required and not snapshot_unchanged:
-            raise InvalidSchema(
-                f"cannot bring back required column '{field.name}': rows written since lack it", field_id=field.field_id
-            )
         parent_id = old.parent_of(field.field_id)
         parent = self._root if parent_id is None else self._node(parent_id)
         if parent is None or parent.kind is not StructType:
             raise InvalidSchema(f"cannot bring back '{field.name}': what it lay in is gone", field_id=field.field_id)
         self._check_free(parent, field.name)
+        if field.required and not self._is_unwritten(path):
+            raise InvalidSchema(
+                f"cannot bring back required column '{field.name}': rows written since lack it", field_id=field.field_id
+            )
         self._insert(parent, field)
         return self
 
-    def apply(self) -> Schema:
+    def result(self) -> Schema:
         """The schema after all changes; that of the update itself when they amount to none.
 
         Its id is that of an equal schema in ``history``, else one more than the highest there is. Raises
@@ -250,6 +249,10 @@ class SchemaUpdate:
         return same or result.with_schema_id(max(schema.schema_id for schema in known) + 1)
 
     # Helpers of the changes.
+
+    def _is_unwritten(self, path: FieldName) -> bool:
+        """Whether no row was written since a field was deleted, which only a table knows."""
+        return False
 
     def _names(self, path: FieldName) -> tuple[str, ...]:
         if isinstance(path, str):

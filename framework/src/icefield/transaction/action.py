@@ -10,9 +10,7 @@ from typing import ClassVar, Self
 
 from icefield.commit import WrittenFiles
 from icefield.errors import InvalidArgument
-from icefield.metadata import TableMetadata
-from icefield.metadata.requirements import TableRequirement
-from icefield.metadata.updates import TableUpdate
+from icefield.metadata import TableMetadata, TableRequirement, TableUpdate
 from icefield.storage import FileIO
 
 

@@ -7,31 +7,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
+import pyarrow as pa
+
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
-from icefield.manifest.data_file import DataFile
-from icefield.metadata import TableMetadata
+from icefield.manifest import FILE_PATH, DataFile
+from icefield.metadata import MAIN_BRANCH, TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
-from icefield.metadata.refs import MAIN_BRANCH
 from icefield.storage import given_location
 from icefield.storage.neighbours import refuse_shared_files
 from icefield.transaction.action import Action, ActionContext
-from icefield.transaction.add_files import FileDescriber, distinct_locations
-from icefield.transaction.append import AppendFiles
-from icefield.transaction.branch_head import Head
 from icefield.transaction.change_stream.apply_changes import StreamOfChanges, apply_changes, delete_key_ids
 from icefield.transaction.conflicts import IsolationLevel
-from icefield.transaction.equality_delta import EqualityDelta
-from icefield.transaction.filtering import matching_files
-from icefield.transaction.history import head_of
-from icefield.transaction.replace_partitions import ReplacePartitions
+from icefield.transaction.files.append import AppendFiles
+from icefield.transaction.files.equality_delta import EqualityDelta
+from icefield.transaction.files.replace_partitions import ReplacePartitions
+from icefield.transaction.foreign_files.describer import FileDescriber, distinct_locations
+from icefield.transaction.head.branch_head import Head, head_of
+from icefield.transaction.head.filtering import RowFilter
+from icefield.transaction.metadata_changes.update_properties import UpdateProperties
 from icefield.transaction.row_level.action import since_head
+from icefield.transaction.row_level.filtered_rows import OverwriteRows, UpdateResult, UpdateRows
 from icefield.transaction.row_level.merge_rows import Merge
-from icefield.transaction.row_level.overwrite_rows import OverwriteRows
-from icefield.transaction.row_level.update_rows import UpdateResult, UpdateRows
 from icefield.transaction.row_level.upsert import UpsertResult, UpsertRows, key_names
 from icefield.transaction.rows import Rows, batches_of, table_of, write_rows
-from icefield.transaction.update_properties import UpdateProperties
 from icefield.transaction.update_snapshot import UpdateSnapshot
 from icefield.types.reserved import CHANGE_TYPE
 from icefield.writing.deletes import DeleteContext, write_equality_deletes
@@ -182,7 +181,11 @@ class RowChanges(ABC):
         For engines that rewrite files themselves: files of the first kind go unread.
         """
         head = Head(self.shape, head_of(self.shape, branch), self.context.io)
-        return matching_files(head, as_expression(row_filter), case_sensitive)
+        found: tuple[list[str], list[str]] = ([], [])
+        for match in RowFilter(head, as_expression(row_filter), case_sensitive).matches():
+            for mask, paths in zip((match.whole, match.some), found, strict=True):
+                paths += match.entries.column(FILE_PATH).filter(pa.array(mask)).to_pylist()
+        return found
 
     def upsert(
         self,

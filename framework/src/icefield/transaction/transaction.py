@@ -19,22 +19,19 @@ from icefield.commit import (
     load_table,
 )
 from icefield.errors import InvalidArgument, NoSuchTable
-from icefield.metadata import TableMetadata
-from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata import MAIN_BRANCH, TableMetadata
+from icefield.metadata.properties import FORMAT_VERSION
 from icefield.metadata.requirements import TableRequirement, check
 from icefield.metadata.updates import MetadataBuilder, TableUpdate, apply_updates
 from icefield.storage.neighbours import check_move
 from icefield.transaction.action import Action, ActionContext
-from icefield.transaction.history import checked_branch, head_of
-from icefield.transaction.manage_snapshots import ManageSnapshots
+from icefield.transaction.branches.manage_snapshots import ManageSnapshots
+from icefield.transaction.head.branch_head import checked_branch, head_of
+from icefield.transaction.metadata_changes.update_layout import UpdateSortOrder, UpdateSpec
+from icefield.transaction.metadata_changes.update_properties import UpdateLocation, UpdateProperties
+from icefield.transaction.metadata_changes.update_schema import UpdateSchema
+from icefield.transaction.metadata_changes.update_statistics import UpdateStatistics
 from icefield.transaction.row_changes import RowChanges
-from icefield.transaction.update_location import UpdateLocation
-from icefield.transaction.update_properties import UpdateProperties
-from icefield.transaction.update_schema import UpdateSchema
-from icefield.transaction.update_sort_order import UpdateSortOrder
-from icefield.transaction.update_spec import UpdateSpec
-from icefield.transaction.update_statistics import UpdateStatistics
-from icefield.transaction.upgrade_format_version import UpgradeTableVersion
 
 R = TypeVar("R")
 
@@ -94,12 +91,8 @@ class Transaction(RowChanges, Generic[R]):
         """
         self._check_open()
         base = self._state.metadata if self._state is not None else self._created
-        proposal = self._build(base)
+        proposal = self.proposal(base)
         return proposal.metadata if proposal is not None else self._shape
-
-    def proposal(self, base: TableMetadata) -> Proposal | None:
-        """The proposal that a commit on a base would make, for commits of several tables; None for no change."""
-        return self._build(base)
 
     # -- staging --------------------------------------------------------------------------------------------------
 
@@ -112,7 +105,10 @@ class Transaction(RowChanges, Generic[R]):
             if not changes.updates:
                 return
             shaped = apply_updates(self._shape, changes.updates)
-            self._check_move(shaped)
+            if self._state is not None:
+                pointer = self._state.pointer.location
+                # Another table's location, and any other location for a table under two names, is refused.
+                check_move(self._handle.io, self._handle.writable(), self._shape, shaped, pointer)
             self._shape = shaped
         self._actions.append(action)
 
@@ -143,8 +139,7 @@ class Transaction(RowChanges, Generic[R]):
 
     def upgrade_table_version(self, format_version: int) -> Self:
         """Stage a higher format version."""
-        UpgradeTableVersion(self.stage, format_version).commit()
-        return self
+        return self.set_properties({FORMAT_VERSION.name: format_version})
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
         """Begin a change of the columns."""
@@ -180,7 +175,7 @@ class Transaction(RowChanges, Generic[R]):
             if self._state is not None and not self._actions:
                 return self._finish(self._state)
             # Data was written since the table was loaded: meet the other writers' commits before the first attempt.
-            result = commit_table(self._handle, self._current(), self._build, written=written)
+            result = commit_table(self._handle, self._current(), self.proposal, written=written)
         except BaseException:  # an interrupt is one
             discard_unexposed(self._handle, written)
             raise
@@ -215,8 +210,11 @@ class Transaction(RowChanges, Generic[R]):
             raise NoSuchTable(f"table '{self._handle.full_name}' was dropped", table=self._handle.name)
         return current
 
-    def _build(self, base: TableMetadata | None) -> Proposal | None:
-        """Apply every action to a base, one after another."""
+    def proposal(self, base: TableMetadata | None) -> Proposal | None:
+        """The proposal that a commit on a base would make, for commits of several tables; None for no change.
+
+        Applies every action to the base, one after another. ``base`` is None for a table to create.
+        """
         start = base if base is not None else self._created
         assert start is not None
         updates: list[TableUpdate] = []
@@ -233,12 +231,6 @@ class Transaction(RowChanges, Generic[R]):
         if base is None:
             return creation_of(start, updates, metadata)
         return None if metadata is base else change_of(base, updates, requirements, metadata)
-
-    def _check_move(self, shaped: TableMetadata) -> None:
-        """Refuse another table's location, and any other location for a table that the catalog has under two names."""
-        if self._state is not None:
-            pointer = self._state.pointer.location
-            check_move(self._handle.io, self._handle.writable(), self._shape, shaped, pointer)
 
     def _check_open(self) -> None:
         if not self._open:

@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from icefield.transaction.action import Action
-from icefield.transaction.append import AppendFiles, FastAppendFiles
-from icefield.transaction.cherry_pick import CherryPick
-from icefield.transaction.delete_files import DeleteFiles
-from icefield.transaction.overwrite import OverwriteFiles
-from icefield.transaction.replace import RewriteFiles
-from icefield.transaction.replace_partitions import ReplacePartitions
-from icefield.transaction.row_delta import RowDelta
+from icefield.transaction.branches.cherry_pick import CherryPick
+from icefield.transaction.files.append import AppendFiles, FastAppendFiles
+from icefield.transaction.files.replace_partitions import ReplacePartitions
+from icefield.transaction.files.row_delta import RowDelta
+from icefield.transaction.files.whole_files import DeleteFiles, OverwriteFiles, RewriteFiles
 
 
 class UpdateSnapshot:

@@ -108,7 +108,7 @@ def apply_changes(
     if rest:
         context = target.write_context()
         files = files + rewrite_without(session, target, target.plan, rest, context, transaction).files
-    action = update.overwrite().add_fresh(*files).delete_file(*dropped, *rest)
+    action = update.overwrite().add_fresh(files).delete_file(*dropped, *rest)
     action.validate_from_snapshot(target.snapshot_id).conflict_detection_filter(condition)
     action.validate_no_conflicting_deletes()
     if target.is_serializable:

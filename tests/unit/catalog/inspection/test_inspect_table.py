@@ -10,10 +10,10 @@ import icefield
 import pyarrow as pa
 import pytest
 from icefield.catalog import Table
+from icefield.engine import FileChanges, SnapshotProducer
 from icefield.errors import NoSuchSnapshot
 from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata.snapshots import Operation
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 from metadata_tables import JAVA_COLUMNS, NAMES, described
 from pyiceberg.table import StaticTable
 from tables import manifests, new_table, rows

@@ -15,7 +15,7 @@ from icefield.schema import Schema
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.change_stream.change_writer import ChangeWriter
 from icefield.transaction.change_stream.kinds import ChangeKind, Kinds, change_kinds
-from icefield.transaction.equality_delta import EqualityDelta
+from icefield.transaction.files.equality_delta import EqualityDelta
 from icefield.transaction.rows import Rows, batches_of
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import pieces_of
@@ -60,6 +60,7 @@ def apply_changes(
     """
     by_key = get_bool(shape.properties, UPSERT_ENABLED) if upsert is None else upsert
     batches = _gathered(_changes(changes, operation_column))
+    is_staged = options["branch"] is None  # no snapshot follows a staged one, so that one writer takes all changes
     more = True
     while more:
         writer = ChangeWriter(
@@ -70,19 +71,14 @@ def apply_changes(
             note=context.written.add,
         )
         with writer:
-            more = _fill(writer, batches, endless=options["branch"] is None)
+            more = False
+            for batch, kinds in batches:
+                writer.write(batch, kinds)
+                if more := writer.is_full and not is_staged:
+                    break
             made = writer.close()
         action = EqualityDelta(stage, **options)
         action.add_fresh_rows(made.data_files).add_deletes(*made.delete_files).commit()
-
-
-def _fill(writer: ChangeWriter, batches: Iterator[tuple[pa.RecordBatch, Kinds]], *, endless: bool) -> bool:
-    """Write until the writer is full; True if it is. ``endless``: never full, as no snapshot follows a staged one."""
-    for batch, kinds in batches:
-        writer.write(batch, kinds)
-        if writer.is_full and not endless:
-            return True
-    return False
 
 
 def _changes(changes: Any, column: str) -> Iterator[tuple[pa.RecordBatch, Kinds]]:
@@ -98,18 +94,13 @@ def _changes(changes: Any, column: str) -> Iterator[tuple[pa.RecordBatch, Kinds]
                 yield batch, np.full(batch.num_rows, kind, np.int8)
         else:
             for batch in pieces_of(batches_of(change)):
-                yield _without_operation(batch, column)
-
-
-def _without_operation(batch: pa.RecordBatch, column: str) -> tuple[pa.RecordBatch, Kinds]:
-    if batch.schema.names.count(column) != 1:
-        raise InvalidArgument(
-            f"changes need one column '{column}' that says what happened to each row; name another with "
-            "operation_column, or give pairs of an operation and rows",
-            column=column,
-        )
-    kinds = change_kinds(batch.column(column))
-    return batch.drop_columns([column]), kinds
+                if batch.schema.names.count(column) != 1:
+                    raise InvalidArgument(
+                        f"changes need one column '{column}' that says what happened to each row; name another with "
+                        "operation_column, or give pairs of an operation and rows",
+                        column=column,
+                    )
+                yield batch.drop_columns([column]), change_kinds(batch.column(column))
 
 
 def _gathered(changes: Iterator[tuple[pa.RecordBatch, Kinds]]) -> Iterator[tuple[pa.RecordBatch, Kinds]]:

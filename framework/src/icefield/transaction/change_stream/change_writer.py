@@ -7,8 +7,8 @@ vectors. Spec: "Row-level Deletes".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -114,14 +114,15 @@ class ChangeWriter:
         Columns are matched by name. Rows that go need the columns of the key and the source columns of the
         partitioning; their other columns may hold anything.
         """
-        if not self._open:
-            raise InvalidArgument("this writer of changes has ended; begin a new one")
+        self._check_open()
         codes = np.full(batch.num_rows, kinds, np.int8) if isinstance(kinds, ChangeKind) else np.asarray(kinds, np.int8)
         if len(codes) != batch.num_rows:
             raise InvalidArgument(f"{len(codes)} operations for {batch.num_rows} changes")
-        shape = self._shape_of(batch.schema)
-        if self._upsert:
-            batch, codes = _without(batch, codes, ChangeKind.UPDATE_BEFORE)
+        shape = self._shape
+        if shape is None or not batch.schema.equals(shape.incoming, check_metadata=True):
+            shape = self._shape = _RowConversions(batch.schema, self._columns.conforming(batch.schema))
+        if self._upsert and not (kept := codes != ChangeKind.UPDATE_BEFORE).all():
+            batch, codes = batch.filter(pa.array(kept)), codes[kept]
         if not batch.num_rows:
             return
         keyed = shape.keys(batch)
@@ -146,12 +147,17 @@ class ChangeWriter:
 
     def close(self) -> ChangedFiles:
         """Complete the files, and describe them for a commit. An error deletes all files."""
-        with self._ending():
+        self._check_open()
+        try:
             data, deletes = self._rows.close(), self._equality.close()
-            gone = self._index.gone()
-            own = [DeletedRows(file, positions) for file, positions in self._rows.found(gone)]
+            own = [DeletedRows(file, positions) for file, positions in self._rows.found(self._index.gone())]
             write = write_position_deletes if self._deletes.format_version < 3 else write_deletion_vectors
-            return ChangedFiles(data, [*deletes, *write(self._deletes, own, note=self._note, **self._named)])
+            made = ChangedFiles(data, [*deletes, *write(self._deletes, own, note=self._note, **self._named)])
+        except BaseException:
+            self.abandon()
+            raise
+        self._open = False
+        return made
 
     def abandon(self) -> None:
         """Abandon the changes, and delete every file."""
@@ -168,21 +174,9 @@ class ChangeWriter:
         if self._open:
             self.abandon()
 
-    @contextmanager
-    def _ending(self) -> Iterator[None]:
+    def _check_open(self) -> None:
         if not self._open:
             raise InvalidArgument("this writer of changes has ended; begin a new one")
-        try:
-            yield
-        except BaseException:
-            self.abandon()
-            raise
-        self._open = False
-
-    def _shape_of(self, incoming: pa.Schema) -> _RowConversions:
-        if self._shape is None or not incoming.equals(self._shape.incoming, check_metadata=True):
-            self._shape = _RowConversions(incoming, self._columns.conforming(incoming))
-        return self._shape
 
 
 class _ChangeBatch:
@@ -222,8 +216,3 @@ class _ChangeBatch:
 def _is_removal(codes: Kinds) -> npt.NDArray[np.bool_]:
     removal: npt.NDArray[np.bool_] = (codes == ChangeKind.DELETE) | (codes == ChangeKind.UPDATE_BEFORE)
     return removal
-
-
-def _without(batch: pa.RecordBatch, codes: Kinds, kind: ChangeKind) -> tuple[pa.RecordBatch, Kinds]:
-    kept = codes != kind
-    return (batch, codes) if kept.all() else (batch.filter(pa.array(kept)), codes[kept])

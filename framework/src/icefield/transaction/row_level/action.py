@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
 
 from icefield.manifest.data_file import DataFile
-from icefield.metadata import TableMetadata
-from icefield.metadata.properties import Property
-from icefield.metadata.refs import MAIN_BRANCH
-from icefield.metadata.snapshots import Operation
-from icefield.transaction.action import Action, ActionContext
-from icefield.transaction.branch_head import Head
-from icefield.transaction.conflicts import ConflictRange, IsolationLevel, no_new_data, no_new_deletes, no_removed_data
-from icefield.transaction.filtering import Matches, RowFilter, merged_masks
-from icefield.transaction.matching import Mask
-from icefield.transaction.overwrite import operation_of
+from icefield.metadata import MAIN_BRANCH, Property, TableMetadata
+from icefield.transaction.action import ActionContext
+from icefield.transaction.conflicts import ConflictRange, Conflicts, IsolationLevel
+from icefield.transaction.head.branch_head import Head, Mask, merged_masks
+from icefield.transaction.head.filtering import Matches, RowFilter
 from icefield.transaction.row_level.changed_files import FileResult, FileResults
-from icefield.transaction.row_level.delete_marker import DeleteMarker
+from icefield.transaction.row_level.delete_marker import mark_rows, superseded
 from icefield.transaction.row_level.edits import RowEdit
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer
 
 
 def since_head(metadata: TableMetadata, branch: str | None) -> ConflictRange | None:
@@ -45,16 +40,8 @@ class RowLevelAction(SnapshotProducer):
     isolation: ClassVar[Property]
     """The table property that names the isolation level."""
 
-    def __init__(
-        self,
-        stage: Callable[[Action], None],
-        *,
-        branch: str | None = MAIN_BRANCH,
-        snapshot_properties: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
+    def _prepare(self) -> None:
         self._files = FileResults()
-        self._marker = DeleteMarker(self._files)
         self._level: IsolationLevel | None = None
         self._since: ConflictRange | None = None
 
@@ -72,7 +59,7 @@ class RowLevelAction(SnapshotProducer):
     def _edit(self, head: Head) -> RowEdit:
         """The edit of the rows of a head."""
 
-    def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
+    def _others(self, head: Head, changed: Sequence[FileResult]) -> Sequence[DataFile]:
         """The files that are added besides the files of changed rows."""
         return []
 
@@ -90,15 +77,11 @@ class RowLevelAction(SnapshotProducer):
                 removed[matches.position] = gone
         added = [file for one in changed for file in one.files]
         added += self._files.successors(changed, edit)
-        marks = self._marker.mark(head, context, changed)
-        added += marks.files
-        added += self._others(head, context, changed)
+        marked = [one for one in changed if one.positions is not None]
+        added += mark_rows(self._files, head, context, marked)
+        added += self._others(head, changed)
         self._files.finish()
-        return FileChanges(added, merged_masks(removed, marks.superseded))
-
-    def operation(self, changes: FileChanges) -> Operation:
-        """The operation that describes the actual effect."""
-        return operation_of(changes)
+        return FileChanges(added, merged_masks(removed, superseded(head, marked)))
 
     def _changed(self, matches: Matches, edit: RowEdit, changed: list[FileResult]) -> Mask:
         """Change the files of a manifest and add them to ``changed``; a mask of the entries to remove."""
@@ -114,12 +97,12 @@ class RowLevelAction(SnapshotProducer):
         level = self._level or IsolationLevel.of(head.metadata.properties.get(self.isolation.name))
         if level is None or self._since is None:
             return
-        since = replace(self._since, own=frozenset(context.snapshots))
+        conflicts = Conflicts(head, replace(self._since, own=frozenset(context.snapshots)))
         remedy = self._remedy(level)
         if level is IsolationLevel.SERIALIZABLE:
-            no_new_data(head, since, row_filter, f"{remedy}; the level 'snapshot' tolerates rows that were added")
-        no_new_deletes(head, since, row_filter, remedy)
-        no_removed_data(head, since, row_filter, remedy)
+            conflicts.no_new_data(row_filter, f"{remedy}; the level 'snapshot' tolerates rows that were added")
+        conflicts.no_new_deletes(row_filter, remedy)
+        conflicts.no_removed_data(row_filter, remedy)
 
     def _remedy(self, level: IsolationLevel) -> str:
         by = f"the table property '{self.isolation.name}'" if self._level is None else "isolation_level"

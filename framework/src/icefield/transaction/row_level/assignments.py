@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -27,14 +26,6 @@ Value: TypeAlias = Any
 Make: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 
 
-@dataclass(frozen=True, slots=True)
-class _Assignment:
-    """A field and its new value. ``path``: the names from the column to the field."""
-
-    path: tuple[str, ...]
-    make: Make
-
-
 _Tree = dict[str, Any]
 """New values by the names of columns, and below these of fields: a ``Make``, or another tree for a struct."""
 
@@ -53,7 +44,8 @@ class Assignments:
         """
         if not isinstance(values, Mapping) or not values:
             raise InvalidArgument("name the columns to set, and what they are to be: {'column': value}")
-        self._made: list[_Assignment] = []
+        self._made: dict[tuple[str, ...], Make] = {}
+        """The new values, by the names from the column to the field."""
         self._tree: _Tree = {}
         leading: dict[tuple[str, ...], tuple[str, ...]] = {}
         """The assigned paths, by each of their prefixes."""
@@ -72,7 +64,7 @@ class Assignments:
             for each in begins:
                 leading.setdefault(each, path)
             make = maker(field, ".".join(path), value)
-            self._made.append(_Assignment(path, make))
+            self._made[path] = make
             inside = self._tree
             for step in path[:-1]:
                 inside = inside.setdefault(step, {})
@@ -94,12 +86,11 @@ class Assignments:
 
     def columns(self, seen: pa.RecordBatch) -> pa.RecordBatch:
         """The new values alone, by the names of columns. Raises ``InvalidArgument`` for a field of a struct."""
-        for each in self._made:
-            if len(each.path) > 1:
-                name = ".".join(each.path)
+        for path in self._made:
+            if len(path) > 1:
+                name = ".".join(path)
                 raise InvalidArgument(f"a new row is given by whole columns; '{name}' is a field of one", column=name)
-        names = [each.path[0] for each in self._made]
-        return pa.RecordBatch.from_arrays([each.make(seen) for each in self._made], names=names)
+        return pa.RecordBatch.from_pydict({name: make(seen) for (name,), make in self._made.items()})
 
 
 def maker(field: NestedField, name: str, value: Value) -> Make:

@@ -7,7 +7,7 @@ all files are written together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
@@ -23,14 +23,15 @@ from icefield.manifest.entries import ManifestEntries
 from icefield.metadata.properties import COPY_ON_WRITE, Property, get_str
 from icefield.scan import FileScanTask
 from icefield.scan.deletes.positions import NONE, Positions
+from icefield.schema import Schema
 from icefield.transaction.action import ActionContext
-from icefield.transaction.branch_head import Head
+from icefield.transaction.head.branch_head import Head, Mask
 from icefield.transaction.row_level.edits import NO_ROWS, Ints, RowEdit
 from icefield.transaction.row_level.file_rows import SUCCESSOR_BYTES, Allowance, FileRows, Tally
 from icefield.transaction.row_level.head_deletes import HeadDeletes, file_key, keeps_lineage
 from icefield.types.values import distinct
 from icefield.writing.context import BUFFER_BYTES, WriteContext
-from icefield.writing.data_writer import write_batches
+from icefield.writing.data_writer import pieces_of, write_batches, write_conformed
 
 _MOST_AT_ONCE: Final = 4
 """The number of files that are changed at once: each takes the memory of its batches and of its new files."""
@@ -73,9 +74,8 @@ class FileResults:
 
     def __init__(self) -> None:
         self._made: dict[Any, FileResult] = {}
+        self._together: dict[Any, Sequence[DataFile]] = {}
         self._used: set[Any] = set()
-        self._together: dict[tuple[Any, ...], tuple[DataFile, ...]] = {}
-        self._succeeding: tuple[Any, ...] = ()
         self._held = Allowance(SUCCESSOR_BYTES)
         self._expects: bool | None = None
         self._numbers = count()
@@ -92,16 +92,21 @@ class FileResults:
     def finish(self) -> None:
         """End an attempt: files that it did not use are retired."""
         written = self._context.written
-        for key, changed in self._made.items():
-            note = written.add if key in self._used else written.retire
-            note(*(file.file_path for file in changed.files))
-        for keys, files in self._together.items():
-            note = written.add if keys == self._succeeding else written.retire
-            note(*(file.file_path for file in files))
+        for made in ({key: one.files for key, one in self._made.items()}, self._together):
+            for key, files in made.items():
+                note = written.add if key in self._used else written.retire
+                note(*(file.file_path for file in files))
 
     def next_number(self) -> int:
         """A number for the file names of one more call of a writer."""
         return next(self._numbers)
+
+    def once(self, key: Any, write: Callable[[], Sequence[DataFile]]) -> Sequence[DataFile]:
+        """Files for rows of several data files, or for new rows: written once for a key, and used again by attempts."""
+        self._used.add(key)
+        if key not in self._together:
+            self._together[key] = write()
+        return self._together[key]
 
     def of(self, entries: ManifestEntries, edit: RowEdit) -> list[FileResult]:
         """The results for files, in their order; several files are read and written at once."""
@@ -114,15 +119,35 @@ class FileResults:
         self._made.update(zip(missing, made, strict=True))
         return [self._made[key] for key in tasks]
 
-    def successors(self, changed: Sequence[FileResult], edit: RowEdit) -> tuple[DataFile, ...]:
+    def successors(self, changed: Sequence[FileResult], edit: RowEdit) -> Sequence[DataFile]:
         """The new versions of updated rows of all files with marked rows, written together into few files."""
         updated = [one for one in changed if one.marked and one.updated]
-        self._succeeding = tuple(one.key for one in updated)
-        if updated and self._succeeding not in self._together:
-            lineage = any(keeps_lineage(one.task) for one in updated)
+        if not updated:
+            return ()
+
+        def write() -> Sequence[DataFile]:
             rows = read_ahead(updated, lambda one: self._successors(one, edit), self._head.io.workers())
-            self._together[self._succeeding] = self._written(rows, lineage, 1)
-        return self._together.get(self._succeeding, ())
+            return self._written(rows, any(keeps_lineage(one.task) for one in updated), 1)
+
+        return self.once(("successors", *(one.key for one in updated)), write)
+
+    def inserted(
+        self, mask: Mask, rows: Callable[[], Iterable[pa.Table]], schema: Schema | None = None
+    ) -> Sequence[DataFile]:
+        """New rows that ``mask`` chooses, and ``rows`` gives. ``schema`` is the schema that they conform to already."""
+        if not mask.any():
+            return ()
+        metadata = self._head.metadata
+
+        def write() -> Sequence[DataFile]:
+            writing = WriteContext.from_metadata(metadata, self._context.io, operation_id=self.uuid)
+            batches = (batch for table in rows() for batch in pieces_of(table))
+            # If another commit has changed the schema meanwhile, the rows must be conformed again.
+            write_rows = write_conformed if writing.schema == schema else write_batches
+            return write_rows(writing, batches, task_id=self.next_number(), note=self._context.written.add)
+
+        key = ("inserted", np.packbits(mask).tobytes(), metadata.current_schema_id, metadata.default_spec_id)
+        return self.once(key, write)
 
     def _successors(self, changed: FileResult, edit: RowEdit) -> Iterator[pa.RecordBatch]:
         if changed.successors is not None:
@@ -194,17 +219,14 @@ class FileResults:
 
     def _with_marks(self, changed: FileResult, gone: Positions) -> FileResult:
         if self._head.metadata.format_version < 2:
-            raise self._no_delete_files()
+            raise UnsupportedFeature(
+                f"the table property '{self._mode.name}' asks for row-level deletes in files of their own "
+                f"(merge-on-read), which a table of format version 1 does not have: set it to '{COPY_ON_WRITE}' to let "
+                "the files that hold such rows be rewritten, or upgrade the table to version 2. Nothing was changed; "
+                "whole files are dropped either way",
+                property=self._mode.name,
+            )
         return replace(changed, marked=True, positions=self._marked(changed.task, gone))
-
-    def _no_delete_files(self) -> UnsupportedFeature:
-        return UnsupportedFeature(
-            f"the table property '{self._mode.name}' asks for row-level deletes in files of their own (merge-on-read), "
-            f"which a table of format version 1 does not have: set it to '{COPY_ON_WRITE}' to let the files that hold "
-            "such rows be rewritten, or upgrade the table to version 2. Nothing was changed; whole files are dropped "
-            "either way",
-            property=self._mode.name,
-        )
 
     def _marked(self, task: FileScanTask, gone: Positions) -> Positions | None:
         """The positions to mark for removed rows; None if no row of the file is left, so that the file is removed.

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression, as_expression, bind, evaluate, field_ids
 from icefield.schema import Schema
-from icefield.transaction.matching import Mask
+from icefield.transaction.head.branch_head import Mask
 from icefield.transaction.row_level.assignments import Assignments, called, computed
 from icefield.transaction.row_level.edits import Ints
 

@@ -40,29 +40,27 @@ class RowEdit(ABC):
     drops: ClassVar[bool] = False
     """Whether every row that matches the filter is deleted, so that a file of such rows need not be read."""
 
-    def __init__(self, row_filter: BooleanExpression) -> None:
-        """``row_filter`` is bound, and matches every row that may change or be met."""
+    def __init__(
+        self,
+        row_filter: BooleanExpression,
+        *,
+        deciding: frozenset[int] = frozenset(),
+        keys: frozenset[int] | None = None,
+        own_rows: int = 0,
+        changes_met: bool = True,
+    ) -> None:
+        """``row_filter`` is bound, and matches every row that may change or be met.
+
+        ``deciding``: the ids of the columns that ``found`` reads besides those of the filter. ``keys``: the ids of the
+        columns that ``met`` reads, if these few show for most files that nothing changes. ``own_rows``: the number of
+        the operation's own rows. ``changes_met``: whether met rows may change; else a file is only read to find the
+        operation's own rows in it.
+        """
         self.row_filter = row_filter
-
-    @property
-    @abstractmethod
-    def deciding(self) -> frozenset[int]:
-        """The ids of the columns that ``found`` reads. The columns of the filter are read anyway."""
-
-    @property
-    def keys(self) -> frozenset[int] | None:
-        """The ids of the columns that ``met`` reads, if these few show for most files that nothing changes."""
-        return None
-
-    @property
-    def changes_met(self) -> bool:
-        """Whether met rows may change; else a file is only read to find the operation's own rows in it."""
-        return True
-
-    @property
-    def own_rows(self) -> int:
-        """The number of the operation's own rows."""
-        return 0
+        self.deciding = deciding
+        self.keys = keys
+        self.own_rows = own_rows
+        self.changes_met = changes_met
 
     def met(self, batch: pa.RecordBatch) -> Ints:
         """The operation's own rows with a counterpart in the batch."""

@@ -17,7 +17,7 @@ from icefield.metadata.properties import COPY_ON_WRITE, Property
 from icefield.scan import FileScanTask
 from icefield.schema import Schema
 from icefield.schema.row_lineage import with_lineage
-from icefield.transaction.branch_head import Head
+from icefield.transaction.head.branch_head import Head
 from icefield.transaction.row_level.edits import NO_ROWS, EditResult, Ints, RowEdit
 from icefield.transaction.row_level.head_deletes import HeadDeletes, keeps_lineage
 from icefield.types.reserved import POS, ROW_ID

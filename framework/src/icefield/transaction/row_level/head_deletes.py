@@ -19,8 +19,8 @@ from icefield.scan.deletes.store import DeleteStore
 from icefield.scan.kept_deletes import DELETE_INDEXES, index_key, kept_index
 from icefield.scan.reading import TaskReader
 from icefield.schema import Schema
-from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import delete_index
+from icefield.transaction.head.branch_head import Head
 
 
 class HeadDeletes:

@@ -58,7 +58,7 @@ class Keys:
             field, column = schema.find_field((name,)), self.table[name]
             if column.null_count == len(column):
                 return AlwaysFalse()
-            if _is_ordered(column.type):
+            if not (pa.types.is_null(column.type) or pa.types.is_fixed_size_binary(column.type)):
                 parts.append(_between_ends(field, column))
         return conjunction(parts)
 
@@ -88,7 +88,9 @@ class Keys:
 
     def _with_row_numbers(self, table: pa.Table, name: str) -> pa.Table:
         # Columns are named by their positions, so that no name collides with the name of the row number.
-        plain = pa.table([_joinable(column) for column in table.columns], names=self._places)
+        # Arrow cannot join on columns of the type null.
+        columns = [column.cast(pa.int8()) if pa.types.is_null(column.type) else column for column in table.columns]
+        plain = pa.table(columns, names=self._places)
         return plain.append_column(name, pa.array(np.arange(table.num_rows)))
 
 
@@ -98,10 +100,12 @@ class _NumberIndex:
     A bit for each hash excludes most rows before their hashes are looked up.
     """
 
-    def __init__(self, columns: Sequence[pa.ChunkedArray], places: Sequence[int], is_exact: bool) -> None:
-        """``is_exact``: the key has no other column."""
-        self.is_exact = is_exact
-        self._places = list(places)
+    def __init__(self, table: pa.Table, places: list[int]) -> None:
+        """``places``: the positions of the columns in the table of keys."""
+        columns = [table.column(place) for place in places]
+        self.is_exact = len(places) == table.num_columns
+        """Whether the key has no other column."""
+        self._places = places
         self._words = [_words(column) for column in columns]
         whole = np.flatnonzero(_all_known(columns))
         hashes = _hashed([words[whole] for words in self._words])
@@ -118,9 +122,7 @@ class _NumberIndex:
     def of(cls, table: pa.Table) -> _NumberIndex | None:
         """The index of the keys in a table; None if the key has no column of numbers."""
         places = [place for place, column in enumerate(table.columns) if _is_number(column.type)]
-        if not places:
-            return None
-        return cls([table.column(place) for place in places], places, len(places) == table.num_columns)
+        return cls(table, places) if places else None
 
     def candidates(self, table: pa.Table) -> tuple[Ints, Ints]:
         """The pairs of rows and given rows that are equal in these columns, in the order of the rows."""
@@ -206,13 +208,6 @@ def _string(scalar: pa.Scalar) -> Any:
     return scalar.cast(pa.string()).as_py() if pa.types.is_temporal(scalar.type) else scalar.as_py()
 
 
-def _joinable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column in a type that Arrow can join on."""
-    if pa.types.is_null(column.type):
-        return column.cast(pa.int8())
-    return column
-
-
 def _is_number(kind: pa.DataType) -> bool:
     """Whether equal values are equal integers of one width."""
     return pa.types.is_integer(kind) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
@@ -221,12 +216,9 @@ def _is_number(kind: pa.DataType) -> bool:
 def _words(column: pa.ChunkedArray) -> Ints:
     """Numbers as integers, with zero in the place of a null."""
     array = one_array(column)
-    plain = (
-        array
-        if pa.types.is_integer(array.type)
-        else array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
-    )
-    words: Ints = (plain.fill_null(0) if plain.null_count else plain).to_numpy()
+    if not pa.types.is_integer(array.type):
+        array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
+    words: Ints = (array.fill_null(0) if array.null_count else array).to_numpy()
     return words
 
 
@@ -248,7 +240,3 @@ def _hashed(columns: Sequence[Ints]) -> Ints:
         total ^= words.astype(np.uint64)
         total *= _MIX
     return total
-
-
-def _is_ordered(kind: pa.DataType) -> bool:
-    return not (pa.types.is_null(kind) or pa.types.is_fixed_size_binary(kind))

@@ -11,20 +11,17 @@ import pyarrow as pa
 
 from icefield.errors import InvalidArgument
 from icefield.manifest.data_file import DataFile
-from icefield.metadata import TableMetadata
+from icefield.metadata import MAIN_BRANCH, TableMetadata
 from icefield.metadata.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
-from icefield.metadata.refs import MAIN_BRANCH
 from icefield.schema import Schema
-from icefield.transaction.action import Action, ActionContext
-from icefield.transaction.branch_head import Head
+from icefield.transaction.action import Action
 from icefield.transaction.conflicts import IsolationLevel
+from icefield.transaction.head.branch_head import Head
 from icefield.transaction.row_level.action import RowLevelAction, since_head
 from icefield.transaction.row_level.changed_files import FileResult
 from icefield.transaction.row_level.clauses import ALL, DELETE, BoundClause, Clause, Condition, first_that_holds
 from icefield.transaction.row_level.edits import Ints, RowEdit
-from icefield.transaction.row_level.inserted_rows import InsertedRows
-from icefield.transaction.row_level.merge_edit import MergeClauses, MergeEdit
-from icefield.transaction.row_level.merge_source import MergeSource
+from icefield.transaction.row_level.merge_edit import MergeEdit, MergeSource
 from icefield.transaction.row_level.upsert import key_names
 from icefield.transaction.rows import Rows, conformed, table_of
 
@@ -38,15 +35,6 @@ class MergeResult:
     rows_inserted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _ClauseList:
-    """The clauses in the order in which they were given."""
-
-    matched: list[Clause]
-    not_matched: list[Clause]
-    by_source: list[Clause]
-
-
 class MergeRows(RowLevelAction):
     """Change rows that match rows of a source, or match none, and insert the rows of the source that match none."""
 
@@ -58,23 +46,30 @@ class MergeRows(RowLevelAction):
         stage: Callable[[Action], None],
         schema: Schema,
         source: MergeSource,
-        clauses: _ClauseList,
         *,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
-        self._source, self._clauses, self._case_sensitive = source, clauses, case_sensitive
-        self._inserted = InsertedRows(self._files)
+        self._schema, self._source, self._case_sensitive = schema, source, case_sensitive
+        self.matched: list[Clause] = []
+        self.not_matched: list[Clause] = []
+        self.by_source: list[Clause] = []
         self.result = MergeResult()
-        self._bound(schema)  # errors in the clauses are raised before the commit
-        self._inserting(schema)
+
+    def commit(self) -> None:
+        """Stage the merge. Raises ``InvalidArgument`` for errors in the clauses, and for a merge without any."""
+        if not (self.matched or self.not_matched or self.by_source):
+            raise InvalidArgument("this merge does nothing: say what is to become of rows by its when_... methods")
+        self._bound(self._schema)
+        self._inserting(self._schema)
+        super().commit()
 
     def _edit(self, head: Head) -> RowEdit:
         return self._bound(head.metadata.schema())
 
-    def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
+    def _others(self, head: Head, changed: Sequence[FileResult]) -> Sequence[DataFile]:
         schema = head.metadata.schema()
         new = np.ones(len(self._source), bool)
         for one in changed:
@@ -83,8 +78,8 @@ class MergeRows(RowLevelAction):
         rows = np.flatnonzero(new)
         chosen = first_that_holds(clauses, self._source.alone(rows))
         new[rows[chosen < 0]] = False
-        files = self._inserted.write(
-            head, context, new, lambda: [self._new(schema, one, rows[chosen == at]) for at, one in enumerate(clauses)]
+        files = self._files.inserted(
+            new, lambda: [self._new(schema, one, rows[chosen == at]) for at, one in enumerate(clauses)]
         )
         self.result.rows_updated = sum(one.updated for one in changed)
         self.result.rows_deleted = sum(one.deleted for one in changed)
@@ -93,8 +88,8 @@ class MergeRows(RowLevelAction):
 
     def _bound(self, schema: Schema) -> MergeEdit:
         seen = self._source.seen_schema(schema)
-        matched = [BoundClause(one, seen, schema, self._case_sensitive) for one in self._clauses.matched]
-        by_source = [BoundClause(one, schema, schema, self._case_sensitive) for one in self._clauses.by_source]
+        matched = [BoundClause(one, seen, schema, self._case_sensitive) for one in self.matched]
+        by_source = [BoundClause(one, schema, schema, self._case_sensitive) for one in self.by_source]
         everything = pa.table({})
         if any(one.takes_all for one in matched):
             named = self._source.named()
@@ -107,12 +102,12 @@ class MergeRows(RowLevelAction):
                 )
             fields = [schema.find_field((name,)) for name in named.column_names]
             everything = conformed(Schema(*fields), named)
-        return MergeEdit(schema, self._source, MergeClauses(matched, by_source), everything)
+        return MergeEdit(schema, self._source, matched, by_source, everything)
 
     def _inserting(self, schema: Schema) -> list[BoundClause]:
         """The clauses for inserts, with conditions over the source alone."""
         seen = Schema(self._source.seen_schema(schema).find_field((self._source.name,)))
-        return [BoundClause(one, seen, schema, self._case_sensitive) for one in self._clauses.not_matched]
+        return [BoundClause(one, seen, schema, self._case_sensitive) for one in self.not_matched]
 
     def _new(self, schema: Schema, clause: BoundClause, rows: Ints) -> pa.Table:
         """The rows that a clause inserts for rows of the source."""
@@ -150,34 +145,38 @@ class Merge:
         given = [on] if isinstance(on, str) else on
         names = key_names(schema, None if given is None else list(given), case_sensitive)
         own = given.values() if isinstance(given, Mapping) else names if given is None else given
-        self._source = MergeSource(table_of(source), dict(zip(names, own, strict=True)), schema, source_name)
-        self._level = IsolationLevel.of(isolation_level)
-        self._stage, self._metadata, self._case_sensitive = stage, metadata, case_sensitive
-        self._branch, self._strings = branch, snapshot_properties
-        self._clauses = _ClauseList([], [], [])
+        self._action = MergeRows(
+            stage,
+            schema,
+            MergeSource(table_of(source), dict(zip(names, own, strict=True)), schema, source_name),
+            case_sensitive=case_sensitive,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+        )
+        self._action.isolate(isolation_level, since_head(metadata, branch))
 
     def when_matched_update(self, set: Mapping[Any, Any], condition: Condition = None) -> Self:
         """Set columns of matched rows."""
-        return self._add(self._clauses.matched, Clause(condition, dict(set)))
+        return self._add(self._action.matched, Clause(condition, dict(set)))
 
     def when_matched_update_all(self, condition: Condition = None) -> Self:
         """Set every column of the source to the source's value. Other columns stay as they are."""
-        return self._add(self._clauses.matched, Clause(condition, ALL))
+        return self._add(self._action.matched, Clause(condition, ALL))
 
     def when_matched_delete(self, condition: Condition = None) -> Self:
         """Delete matched rows."""
-        return self._add(self._clauses.matched, Clause(condition, DELETE))
+        return self._add(self._action.matched, Clause(condition, DELETE))
 
     def when_not_matched_insert(self, values: Mapping[str, Any], condition: Condition = None) -> Self:
         """Insert a row for rows of the source that match none; columns that are not named get their write default.
 
         Conditions and values are over the source alone: ``pc.field("source", "n")``.
         """
-        return self._add(self._clauses.not_matched, Clause(condition, dict(values)))
+        return self._add(self._action.not_matched, Clause(condition, dict(values)))
 
     def when_not_matched_insert_all(self, condition: Condition = None) -> Self:
         """Insert the rows of the source that match none, by the names of their columns."""
-        return self._add(self._clauses.not_matched, Clause(condition, ALL))
+        return self._add(self._action.not_matched, Clause(condition, ALL))
 
     def when_not_matched_by_source_update(
         self,
@@ -185,11 +184,11 @@ class Merge:
         condition: Condition = None,
     ) -> Self:
         """Set columns of rows that match no row of the source. The condition is over the table alone."""
-        return self._add(self._clauses.by_source, Clause(condition, dict(set)))
+        return self._add(self._action.by_source, Clause(condition, dict(set)))
 
     def when_not_matched_by_source_delete(self, condition: Condition = None) -> Self:
         """Delete rows that match no row of the source. The condition is over the table alone."""
-        return self._add(self._clauses.by_source, Clause(condition, DELETE))
+        return self._add(self._action.by_source, Clause(condition, DELETE))
 
     def commit(self) -> MergeResult:
         """Commit the merge.
@@ -197,20 +196,8 @@ class Merge:
         Raises ``InvalidArgument`` for a row of the table that several rows of the source would change, for values that
         a column cannot hold, and for a merge without clauses.
         """
-        clauses = self._clauses
-        if not (clauses.matched or clauses.not_matched or clauses.by_source):
-            raise InvalidArgument("this merge does nothing: say what is to become of rows by its when_... methods")
-        action = MergeRows(
-            self._stage,
-            self._metadata.schema(),
-            self._source,
-            clauses,
-            case_sensitive=self._case_sensitive,
-            branch=self._branch,
-            snapshot_properties=self._strings,
-        )
-        action.isolate(self._level, since_head(self._metadata, self._branch)).commit()
-        return action.result
+        self._action.commit()
+        return self._action.result
 
     def _add(self, clauses: list[Clause], clause: Clause) -> Self:
         clauses.append(clause)

@@ -16,12 +16,11 @@ from icefield.manifest.data_file import DataFile
 from icefield.metadata.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.schema import Schema
-from icefield.transaction.action import Action, ActionContext
-from icefield.transaction.branch_head import Head
+from icefield.transaction.action import Action
+from icefield.transaction.head.branch_head import Head
 from icefield.transaction.row_level.action import RowLevelAction
 from icefield.transaction.row_level.changed_files import FileResult
 from icefield.transaction.row_level.edits import NO_ROWS, EditResult, Ints, RowEdit
-from icefield.transaction.row_level.inserted_rows import InsertedRows
 from icefield.transaction.row_level.key_join import Keys, differing
 from icefield.transaction.rows import conformed
 from icefield.types.values import distinct
@@ -61,17 +60,17 @@ class UpsertRows(RowLevelAction):
         self._keys = Keys(self._rows, keys)
         self._keys.refuse_duplicates()
         self._update, self._insert = update, insert
-        self._inserted = InsertedRows(self._files, schema)
+        self._schema = schema
         self.result = UpsertResult()
 
     def _edit(self, head: Head) -> RowEdit:
         return _RowsByKey(head.metadata.schema(), self._keys, self._rows, self._update)
 
-    def _others(self, head: Head, context: ActionContext, changed: Sequence[FileResult]) -> list[DataFile]:
+    def _others(self, head: Head, changed: Sequence[FileResult]) -> Sequence[DataFile]:
         new = np.full(len(self._rows), self._insert)
         for one in changed:
             new[one.met] = False
-        files = self._inserted.write(head, context, new, lambda: [self._rows.filter(pa.array(new))])
+        files = self._files.inserted(new, lambda: [self._rows.filter(pa.array(new))], self._schema)
         self.result.rows_updated = sum(one.updated for one in changed)
         self.result.rows_inserted = sum(file.record_count for file in files)
         return files
@@ -81,33 +80,17 @@ class _RowsByKey(RowEdit):
     """Replaces the rows that have the key of a given row and differ from it by that row."""
 
     def __init__(self, schema: Schema, keys: Keys, rows: pa.Table, update: bool) -> None:
-        super().__init__(keys.range(schema))
-        self._keys, self._rows, self._update = keys, rows, update
-        self._key_ids = frozenset(schema.find_field((name,)).field_id for name in keys.names)
-        known = frozenset(keys.names)
-        compared = [name for name in rows.column_names if name not in known and schema.has_field((name,))]
-        self._others = rows.select(compared)
-        self._ids = self._key_ids | {schema.find_field((name,)).field_id for name in compared}
-
-    @property
-    def keys(self) -> frozenset[int]:
-        """The columns of the key."""
-        return self._key_ids
-
-    @property
-    def deciding(self) -> frozenset[int]:
-        """The ids of all columns of the given rows, which are compared."""
-        return self._ids
-
-    @property
-    def changes_met(self) -> bool:
-        """Whether rows are replaced at all."""
-        return self._update
-
-    @property
-    def own_rows(self) -> int:
-        """The number of given rows."""
-        return int(self._rows.num_rows)
+        ids = {name: schema.find_field((name,)).field_id for name in rows.column_names if schema.has_field((name,))}
+        key_ids = frozenset(schema.find_field((name,)).field_id for name in keys.names)
+        super().__init__(
+            keys.range(schema),
+            deciding=frozenset(ids.values()),
+            keys=key_ids,
+            own_rows=rows.num_rows,
+            changes_met=update,
+        )
+        self._keys, self._rows = keys, rows
+        self._others = rows.select([name for name, id_ in ids.items() if id_ not in key_ids])
 
     def met(self, batch: pa.RecordBatch) -> Ints:
         """The given rows with a key that is in the batch."""
@@ -115,7 +98,7 @@ class _RowsByKey(RowEdit):
 
     def may_change(self, met: Ints) -> bool:
         """Whether any row may be replaced."""
-        return self._update and len(met) > 0
+        return self.changes_met and len(met) > 0
 
     def found(self, batch: pa.RecordBatch) -> EditResult:
         """The rows to replace."""

@@ -1,0 +1,1 @@
+"""Branches, tags and the current snapshot; publication of staged snapshots."""

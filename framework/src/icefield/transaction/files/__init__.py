@@ -1,0 +1,1 @@
+"""Changes of files: appends, deletes, overwrites, rewrites and row deltas."""

@@ -1,0 +1,1 @@
+"""Changes of metadata alone: columns, partitioning, order, properties, location, format version and statistics."""

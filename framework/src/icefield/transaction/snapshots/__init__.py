@@ -1,0 +1,1 @@
+"""A new snapshot: its manifests, its manifest list and its summary."""
