@@ -24,7 +24,7 @@ from harness import cold, compare, main
 from icefield.manifest import ManifestFile, ManifestReader, ManifestRequest, read_manifest_list
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import PATH
-from icefield.scan.manifest_reads import manifest_groups
+from icefield.scan.planning.manifest_reads import manifest_groups
 from icefield.types import StructType
 from make_table import SPEC, data_file, schema_of
 

@@ -14,9 +14,9 @@ import pytest
 from delete_files import commit, data_files, equality_deletes
 from growth import MOST_GROWTH, Work, growth
 from icefield.catalog import Table
+from icefield.engine import EqualityDeletes
 from icefield.expressions import In, bound
 from icefield.manifest import DataFile
-from icefield.scan.deletes.equality import EqualityDeletes
 from icefield.scan.deletes.store import HELD_BYTES
 from icefield.toolkit import conform, prune_batch
 from icefield.transaction import UpdateSchema

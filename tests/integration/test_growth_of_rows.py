@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 from growth import MOST_GROWTH, Work, growth
 from icefield.catalog import Table
+from icefield.engine import with_dropped
 from icefield.partitioning import PartitionSpec
-from icefield.scan.deletes.key_columns import columns_of, with_dropped
+from icefield.scan.deletes.key_columns import columns_of
 from icefield.transaction.row_level.assignments import Assignments
 from icefield.transaction.row_level.merge_edit import MergeSource
 from icefield.types import LongType, NestedField

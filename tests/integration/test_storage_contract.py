@@ -16,8 +16,7 @@ from icefield.catalog import Catalog, Table
 from icefield.errors import CommitFailed, IcefieldError, UnsafeCommit
 from icefield.manifest import clear_caches
 from icefield.plugins import Plugins
-from icefield.writing.context import WriteContext
-from icefield.writing.data_writer import write_batches
+from icefield.writing import WriteContext, write_batches
 from storage_doubles import PLUGIN, FailingFileSystem, StrictFileSystem
 from tables import EAGER, SCHEMA, ids, live_files, rows, stored_files, strategy_of
 

@@ -1,7 +1,7 @@
 """Columns of one file brought to a read schema, and fields as files hold them."""
 
 import pyarrow as pa
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan import ColumnProjection
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types.arrow.types import FIELD_ID_KEY
 

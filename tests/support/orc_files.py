@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyorc
 from icefield.abc import ReadRequest, WrittenFile
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan import ColumnProjection
 from icefield.schema import Schema, schema_to_arrow
 from icefield.toolkit import BytesInput
 from icefield_orc.orc_format import OrcFormat

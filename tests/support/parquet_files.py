@@ -9,7 +9,7 @@ from uuid import uuid4
 import pyarrow as pa
 from icefield.abc import ReadRequest, WrittenFile
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan import ColumnProjection
 from icefield.schema import NameMapping, Schema, schema_to_arrow
 from icefield.toolkit import BytesInput
 from icefield_parquet.parquet_format import ParquetFormat

@@ -12,7 +12,7 @@ from foreign_files import foreign_file
 from icefield.errors import InvalidFile, InvalidSchema
 from icefield.schema import parse_name_mapping, schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType, UnknownType
-from icefield.writing.data_writer import write_batches
+from icefield.writing import write_batches
 
 D = Decimal
 EPOCH = dt.datetime(1970, 1, 1)

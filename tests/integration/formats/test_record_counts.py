@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from icefield.engine import read_task
 from icefield.errors import InvalidArgument, InvalidFile
-from icefield.scan.reading import read_task
 from tables import entries, ids, manifests, new_table, rows
 
 FORMATS = ("parquet", "orc", "avro")

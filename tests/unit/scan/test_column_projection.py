@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 from column_projections import field, project
 from icefield.errors import InvalidFile
-from icefield.scan.column_projection import ColumnProjection
-from icefield.scan.conversions import IncompatibleType
-from icefield.scan.variants import variants_of
+from icefield.scan import ColumnProjection
+from icefield.scan.columns.conversions import IncompatibleType, variants_of
 from icefield.schema import Schema, parse_name_mapping, schema_to_arrow
 from icefield.types import ListType, LongType, MapType, NestedField, StringType, StructType, VariantType
 from icefield.types.arrow.types import VARIANT_ARROW, to_arrow_type

@@ -9,13 +9,13 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from icefield.engine import DeleteIndex
 from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFile, DataFileContent, clear_caches
 from icefield.manifest.cache import CACHE_ENABLED
 from icefield.partitioning.spec import normalised_key
 from icefield.plugins import Plugins
-from icefield.scan.delete_index import DeleteIndex
-from icefield.scan.kept_deletes import DELETE_INDEXES
+from icefield.scan.deletes.index import DELETE_INDEXES
 from icefield.types.reserved import DELETE_FILE_PATH
 from planned_tables import CountingIO, PlannedTable, name_of, spec
 from vectors import VECTORS

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan import ColumnProjection
 from icefield.schema import Schema
 from icefield.types import IntegerType, ListType, LongType, MapType, NestedField, StringType, StructType
 from icefield.types.arrow.types import to_arrow_field

@@ -10,7 +10,7 @@ import pytest
 from icefield.abc import ListedFile
 from icefield.errors import InvalidMetadata
 from icefield.expressions import AlwaysTrue
-from icefield.scan.listed_files import ListedReader
+from icefield.scan.service.listed_files import ListedReader
 from icefield.schema import Schema
 from icefield.types import NestedField, parse_type
 from planned_tables import PlannedTable, spec

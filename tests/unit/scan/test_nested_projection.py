@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from column_projections import field, project
 from icefield.errors import InvalidFile
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan import ColumnProjection
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import IntegerType, ListType, LongType, MapType, NestedField, StringType, StructType
 from vectors import VECTORS

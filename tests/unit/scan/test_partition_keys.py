@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from icefield.engine import partition_keys
 from icefield.partitioning import tuples as module
 from icefield.partitioning.spec import normalised_key
 from icefield.partitioning.tuples import tuple_groups
-from icefield.scan.partition_keys import partition_keys
 
 FIELDS: list[tuple[pa.DataType, list[Any]]] = [
     (pa.int64(), [None, 0, 1, 2**62]),

@@ -13,19 +13,18 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.abc import PutMode
 from icefield.builtin.memory import MemoryFileSystem
+from icefield.engine import read_task
 from icefield.errors import FileMissing, InvalidFile, UnsupportedFeature
 from icefield.expressions import bind, parse
 from icefield.manifest import DataFile, DataFileContent
 from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
 from icefield.plugins import Plugins
-from icefield.scan.reading import read_positions, read_task, read_tasks
-from icefield.scan.tasks import FileScanTask, ScanContext
+from icefield.scan import FileScanTask, ScanContext, read_positions, read_tasks
 from icefield.schema import Schema, parse_name_mapping, schema_to_arrow
 from icefield.storage import FileIO, LocationProvider
 from icefield.types import ListType, MapType, NestedField, StructType
 from icefield.types.reserved import DELETED, FILE, POS, SPEC_ID, partition_field
-from icefield.writing.context import WriteContext
-from icefield.writing.data_writer import write_batches
+from icefield.writing import WriteContext, write_batches
 from vectors import VECTORS
 
 PLUGINS = Plugins.installed()

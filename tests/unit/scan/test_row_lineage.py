@@ -15,14 +15,12 @@ from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.expressions import parse
 from icefield.partitioning import UNPARTITIONED
 from icefield.plugins import Plugins
-from icefield.scan.reading import read_tasks
-from icefield.scan.tasks import FileScanTask, ScanContext
+from icefield.scan import FileScanTask, ScanContext, read_tasks
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO, LocationProvider
 from icefield.types import NestedField
 from icefield.types.reserved import LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
-from icefield.writing.context import WriteContext
-from icefield.writing.data_writer import write_batches
+from icefield.writing import WriteContext, write_batches
 from tables import entries, manifests, memory_catalog, new_table, rows
 
 IO = FileIO(Plugins.installed())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
 from icefield.manifest import DataFile, DataFileContent
 from icefield.scan import FileScanTask
-from icefield.scan.splits import combine_tasks, split_ranges, split_task
+from icefield.scan.planning.splits import combine_tasks, split_ranges, split_task
 from planned_tables import PlannedTable
 
 MIB = 1024 * 1024

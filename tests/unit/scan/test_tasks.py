@@ -3,7 +3,6 @@
 import pickle
 from dataclasses import fields
 
-import pytest
 from icefield.expressions import AlwaysTrue
 from icefield.scan import FileScanTask
 from icefield.scan.deletes.key_columns import dropped_fields
@@ -39,10 +38,8 @@ def test_a_task_can_be_built_by_hand() -> None:
     assert (task.start, task.length, task.is_whole_file) == (0, file.file_size_in_bytes, True)
     assert (task.residual, task.delete_files, task.data_sequence_number) == (AlwaysTrue(), (), None)
     assert FileScanTask(file, start=10).length == file.file_size_in_bytes - 10
-    assert FileScanTask(file, spec_id=0) == task
+    assert task.spec_id == file.spec_id
     assert hash(FileScanTask(file)) == hash(task)
-    with pytest.raises(ValueError, match="spec"):
-        FileScanTask(file, spec_id=3)
     assert "x.parquet" in repr(task)
 
 

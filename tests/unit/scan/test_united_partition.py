@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from icefield.engine import UnitedPartition
 from icefield.partitioning import PartitionField, PartitionSpec
-from icefield.scan.united_partition import UnitedPartition
 from icefield.schema import Schema
 from icefield.types import NestedField
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes
 from icefield.catalog import Table
-from icefield.scan.delete_index import DeleteIndex
-from icefield.scan.kept_deletes import DELETE_INDEXES
+from icefield.engine import DeleteIndex
+from icefield.scan.deletes.index import DELETE_INDEXES
 from tables import ids, new_table, rows
 
 KINDS = ("position", "equality", "vector", "named")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from icefield.writing.conforming import Conforming
+from icefield.engine import Conforming
 from tables import ids, new_table, rows
 
 

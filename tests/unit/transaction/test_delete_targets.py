@@ -11,7 +11,7 @@ from icefield.catalog import Table
 from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.manifest import DataFile
 from icefield.transaction import RowDelta
-from icefield.writing.deletes import DeleteContext, DeletedRows, write_position_deletes
+from icefield.writing import DeleteContext, DeletedRows, write_position_deletes
 from tables import ids, meddled, new_table, rows
 
 

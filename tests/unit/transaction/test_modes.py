@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from icefield.engine import read_vector
 from icefield.errors import UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata.snapshots import Operation
-from icefield.scan.deletes.positions import read_vector
 from tables import entries, ids, manifests, meddled, new_table, orphans, rows, stored_files
 
 MODES = ("delete", "update", "merge")

@@ -14,9 +14,14 @@ from icefield.errors import InvalidArgument, UnsupportedFeature, ValidationFaile
 from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata.snapshots import Operation
 from icefield.transaction import RowDelta
-from icefield.writing.context import WriteContext
-from icefield.writing.data_writer import write_batches
-from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors, write_position_deletes
+from icefield.writing import (
+    DeleteContext,
+    DeletedRows,
+    WriteContext,
+    write_batches,
+    write_deletion_vectors,
+    write_position_deletes,
+)
 from tables import again, ids, meddled, new_table, rows
 
 

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.errors import InvalidArgument, NoSuchSnapshot, ValidationFailed
 from icefield.metadata.snapshots import Operation
-from icefield.writing.data_writer import write_batches
+from icefield.writing import write_batches
 from tables import ids, meddled, new_table, orphans, rows
 
 

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from icefield.engine import Conforming
 from icefield.errors import InvalidArgument
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType, VariantType, parse_type
-from icefield.writing.conforming import Conforming
 
 
 def conform(schema, data):

@@ -21,8 +21,7 @@ from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO, LocationProvider
 from icefield.types import NestedField, StructType
 from icefield.types.values import from_bytes
-from icefield.writing.context import WriteContext
-from icefield.writing.data_writer import write_batches
+from icefield.writing import WriteContext, write_batches
 
 SCHEMA = Schema(
     NestedField(1, "n", "long", required=True),

@@ -12,7 +12,7 @@ from icefield.partitioning import PartitionField, PartitionSpec
 from icefield.partitioning.spec import normalised_key
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import NestedField, StructType
-from icefield.writing.partitioner import Partitioner
+from icefield.writing.data_writer import Partitioner
 
 SCHEMA = Schema(
     NestedField(1, "i", "long"),

@@ -1,7 +1,7 @@
 """The contract of a file format: Arrow record batches in and out, by field id.
 
 A format only reads the columns of a file. Schema evolution is done once for all formats, in the kernel
-(``icefield.scan.column_projection``): missing, renamed, promoted and reordered columns, defaults and partition values.
+(``icefield.scan.columns.projection``): missing, renamed, promoted and reordered columns, defaults and partition values.
 
 Field ids travel as Arrow field metadata under the key ``PARQUET:field_id``
 (``icefield.types.arrow.types.FIELD_ID_KEY``), at every level: struct fields, list elements, map keys and values.

@@ -15,7 +15,7 @@ from icefield.manifest import ManifestFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import version_of
 from icefield.metadata.properties import GC_ENABLED, get_bool
-from icefield.scan.reachable import files, manifests_of
+from icefield.scan.planning.reachable import files, manifests_of
 from icefield.storage import FileIO
 from icefield.storage.deleting import delete_files
 from icefield.storage.file_io import OWNED_ONLY

@@ -10,10 +10,9 @@ from icefield.partitioning.sources import check_source, source_column
 from icefield.partitioning.spec import normalised_key, partition_batch, takes_name_of_column
 from icefield.partitioning.transforms.arrays import halves_of
 from icefield.partitioning.tuples import tuple_groups
-from icefield.scan.assigned_deletes import AssignedDeletes
-from icefield.scan.delete_index import DeleteIndex
-from icefield.scan.delete_targets import DELETE_STATISTICS
+from icefield.scan.deletes.assigned import AssignedDeletes
 from icefield.scan.deletes.equality import EqualityDeletes
+from icefield.scan.deletes.index import DeleteIndex
 from icefield.scan.deletes.key_columns import with_dropped
 from icefield.scan.deletes.positions import (
     named_positions,
@@ -22,21 +21,21 @@ from icefield.scan.deletes.positions import (
     stored_position_deletes,
 )
 from icefield.scan.deletes.store import DeleteStore
-from icefield.scan.manifest_filter import ManifestFilter
-from icefield.scan.manifest_reads import manifest_groups
-from icefield.scan.matching import run_in_lots
-from icefield.scan.partition_keys import partition_keys
-from icefield.scan.partition_stats_file import read_stats, stats_schema, united_partition
-from icefield.scan.partition_sums import COLUMNS as SUMMED_COLUMNS
-from icefield.scan.partition_sums import FILES as COUNTS_OF_FILES
-from icefield.scan.partition_sums import SUMS, PartitionSums, SummingUp, combined, snapshot_times
-from icefield.scan.planned_files import PlannedFiles
-from icefield.scan.reachable import CONTENT_KINDS, FileKind, Kinds, live_paths, manifests_of
-from icefield.scan.reachable import files as files_of_manifests
+from icefield.scan.deletes.targets import DELETE_STATISTICS
+from icefield.scan.partitions.stats_file import read_stats, stats_schema, united_partition
+from icefield.scan.partitions.sums import COLUMNS as SUMMED_COLUMNS
+from icefield.scan.partitions.sums import FILES as COUNTS_OF_FILES
+from icefield.scan.partitions.sums import SUMS, PartitionSums, SummingUp, combined, snapshot_times
+from icefield.scan.partitions.united import UnitedPartition, partition_keys
+from icefield.scan.planning.manifest_filter import ManifestFilter
+from icefield.scan.planning.manifest_reads import manifest_groups
+from icefield.scan.planning.matching import run_in_lots
+from icefield.scan.planning.planned_files import PlannedFiles
+from icefield.scan.planning.reachable import CONTENT_KINDS, FileKind, Kinds, live_paths, manifests_of
+from icefield.scan.planning.reachable import files as files_of_manifests
 from icefield.scan.reading import TaskReader, read_task
 from icefield.scan.temporary_batches import HELD_BYTES as BUFFER_BYTES
 from icefield.scan.temporary_batches import TemporaryBatches
-from icefield.scan.united_partition import UnitedPartition
 from icefield.schema.row_lineage import with_lineage
 from icefield.toolkit.table_folders import NOTE as FOLDER_NOTE
 from icefield.toolkit.table_folders import folders_around, is_damaged, is_of_another, metadata_of_another
@@ -50,16 +49,14 @@ from icefield.transaction.snapshots.summary import ChangeCounter, totals_of
 from icefield.types.arrow.pieces import one_array
 from icefield.types.values import from_arrow_array, from_bytes_array, to_bytes_array
 from icefield.writing.conforming import Conforming
-from icefield.writing.deletes.position_files import SUFFIX as DELETES_SUFFIX
 from icefield.writing.deletes.vectors import VectorFiles, puffin_files
-from icefield.writing.files import FileSet, NewFiles, file_prefix
+from icefield.writing.files import FileSet
 from icefield.writing.ordered_writer import OrderedWriter
 
 __all__ = [
     "BUFFER_BYTES",
     "CONTENT_KINDS",
     "COUNTS_OF_FILES",
-    "DELETES_SUFFIX",
     "DELETE_STATISTICS",
     "FOLDER_NOTE",
     "SUMMED_COLUMNS",
@@ -79,7 +76,6 @@ __all__ = [
     "ManifestFilter",
     "ManifestForm",
     "MetricsConfig",
-    "NewFiles",
     "OrderedWriter",
     "PartitionSums",
     "PlannedFiles",
@@ -95,7 +91,6 @@ __all__ = [
     "check_source",
     "combined",
     "delete_index",
-    "file_prefix",
     "files_of_manifests",
     "folders_around",
     "from_arrow_array",

@@ -14,6 +14,8 @@ import pyarrow as pa
 from icefield.errors import InvalidExpression
 from icefield.expressions.casting import internal_string
 from icefield.expressions.expressions import (
+    AlwaysFalse,
+    AlwaysTrue,
     And,
     BooleanExpression,
     Op,
@@ -114,6 +116,13 @@ def map_leaves(
 def not_bound(expression: BooleanExpression) -> InvalidExpression:
     """The error for an expression that has to be bound first."""
     return InvalidExpression(f"expression is not bound to a schema: {type(expression).__name__}; call bind() first")
+
+
+def is_bound(expression: BooleanExpression) -> bool:
+    """Whether an expression is bound to a schema."""
+    if isinstance(expression, And | Or):
+        return all(map(is_bound, expression.children))
+    return isinstance(expression, BoundPredicate | AlwaysTrue | AlwaysFalse)
 
 
 def bound_leaves(expression: BooleanExpression) -> list[BoundPredicate]:

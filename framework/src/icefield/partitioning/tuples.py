@@ -49,7 +49,7 @@ def _codes(column: pa.Array) -> tuple[Ints, int]:
     if pa.types.is_null(column.type):
         return np.zeros(len(column), np.int64), 1
     if pa.types.is_floating(column.type):
-        column = _float_bits(column)
+        column = float_bits(column)
     try:
         encoded = column.dictionary_encode()
     except pa.ArrowNotImplementedError:  # of a transform that is not known, which may store anything
@@ -60,7 +60,8 @@ def _codes(column: pa.Array) -> tuple[Ints, int]:
     return pc.fill_null(encoded.indices, distinct).to_numpy().astype(np.int64), distinct + 1
 
 
-def _float_bits(column: pa.Array) -> pa.Array:
+def float_bits(column: pa.Array) -> pa.Array:
+    """Floats as integers with the same bits, with one bit pattern for NaN."""
     nan = pa.scalar(float("nan"), column.type)
     settled = pc.if_else(pc.fill_null(pc.is_nan(column), False), nan, column)
     return settled.view(pa.int32() if pa.types.is_float32(column.type) else pa.int64())

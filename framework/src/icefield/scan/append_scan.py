@@ -2,15 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from operator import attrgetter
 
 from icefield.base.concurrency import lazy
-from icefield.expressions import bind
-from icefield.metadata.snapshots import Snapshot
-from icefield.scan.append_planner import AppendPlanner
+from icefield.expressions import BooleanExpression, strict_metrics
+from icefield.manifest import ALL_COLUMNS, PLAN_COLUMNS, EntryStatus, ManifestContent, ManifestFile
+from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.file_scan import FileScan
+from icefield.scan.planning.manifest_filter import ManifestFilter, manifest_lists
+from icefield.scan.planning.manifest_reads import in_lots
+from icefield.scan.planning.planned_files import PlannedFiles
+from icefield.scan.planning.planner import PlanReport, plan_request
+from icefield.scan.planning.pruning import EntryGroup
 from icefield.scan.snapshot_range import SnapshotRange
+
+
+class AppendPlanner:
+    """Plans the files that the appends among the snapshots of a scan added; see ``ScanPlanner`` for the options.
+
+    Deletes do not apply: an append adds none, and its rows count even if later snapshots deleted them.
+    """
+
+    def __init__(self, scan: IncrementalAppendScan, bound: BooleanExpression, statistics: bool, prove: bool) -> None:
+        """``bound``: the filter of the scan."""
+        self._scan = scan
+        self._snapshots = [one for one in scan.snapshots if one.operation is Operation.APPEND]
+        self._filter = bound
+        self._columns = ALL_COLUMNS if statistics else PLAN_COLUMNS
+        self._prove = prove
+        self._manifests = ManifestFilter(scan.metadata, scan.io, scan.schema, bound)
+        schema_id = scan.metadata.current_schema_id
+        self.report = PlanReport(scan.io, scan.identifier, bound, scan.metadata, schema_id)
+
+    def files(self, first: int = 0, rows: int | None = None) -> Iterator[PlannedFiles]:
+        """The files that the appends added and that may hold matching rows, the oldest first.
+
+        ``first`` is the index of the first manifest, among the appends' manifests that may match; ``rows`` is the
+        approximate number of entries to read ahead. Raises ``InvalidMetadata`` for a damaged manifest or manifest list.
+        """
+        ids = {snapshot.snapshot_id for snapshot in self._snapshots}
+        manifests: dict[str, ManifestFile] = {}
+        for _, listed in manifest_lists(self._scan.metadata, self._scan.io, self._snapshots):
+            # Later lists also name the manifests of earlier ones.
+            for one in listed.select(self._manifests.choose(listed, ManifestContent.DATA, ids), summaries=False):
+                manifests.setdefault(one.manifest_path, one)
+        self.report.manifests_read = len(manifests)
+        request = plan_request(self._columns, self._filter, prove=self._prove)
+        lots = in_lots([*manifests.values()][first:], attrgetter("entry_count"), rows)
+        found = chain.from_iterable(self._manifests.changed(lot, ids, EntryStatus.ADDED, request) for lot in lots)
+        for place, (part, mask, plan) in enumerate(found, first):
+            kept = part.select(self._columns).filter(mask)
+            self.report.files_planned += len(kept)
+            self.report.files_skipped += len(part) - len(kept)
+            if len(kept):
+                whole = strict_metrics(self._filter, EntryGroup([part], self._manifests.types)) if self._prove else None
+                yield PlannedFiles(kept, plan.residuals, None, None if whole is None else whole[mask], place)
+        self.report.emit(self._snapshots[-1].snapshot_id if self._snapshots else -1)
 
 
 @dataclass(frozen=True)
@@ -42,18 +92,7 @@ class IncrementalAppendScan(FileScan):
 
     def planner(self, *, include_stats: bool = False, prove: bool = False) -> AppendPlanner | None:
         """The planner of this scan, with the options of ``AppendPlanner``; None for a range without a snapshot."""
-        if not self.snapshots:
-            return None
-        return AppendPlanner(
-            self.metadata,
-            self.io,
-            self.snapshots,
-            self.schema,
-            bind(self.schema, self._expression, self.case_sensitive),
-            statistics=include_stats,
-            prove=prove,
-            identifier=self.identifier,
-        )
+        return AppendPlanner(self, self._bound_filter, include_stats, prove) if self.snapshots else None
 
     def _version_asked(self) -> tuple[int, int | None, bool] | None:
         # A request needs a snapshot before the range, and the table's first snapshot has none.

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument
-from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
+from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT, find_value
 from icefield.plugins import Extensible, library
 from icefield.scan.deletes.key_columns import dropped_fields
+from icefield.scan.partitions.united import UnitedPartition
 from icefield.scan.tasks import ScanContext
-from icefield.scan.united_partition import UnitedPartition
 from icefield.schema import Schema, parse_name_mapping
 from icefield.storage import FileIO
 from icefield.types import BinaryType, NestedField, StringType
@@ -167,9 +167,12 @@ class BaseScan(Extensible):
         return as_expression(self.row_filter)
 
     @lazy
+    def _bound_filter(self) -> BooleanExpression:
+        return bind(self.schema, self._expression, self.case_sensitive)
+
+    @lazy
     def _united_partition(self) -> UnitedPartition:
-        specs, schemas = self.metadata.partition_specs, list(self.metadata.schemas)
-        return UnitedPartition(specs, {spec.spec_id: spec.partition_type(self.schema, schemas) for spec in specs})
+        return UnitedPartition.of(self.metadata, self.schema)
 
     def _metadata_column(self, column: NestedField) -> NestedField:
         if column.field_id == PARTITION.field_id:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument
-from icefield.expressions import bind
 from icefield.metadata.snapshots import Snapshot
 from icefield.partitioning.spec import normalised_key
 from icefield.scan.base_scan import BaseScan
@@ -110,9 +109,8 @@ class IncrementalChangelogScan(BaseScan):
 
     def planner(self) -> ChangelogPlanner:
         """The planner of this scan."""
-        row_filter = bind(self.schema, self._expression, self.case_sensitive)
         return ChangelogPlanner(
-            self.metadata, self.io, self.snapshots, self.schema, row_filter, identifier=self.identifier
+            self.metadata, self.io, self.snapshots, self.schema, self._bound_filter, identifier=self.identifier
         )
 
     def with_net_changes(self, net_changes: bool = True) -> Self:
@@ -123,13 +121,13 @@ class IncrementalChangelogScan(BaseScan):
         first = next(changes, None)
         if first is None:
             return
-        if not self.remove_carryovers or not (first.may_delete or self.net_changes):
+        if not self.remove_carryovers or (first.before is None and not self.net_changes):
             # Added files come last: if the first file is one, no deleted rows follow to compare with.
             yield ChangelogScanTask((first,))
             yield from (ChangelogScanTask((changed,)) for changed in changes)
             return
         for files in self._groups([first, *changes]):
-            if any(one.may_delete for one in files) and any(one.may_insert for one in files):
+            if any(one.before for one in files) and any(one.after for one in files):
                 yield ChangelogScanTask(tuple(files), is_matched=True)
             else:
                 yield from (ChangelogScanTask((changed,)) for changed in files)

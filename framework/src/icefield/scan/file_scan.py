@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from icefield.abc import FormatAbility, ScanPlanRequest, ScanService
 from icefield.base.concurrency import lazy
-from icefield.expressions import AlwaysFalse, AlwaysTrue, bind
+from icefield.expressions import AlwaysFalse, AlwaysTrue
 from icefield.manifest import schemas as f
 from icefield.metadata.properties import (
     SPLIT_ADAPTIVE_SIZE_ENABLED,
@@ -23,12 +23,11 @@ from icefield.metadata.properties import (
     get_int,
 )
 from icefield.scan.base_scan import BaseScan
-from icefield.scan.plan_table import PlanTable
-from icefield.scan.planned_files import PlannedFiles
-from icefield.scan.planned_manifest import PlannedManifest
+from icefield.scan.planning.plan_table import PlanTable
+from icefield.scan.planning.planned_files import PlannedFiles, PlannedManifest
+from icefield.scan.planning.splits import combine_tasks, split_task
 from icefield.scan.reading import read_tasks
-from icefield.scan.served import ServedScan
-from icefield.scan.splits import combine_tasks, split_task
+from icefield.scan.service.served import ServedScan
 from icefield.scan.tasks import FileScanTask, ScanContext
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types.arrow.types import with_dictionaries
@@ -78,7 +77,7 @@ class FileScan(BaseScan):
         if served is not None:
             yield from served.tasks(statistics=include_stats)
             return
-        for planned in self._planned(include_stats):
+        for planned in self._planned(include_stats=include_stats):
             yield from planned.tasks()
 
     def plan_manifests(
@@ -99,10 +98,9 @@ class FileScan(BaseScan):
 
         The plan of a service does not state the commits of the files: their sequence numbers and snapshots are null.
         """
-        table, served = PlanTable(self._united_partition, statistics=include_stats), self._served
-        if served is not None:
-            return table.served_table(served.parts(statistics=include_stats))
-        return table.table(self._planned(include_stats))
+        served = self._served
+        parts = served.parts(statistics=include_stats) if served else self._planned(include_stats=include_stats)
+        return PlanTable(self._united_partition, statistics=include_stats).table(parts)
 
     def plan_tasks(self, at_least: int = 1) -> Iterator[tuple[FileScanTask, ...]]:
         """The plan in groups of about equal size: large files are split if possible, small ones are combined.
@@ -133,20 +131,23 @@ class FileScan(BaseScan):
 
     def count(self) -> int:
         """The number of rows, at most ``limit``. Files that match as a whole are counted without reading them."""
-        if (served := self._served) is not None:
-            return served.count(self.context, self.limit)
-        tally = _CountedRows()
-        context = replace(self.context, projection=Schema(), dictionaries=frozenset())
-        planner = self.planner(prove=True)
-        planned = iter(()) if planner is None else planner.files()
-        batches = read_tasks(tally.to_be_read(planned, self.limit), context)
-        counted = 0
-        for batch in batches:
-            counted += batch.num_rows
-            if self.limit is not None and counted + tally.rows >= self.limit:
+        context, limit = replace(self.context, projection=Schema(), dictionaries=frozenset()), self.limit
+        served, counted, read = self._served, 0, 0
+
+        def unread() -> Iterator[FileScanTask]:
+            nonlocal counted
+            parts = map(_counted, self._planned(prove=True)) if served is None else served.counted()
+            for rows, tasks in parts:
+                counted += rows
+                if limit is not None and counted >= limit:
+                    return
+                yield from tasks
+
+        for batch in read_tasks(unread(), context):
+            read += batch.num_rows
+            if limit is not None and counted + read >= limit:
                 break
-        total = counted + tally.rows
-        return total if self.limit is None else min(total, self.limit)
+        return counted + read if limit is None else min(counted + read, limit)
 
     @lazy
     def context(self) -> ScanContext:
@@ -163,12 +164,11 @@ class FileScan(BaseScan):
         if version is None:
             return None
         snapshot_id, begin, of_snapshot = version
-        row_filter = bind(self.schema, self._expression, self.case_sensitive)
         names = tuple(name for name in self.selected_fields if name != "*" and self.schema.has_field(name))
         asked = ScanPlanRequest(
             snapshot_id,
             () if "*" in self.selected_fields else names,
-            row_filter,
+            self._bound_filter,
             self.case_sensitive,
             of_snapshot,
             self.limit,
@@ -192,8 +192,8 @@ class FileScan(BaseScan):
         as a whole, by these statistics.
         """
 
-    def _planned(self, include_stats: bool) -> Iterator[PlannedFiles]:
-        planner = self.planner(include_stats=include_stats)
+    def _planned(self, **options: bool) -> Iterator[PlannedFiles]:
+        planner = self.planner(**options)
         return iter(()) if planner is None else planner.files()
 
     def _number(self, option: str, declared: Any) -> int:
@@ -206,31 +206,12 @@ class FileScan(BaseScan):
         return iter((task,))
 
 
-class _CountedRows:
-    """Counts the rows of files that need no reading, and returns the tasks of all others."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-
-    def to_be_read(self, planned: Iterator[PlannedFiles], limit: int | None) -> Iterator[FileScanTask]:
-        for files in planned:
-            whole, needed, deleted = _counted_files(files)
-            counts = (np.asarray(files.entries.column(f.RECORD_COUNT)) - deleted)[whole]
-            # Summed in halves, since the counts of an invalid manifest may exceed a long.
-            self.rows += (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFF_FFFF).sum())
-            if limit is not None and self.rows >= limit:
-                return
-            tasks = list(files.tasks()) if needed.any() else []
-            for row in np.flatnonzero(needed).tolist():
-                yield tasks[row]
-
-
-def _counted_files(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Which files match as a whole, and which must be read, with the deleted rows of the former.
+def _counted(files: PlannedFiles) -> tuple[int, Iterator[FileScanTask]]:
+    """The number of rows of the files that match as a whole, and the tasks for files that must be read.
 
     All other files have no matching rows.
     """
-    groups, residuals = files.residual_groups()
+    groups, residuals = files.residual_groups
     whole = np.array([isinstance(residual, AlwaysTrue) for residual in residuals])[groups]
     never = np.array([isinstance(residual, AlwaysFalse) for residual in residuals])[groups]
     if files.proven is not None:
@@ -248,4 +229,8 @@ def _counted_files(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarra
         uncounted = files.deletes.counts() > 0
         uncounted[rows[known]] = False
         whole &= ~uncounted
-    return whole, ~(whole | never), deleted
+    left = (counts - deleted)[whole]
+    # Summed in halves, since the counts of an invalid manifest may exceed a long.
+    total = (int((left >> 32).sum()) << 32) + int((left & 0xFFFF_FFFF).sum())
+    needed = ~(whole | never)
+    return total, (task for task, is_needed in zip(files.tasks(), needed.tolist(), strict=True) if is_needed)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -11,14 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.abc import FormatAbility, FormatReader, ReadRequest, Split
+from icefield.abc import FormatAbility, ReadRequest, Split
 from icefield.base.concurrency import map_ahead, read_ahead
 from icefield.errors import InvalidFile
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, bind, evaluate, field_ids, relocate
+from icefield.expressions.bound import is_bound
 from icefield.manifest import DataFile
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.partitioning.transforms import IdentityTransform
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.columns.projection import ColumnProjection
 from icefield.scan.deletes.keys import Mask
 from icefield.scan.deletes.positions import NONE, Positions
 from icefield.scan.deletes.store import DeleteStore, OnlyRows, TaskDeletes, shared_store
@@ -42,16 +44,15 @@ _REMEMBERED = 16
 _NO_IDS: Final[frozenset[int]] = frozenset()
 
 
-def read_task(task: FileScanTask, context: ScanContext, deletes: DeleteStore | None = None) -> Iterator[pa.RecordBatch]:
+def read_task(task: FileScanTask, context: ScanContext) -> Iterator[pa.RecordBatch]:
     """The rows of one task with the columns of ``context.projection``, filtered exactly, in non-empty batches.
 
-    Deleted rows are left out, or, if ``_deleted`` is among the columns, returned and marked. ``deletes`` is a store of
-    delete files to share with other tasks.
+    Deleted rows are left out, or, if ``_deleted`` is among the columns, returned and marked.
 
     Raises ``InvalidFile`` for a damaged file, ``FileMissing``, and ``UnsupportedFeature`` for a file that this version
     cannot read.
     """
-    return TaskReader(context, deletes).read(task)
+    return TaskReader(context).read(task)
 
 
 def read_tasks(
@@ -128,12 +129,8 @@ class TaskReader:
         deletes = self._deletes.of(task, task.file)
         if deletes is None:
             return NONE
-        if deletes.lookups:
-            passes = tuple((one.ids, partial(iter, [one])) for one in deletes.lookups)
-            deletes = TaskDeletes(deletes.positions, (), passes + deletes.passes)
-        return self._swept(
-            task, task.file, deletes, self._context.io.file_format(task.file.file_format).abilities
-        ).positions
+        passes = tuple((one.ids, partial(iter, [one])) for one in deletes.lookups)
+        return self._swept(task, TaskDeletes(deletes.positions, (), passes + deletes.passes)).positions
 
     def read(self, task: FileScanTask, only: Positions | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of one task; with ``only``, the rows at these positions, deleted or not."""
@@ -141,69 +138,63 @@ class TaskReader:
         wanted = self._wanted_for(task.residual, _NO_IDS)
         if isinstance(wanted.row_filter, AlwaysFalse) or (only is not None and not len(only)):
             return
-        abilities = self._context.io.file_format(file.file_format).abilities
-        if FormatAbility.SPLITS not in abilities and task.start > 0:
+        if task.start > 0 and FormatAbility.SPLITS not in self._abilities(file):
             return  # the task with the first byte reads the whole file
         deletes = self._deletes.of(task, file) if only is None else OnlyRows(only, count=file.record_count)
         if deletes is not None and only is None:
-            deletes = self._swept(task, file, deletes, abilities)
-            if self._marks is None and _is_empty(file, deletes):
-                return
+            deletes = self._swept(task, deletes)
+            count = file.record_count
+            if self._marks is None and 0 < count == np.searchsorted(deletes.positions, count):
+                return  # all rows are deleted
             wanted = self._wanted_for(task.residual, deletes.ids)
-        with open_file(self._context.io, file) as reader:
-            yield from self._rows(task, file, wanted, reader, abilities, deletes)
+        by_position = deletes is not None and len(deletes.positions) > 0
+        skipped = deletes if by_position else None
+        with closing(self._batches(task, wanted, skipped, positions=by_position)) as batches:
+            for batch, positions in batches:
+                rows = self._finished(batch, wanted, deletes, positions)
+                if rows.num_rows:
+                    yield rows
 
-    def _rows(
-        self,
-        task: FileScanTask,
-        file: DataFile,
-        wanted: _ResidualColumns,
-        reader: FormatReader,
-        abilities: frozenset[FormatAbility],
-        deletes: TaskDeletes | None,
-    ) -> Iterator[pa.RecordBatch]:
-        projection = self._projection(task, file, wanted, reader.schema)
-        columns = projection.file_columns
+    def _abilities(self, file: DataFile) -> frozenset[FormatAbility]:
+        return self._context.io.file_format(file.file_format).abilities
+
+    def _batches(
+        self, task: FileScanTask, wanted: _ResidualColumns, skipped: TaskDeletes | None, *, positions: bool
+    ) -> Generator[tuple[pa.RecordBatch, pa.Array | None], None, None]:
+        """The wanted columns of a file, with the positions of the rows. The format may leave out ``skipped`` rows."""
+        file, abilities = task.file, self._abilities(task.file)
         filters = FormatAbility.FILTERS in abilities and not isinstance(wanted.row_filter, AlwaysTrue)
         splits = FormatAbility.SPLITS in abilities and not task.is_whole_file
-        by_position = deletes is not None and len(deletes.positions) > 0
-        skips = deletes is not None and by_position and self._marks is None and FormatAbility.SKIPS in abilities
-        request = ReadRequest(
-            columns,
-            row_filter=relocate(wanted.row_filter, columns) if filters else None,
-            split=Split(task.start, task.length) if splits else None,
-            batch_rows=BATCH_ROWS,
-            positions=projection.positions or by_position,
-            dictionaries=projection.held_dictionaries if FormatAbility.DICTIONARIES in abilities else frozenset(),
-            skipped_rows=deletes.skipped if deletes is not None and skips else None,
-        )
-        for batch in counted(file, reader, request):
-            positions = batch.column(batch.num_columns - 1) if by_position else None
-            rows = self._finished(projection.apply(batch), wanted, deletes, positions)
-            if rows.num_rows:
-                yield rows
+        skips = FormatAbility.SKIPS in abilities and self._marks is None
+        with open_file(self._context.io, file) as reader:
+            projection = self._projection(task, file, wanted, reader.schema)
+            columns = projection.file_columns
+            request = ReadRequest(
+                columns,
+                row_filter=relocate(wanted.row_filter, columns) if filters else None,
+                split=Split(task.start, task.length) if splits else None,
+                batch_rows=BATCH_ROWS,
+                positions=projection.positions or positions,
+                dictionaries=projection.held_dictionaries if FormatAbility.DICTIONARIES in abilities else frozenset(),
+                skipped_rows=skipped.skipped if skipped is not None and skips else None,
+            )
+            for batch in counted(file, reader, request):
+                yield projection.apply(batch), batch.column(batch.num_columns - 1) if positions else None
 
-    def _swept(
-        self, task: FileScanTask, file: DataFile, deletes: TaskDeletes, abilities: frozenset[FormatAbility]
-    ) -> TaskDeletes:
+    def _swept(self, task: FileScanTask, deletes: TaskDeletes) -> TaskDeletes:
         """Replace equality keys that do not fit into memory by the positions of their rows.
 
         For each part of the keys, the equality columns of the file are read once.
         """
+        if not deletes.passes:
+            return deletes
         found = [deletes.positions]
         for ids, passes in deletes.passes:
-            schema = self._deletes.table_schema(ids).select_ids(ids)
-            wanted = _ResidualColumns(AlwaysTrue(), schema)
-            splits = FormatAbility.SPLITS in abilities and not task.is_whole_file
+            wanted = _ResidualColumns(AlwaysTrue(), self._deletes.table_schema(ids).select_ids(ids))
             for lookup in passes():
-                with open_file(self._context.io, file) as reader:
-                    projection = self._projection(task, file, wanted, reader.schema)
-                    split = Split(task.start, task.length) if splits else None
-                    request = ReadRequest(projection.file_columns, split=split, batch_rows=BATCH_ROWS, positions=True)
-                    for batch in counted(file, reader, request):
-                        rows = lookup.matches(schema, projection.apply(batch))
-                        found.append(batch.column(batch.num_columns - 1).to_numpy()[np.sort(rows)])
-        return TaskDeletes(distinct(*found), deletes.lookups) if deletes.passes else deletes
+                for batch, positions in self._batches(task, wanted, None, positions=True):
+                    found.append(np.asarray(positions)[np.sort(lookup.matches(wanted.schema, batch))])
+        return TaskDeletes(distinct(*found), deletes.lookups)
 
     def _projection(
         self, task: FileScanTask, file: DataFile, wanted: _ResidualColumns, file_schema: pa.Schema
@@ -251,7 +242,9 @@ class TaskReader:
             return batch
         if mask.true_count == 0:
             return batch.slice(0, 0)
-        return batch.filter(mask) if batch.num_columns else _bare_rows(mask.true_count)
+        if batch.num_columns:
+            return batch.filter(mask)
+        return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), mask.true_count, [None]))
 
     def _wanted_for(self, residual: BooleanExpression, keys: frozenset[int]) -> _ResidualColumns:
         # Tasks share residual objects, and hashing a long expression is slow.
@@ -260,7 +253,11 @@ class TaskReader:
             return last[2]
         found = self._wanted.get((residual, keys))
         if found is None:
-            found = _wanted(self._context, residual, keys, self._deletes.table_schema(keys))
+            # A plan's residuals are bound; only a task that was built by hand may have another one.
+            context, bound = self._context, residual
+            if not is_bound(residual):
+                bound = bind(context.schema, residual, context.case_sensitive)
+            found = _wanted(context.projection, bound, keys, self._deletes.table_schema(keys))
             self._wanted[residual, keys] = found
         self._last = (residual, keys, found)
         return found
@@ -272,7 +269,11 @@ class TaskReader:
         constants[SPEC_ID.field_id] = file.spec_id
         partition = schema.id_to_field.get(PARTITION.field_id)
         if partition is not None and isinstance(partition.field_type, StructType):
-            constants[PARTITION.field_id] = self._partition(file, partition.field_type)
+            spec = self._context.specs.get(file.spec_id)
+            values = {
+                each.field_id: value for each, value in zip(spec.fields if spec else (), file.partition, strict=True)
+            }
+            constants[PARTITION.field_id] = tuple(values.get(child.field_id) for child in partition.field_type.fields)
         return constants
 
     def _identities(self, spec_id: int) -> list[tuple[int, int]]:
@@ -285,12 +286,6 @@ class TaskReader:
                 if isinstance(each.transform, IdentityTransform)
             ]
         return self._sources[spec_id]
-
-    def _partition(self, file: DataFile, kind: StructType) -> tuple[Any, ...]:
-        spec = self._context.specs.get(file.spec_id)
-        fields = spec.fields if spec else ()
-        values = {each.field_id: value for each, value in zip(fields, file.partition, strict=True)}
-        return tuple(values.get(child.field_id) for child in kind.fields)
 
 
 def _check_ids(file: DataFile, held: pa.Schema, wanted: Schema, constants: dict[int, Any]) -> None:
@@ -306,41 +301,23 @@ def _check_ids(file: DataFile, held: pa.Schema, wanted: Schema, constants: dict[
         )
 
 
-def _is_empty(file: DataFile, deletes: TaskDeletes) -> bool:
-    """Whether positions delete all rows of a file."""
-    count = file.record_count
-    return count > 0 and int(np.searchsorted(deletes.positions, count)) == count
-
-
-def _wanted(context: ScanContext, residual: BooleanExpression, keys: frozenset[int], table: Schema) -> _ResidualColumns:
-    row_filter = bind(context.schema, residual, context.case_sensitive)
-    projection = context.projection
+def _wanted(projection: Schema, row_filter: BooleanExpression, keys: frozenset[int], table: Schema) -> _ResidualColumns:
     extra = (field_ids(row_filter) | keys) - projection.field_ids
     if not extra:
         return _ResidualColumns(row_filter, projection)
-    schema = _with_fields(table, projection, extra)
-    pairs = enumerate(zip(projection.fields, schema.fields, strict=False))
+    # Nested fields are added inside the projection's own columns, other columns after them.
+    leaves = {id_ for column in projection.fields for id_ in _leaf_ids(column)}
+    added = {column.field_id: column for column in table.select_ids(leaves | extra).fields}
+    columns = [added.pop(column.field_id, column) for column in projection.fields]
     widened = tuple(
         (at, ColumnProjection.resolve(Schema(asked), schema_to_arrow(Schema(read))))
-        for at, (asked, read) in pairs
+        for at, (asked, read) in enumerate(zip(projection.fields, columns, strict=True))
         if asked != read
     )
-    return _ResidualColumns(row_filter, schema, len(projection), widened)
-
-
-def _with_fields(table: Schema, projection: Schema, extra: frozenset[int]) -> Schema:
-    """The projection with more fields of the table: nested fields inside its own columns, other columns after them."""
-    leaves = {id_ for column in projection.fields for id_ in _leaf_ids(column)}
-    widened = {column.field_id: column for column in table.select_ids(leaves | extra).fields}
-    columns = [widened.pop(column.field_id, column) for column in projection.fields]
-    return Schema(*columns, *widened.values())
+    return _ResidualColumns(row_filter, Schema(*columns, *added.values()), len(projection), widened)
 
 
 def _leaf_ids(column: NestedField) -> list[int]:
     if isinstance(column.field_type, StructType) and column.field_type.fields:
         return [id_ for child in column.field_type.fields for id_ in _leaf_ids(child)]
     return list(ids_in(column))
-
-
-def _bare_rows(rows: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))

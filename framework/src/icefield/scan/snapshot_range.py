@@ -53,8 +53,10 @@ class SnapshotRange:
                 raise NoSuchSnapshot(f"table {metadata.location} has no snapshot {begin}", snapshot_id=begin)
             return []
         found: list[Snapshot] = []
+        after = None if self.from_timestamp is None else as_milliseconds(self.from_timestamp)
         for snapshot in metadata.ancestors(end.snapshot_id):
-            if snapshot.snapshot_id == self.from_exclusive or self._is_before(snapshot):
+            is_before = after is not None and snapshot.timestamp_ms <= after
+            if snapshot.snapshot_id == self.from_exclusive or is_before:
                 return found[::-1]
             found.append(snapshot)
             if snapshot.snapshot_id == self.from_inclusive:
@@ -62,11 +64,8 @@ class SnapshotRange:
         self._check_begin(metadata, end, found[-1])
         return found[::-1]
 
-    def _is_before(self, snapshot: Snapshot) -> bool:
-        return self.from_timestamp is not None and snapshot.timestamp_ms <= as_milliseconds(self.from_timestamp)
-
     def _end(self, metadata: TableMetadata) -> Snapshot | None:
-        head = self._head(metadata)
+        head = head_of_ref(metadata, self.ref)
         if self.to_timestamp is not None:
             last = as_milliseconds(self.to_timestamp)
             ancestors = metadata.ancestors(None if head is None else head.snapshot_id)
@@ -85,19 +84,6 @@ class SnapshotRange:
                 f"snapshot {self.to_inclusive}, with which the range ends, is not in the history of '{self.ref}'",
                 snapshot_id=self.to_inclusive,
                 ref=self.ref,
-            )
-        return found
-
-    def _head(self, metadata: TableMetadata) -> Snapshot | None:
-        name = MAIN_BRANCH if self.ref is None else self.ref
-        if name == MAIN_BRANCH and metadata.ref(name) is None:
-            return metadata.current_snapshot()
-        found = metadata.snapshot_by_name(name)
-        if found is None:
-            known = ", ".join(sorted(metadata.refs)) or "none"
-            meant = was_meant(name, [*metadata.refs])
-            raise NoSuchSnapshot(
-                f"table {metadata.location} has no branch or tag '{name}'{meant or ';'} it has {known}", ref=name
             )
         return found
 
@@ -139,3 +125,17 @@ def kept_parent(metadata: TableMetadata, snapshot: Snapshot) -> Snapshot | None:
             snapshot_id=snapshot.parent_snapshot_id,
         )
     return parent
+
+
+def head_of_ref(metadata: TableMetadata, ref: str | None) -> Snapshot | None:
+    """The snapshot of a branch or tag, ``main`` by default; None for a table without one. Raises ``NoSuchSnapshot``."""
+    if ref is None or (ref == MAIN_BRANCH and metadata.ref(ref) is None):
+        return metadata.current_snapshot()
+    found = metadata.snapshot_by_name(ref)
+    if found is None:
+        known = ", ".join(sorted(metadata.refs)) or "none"
+        meant = was_meant(ref, [*metadata.refs])
+        raise NoSuchSnapshot(
+            f"table {metadata.location} has no branch or tag '{ref}'{meant or ';'} it has {known}", ref=ref
+        )
+    return found

@@ -8,12 +8,11 @@ from typing import Any
 from icefield.abc import WorkRunner
 from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument, NoSuchSnapshot
-from icefield.expressions import bind
-from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.scan.file_scan import FileScan
-from icefield.scan.planning import ScanPlanner
+from icefield.scan.planning.planner import ScanPlanner
+from icefield.scan.snapshot_range import head_of_ref
 from icefield.schema import Schema
 
 
@@ -69,15 +68,7 @@ class TableScan(FileScan):
                     f"table {metadata.location} has no snapshot {self.snapshot_id}", snapshot_id=self.snapshot_id
                 )
             return found
-        if self.ref is None or (self.ref == MAIN_BRANCH and metadata.ref(self.ref) is None):
-            return metadata.current_snapshot()
-        found = metadata.snapshot_by_name(self.ref)
-        if found is None:
-            known = ", ".join(sorted(metadata.refs)) or "none"
-            raise NoSuchSnapshot(
-                f"table {metadata.location} has no branch or tag '{self.ref}'; it has {known}", ref=self.ref
-            )
-        return found
+        return head_of_ref(metadata, self.ref)
 
     @lazy
     def schema(self) -> Schema:
@@ -97,7 +88,7 @@ class TableScan(FileScan):
             self.io,
             snapshot,
             self.schema,
-            bind(self.schema, self._expression, self.case_sensitive),
+            self._bound_filter,
             statistics=include_stats,
             prove=prove,
             identifier=self.identifier,

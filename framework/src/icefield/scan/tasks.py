@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from icefield.base.secrets import without_userinfo
-from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import DataFile
 from icefield.partitioning import PartitionSpec
@@ -39,23 +39,30 @@ class ScanContext:
     scan_id: str | None = None
 
 
-class TaskRows(Protocol):
+class TaskRows(ABC):
     """Planned files; each task is one row."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def file(self, row: int) -> DataFile:
         """The data file."""
 
+    @abstractmethod
     def residual(self, row: int) -> BooleanExpression:
-        """The residual filter of the file."""
+        """The residual filter of the file, by its partition."""
 
+    @abstractmethod
     def delete_files(self, row: int) -> tuple[DataFile, ...]:
-        """The delete files that apply."""
+        """The delete files that apply to the file."""
 
     def data_sequence_number(self, row: int) -> int | None:
-        """The data sequence number of the file."""
+        """The data sequence number of the file; None if the plan does not state it."""
+        return None
 
     def file_sequence_number(self, row: int) -> int | None:
-        """The sequence number of the commit that added the file."""
+        """The sequence number of the commit that added the file; None if the plan does not state it."""
+        return None
 
 
 class FileScanTask:
@@ -74,25 +81,17 @@ class FileScanTask:
         self,
         file: DataFile,
         residual: BooleanExpression | None = None,
-        spec_id: int | None = None,
         start: int = 0,
         length: int | None = None,
         delete_files: tuple[DataFile, ...] = (),
-        *,
         data_sequence_number: int | None = None,
         file_sequence_number: int | None = None,
     ) -> None:
-        if spec_id is not None and spec_id != file.spec_id:
-            raise InvalidArgument(f"the file is of partition spec {file.spec_id}, not {spec_id}")
-        self._rows = _OneFile(
-            file,
-            AlwaysTrue() if residual is None else residual,
-            tuple(delete_files),
-            data_sequence_number,
-            file_sequence_number,
-        )
+        residual = AlwaysTrue() if residual is None else residual
+        self._rows = _OneFile(file, residual, tuple(delete_files), data_sequence_number, file_sequence_number)
         self._row = 0
-        self._range = None if start == 0 and length is None else (start, _length(file, start, length))
+        rest = file.file_size_in_bytes - start if length is None else length
+        self._range = None if start == 0 and length is None else (start, rest)
 
     @property
     def file(self) -> DataFile:
@@ -151,7 +150,7 @@ class FileScanTask:
         return (self.file, self.residual, start, length, self.delete_files, *numbers)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, self._whole()
+        return FileScanTask, self._whole()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FileScanTask) and self._whole() == other._whole()
@@ -176,7 +175,7 @@ class PlannedTask(FileScanTask):
 
 
 @dataclass(frozen=True, slots=True)
-class _OneFile:
+class _OneFile(TaskRows):
     """The single row of a task that was built from a data file, or unpickled."""
 
     _file: DataFile
@@ -199,28 +198,3 @@ class _OneFile:
 
     def file_sequence_number(self, row: int) -> int | None:
         return self._file_sequence_number
-
-
-def _length(file: DataFile, start: int, length: int | None) -> int:
-    return file.file_size_in_bytes - start if length is None else length
-
-
-def _rebuild(
-    file: DataFile,
-    residual: BooleanExpression,
-    start: int,
-    length: int | None,
-    delete_files: tuple[DataFile, ...],
-    data_sequence_number: int | None,
-    file_sequence_number: int | None,
-) -> FileScanTask:
-    return FileScanTask(
-        file,
-        residual,
-        None,
-        start,
-        length,
-        delete_files,
-        data_sequence_number=data_sequence_number,
-        file_sequence_number=file_sequence_number,
-    )

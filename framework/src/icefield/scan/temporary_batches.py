@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import pyarrow as pa
 
@@ -17,26 +16,18 @@ HELD_BYTES: Final = 128 << 20
 _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
-class TemporaryBatches:
+class TemporaryBatches(ExitStack):
     """Files of batches of one schema, numbered from 0, in a temporary folder that is deleted at the end.
 
     A file is written, then ended, then read once. LZ4 compresses repeating strings well and is faster than a disk.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
+        super().__init__()
         self._schema = schema
-        self._stack = ExitStack()
         self._folder: Path | None = None
         self._files: list[tuple[pa.OSFile, pa.RecordBatchStreamWriter]] = []
         self._counts: list[int] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
 
     def __len__(self) -> int:
         """The number of files."""
@@ -45,9 +36,9 @@ class TemporaryBatches:
     def begin(self) -> int:
         """Begin a new file; return its number."""
         if self._folder is None:
-            self._folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="icefield-")))
+            self._folder = Path(self.enter_context(TemporaryDirectory(prefix="icefield-")))
         number = len(self._files)
-        sink = self._stack.enter_context(pa.OSFile(str(self._path(number)), "wb"))
+        sink = self.enter_context(pa.OSFile(str(self._path(number)), "wb"))
         self._files.append((sink, pa.ipc.new_stream(sink, self._schema, options=_OPTIONS)))
         self._counts.append(0)
         return number

@@ -21,9 +21,9 @@ from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestContent, ManifestEntries, ManifestFile
 from icefield.manifest import schemas as f
 from icefield.metadata.snapshots import Operation, Snapshot
-from icefield.scan.changed_manifests import entries_by, manifest_lists
-from icefield.scan.delete_index import DeleteIndex
-from icefield.scan.delete_targets import DELETE_STATISTICS
+from icefield.scan.deletes.index import DeleteIndex
+from icefield.scan.deletes.targets import DELETE_STATISTICS
+from icefield.scan.planning.manifest_filter import entries_by, manifest_lists
 from icefield.transaction.head.branch_head import Head, Mask
 from icefield.transaction.head.matching import NamedFiles, PartitionSet
 

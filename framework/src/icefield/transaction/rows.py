@@ -17,6 +17,7 @@ from icefield.storage import FileIO
 from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import pieces_of, write_batches, write_conformed
+from icefield.writing.files import FileSet
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 """Rows in Arrow; an object that exports an Arrow stream is accepted as well."""
@@ -70,7 +71,8 @@ def write_rows(
         # Not in one chunk: sorting makes the one copy that is needed, column by column.
         rows = pa.Table.from_batches(map(conforming.apply, batches.to_batches()), schema=conforming.schema)
         ordered = replace(context, sort_order_id=order.order_id)
-        return write_conformed(ordered, pieces_of(sort_table(order, context.schema, rows)), note=note)
+        pieces = pieces_of(sort_table(order, context.schema, rows))
+        return write_conformed(pieces, FileSet(ordered, note=note))
     return write_batches(context, batches, note=note)
 
 

@@ -33,10 +33,6 @@ from icefield.types import (
     NestedField,
     StringType,
     StructType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
     TimeType,
     UnknownType,
     UUIDType,
@@ -75,8 +71,6 @@ _CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
 }
 """The Arrow types that are cast to each type, value by value; a cast that would change a value raises."""
 
-_LOCAL = (TimestampType, TimestampNanoType)
-_ZONED = (TimestamptzType, TimestamptzNanoType)
 _CHECKED = (StringType, DecimalType, TimeType)
 """Types with Arrow arrays that can hold invalid values."""
 
@@ -133,7 +127,12 @@ class _ByName(Rules):
         names = {field.name for field in fields}
         unknown = [name for name in positions if name not in names]
         if unknown:
-            raise _refused((*path, unknown[0]), f"{_of(path)} has no such column; {_alike(unknown[0], names)}")
+            owner = f"'{'.'.join(path)}'" if path else "the table"
+            same = sorted(name for name in names if name.lower() == unknown[0].lower())
+            alike = f"there are {', '.join(sorted(names)[:20])}"
+            if same:
+                alike = f"names are compared exactly, and there is a '{same[0]}'"
+            raise _refused((*path, unknown[0]), f"{owner} has no such column; {alike}")
         return [positions.get(field.name) for field in fields]
 
     def fill(self, field: NestedField, path: Path) -> Fill:
@@ -152,23 +151,17 @@ class _ByName(Rules):
             return _after_unwrap(self.primitive(kind, held.value_type, path))
         if pa.types.is_null(held):
             return nulls_of(kind)
-        if held in _CASTS.get(type(kind), ()):
-            return lambda array: array.cast(target)
-        found = self._special(kind, held, target)
-        if found is None:
-            raise self.mismatch(kind, held, path)
-        return found
-
-    def _special(self, kind: IcebergType, held: pa.DataType, target: pa.DataType) -> Convert | None:
         if isinstance(kind, VariantType) and held == target:
             return lambda array: retype(array, target)
-        if isinstance(kind, DecimalType) and pa.types.is_decimal(held):
-            return lambda array: array.cast(target)
-        if pa.types.is_timestamp(held) and isinstance(kind, _LOCAL if held.tz is None else _ZONED):
-            return lambda array: array.cast(target)
-        if pa.types.is_fixed_size_binary(held) and isinstance(kind, BinaryType):
-            return lambda array: array.cast(target)
-        return None
+        is_cast = (
+            (isinstance(kind, DecimalType) and pa.types.is_decimal(held))
+            or (pa.types.is_timestamp(held) and pa.types.is_timestamp(target) and bool(held.tz) is bool(target.tz))
+            or held in _CASTS.get(type(kind), ())
+            or (pa.types.is_fixed_size_binary(held) and isinstance(kind, BinaryType))
+        )
+        if not is_cast:
+            raise self.mismatch(kind, held, path)
+        return lambda array: array.cast(target)
 
     def mismatch(self, kind: IcebergType, held: pa.DataType, path: Path) -> IcefieldError:
         shown = str(held)
@@ -185,17 +178,6 @@ def _after_unwrap(inner: Convert | None) -> Convert:
 def _refused(path: Path, why: str, **data: Any) -> InvalidArgument:
     name = ".".join(path)
     return InvalidArgument(f"column '{name}' cannot be written: {why}", column=name, **data)
-
-
-def _of(path: Path) -> str:
-    return f"'{'.'.join(path)}'" if path else "the table"
-
-
-def _alike(name: str, names: set[str]) -> str:
-    same = sorted(each for each in names if each.lower() == name.lower())
-    if same:
-        return f"names are compared exactly, and there is a '{same[0]}'"
-    return f"there are {', '.join(sorted(names)[:20])}"
 
 
 def _holds(kind: IcebergType, wanted: tuple[type[IcebergType], ...]) -> bool:
@@ -233,14 +215,13 @@ def _is_sound(array: pa.Array) -> bool:
     return True
 
 
-def check_nulls(field: NestedField, array: pa.Array) -> None:
-    """Raise ``InvalidArgument`` for a null in a required field of a column, unless a struct around it is null."""
-    _check_nulls(field, array, None, (field.name,))
+def check_nulls(field: NestedField, array: pa.Array, path: Path = (), there: pa.Array | None = None) -> None:
+    """Raise ``InvalidArgument`` for a null in a required field of a column, unless a struct around it is null.
 
-
-def _check_nulls(field: NestedField, array: pa.Array, there: pa.Array | None, path: Path) -> None:
-    """``there`` states where no struct around the field is null."""
-    if field.required and array.null_count and _lacking(array, there):
+    ``path`` names the structs around the field; ``there`` states where none of them is null.
+    """
+    path = (*path, field.name)
+    if field.required and array.null_count and (there is None or pc.any(pc.and_(array.is_null(), there)).as_py()):
         raise _refused(path, "it is required and holds a null", field_id=field.field_id)
     kind = field.field_type
     if not has_required(kind):
@@ -250,15 +231,10 @@ def _check_nulls(field: NestedField, array: pa.Array, there: pa.Array | None, pa
         if there is not None:
             inside = there if inside is None else pc.and_(there, inside)
         for position, child in enumerate(kind.fields):
-            _check_nulls(child, array.field(position), inside, (*path, child.name))
+            check_nulls(child, array.field(position), path, inside)
     else:
         lists = array if there is None else pc.if_else(there, array, pa.scalar(None, array.type))
         # Unlike `values`, this leaves out the elements below null lists.
         elements = lists.flatten() if isinstance(kind, ListType) else map_entries(lists).flatten()
         for position, child in enumerate(_children(kind)):
-            part = elements if isinstance(kind, ListType) else elements.field(position)
-            _check_nulls(child, part, None, (*path, child.name))
-
-
-def _lacking(array: pa.Array, there: pa.Array | None) -> bool:
-    return there is None or bool(pc.any(pc.and_(array.is_null(), there)).as_py())
+            check_nulls(child, elements if isinstance(kind, ListType) else elements.field(position), path)

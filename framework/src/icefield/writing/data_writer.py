@@ -7,20 +7,54 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.manifest import DataFile
+from icefield.partitioning import PartitionSpec
+from icefield.partitioning.spec import check_partition_values, partition_batch
+from icefield.partitioning.tuples import tuple_keys
+from icefield.schema import Schema
+from icefield.types.values import from_arrow_array
 from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
-from icefield.writing.fan_out import FanOut
+from icefield.writing.fan_out import FanOut, threads_for
 from icefield.writing.files import FileSet
-from icefield.writing.partitioner import Partitioner
-from icefield.writing.threads import Threads
 
 _CHUNK_BYTES = 128 << 20
 _CHUNK_ROWS = 8 << 20
 _MOST_PARALLEL_FILES = 8
+
+
+class Partitioner:
+    """Computes the partitions of batches by one spec."""
+
+    def __init__(self, spec: PartitionSpec, schema: Schema) -> None:
+        self._spec = spec
+        self._schema = schema
+        self._type = spec.partition_type(schema)
+
+    def split(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[Any, ...], pa.Array | None]]:
+        """The partitions of a batch that is not empty: the values of each, and its row indices, ascending.
+
+        None stands for all rows. The order of the partitions is the order of their keys, not of their values.
+        """
+        values = partition_batch(self._spec, self._schema, batch)
+        check_partition_values(self._spec, values)
+        keys, size = tuple_keys(values)
+        if size == 1:
+            yield from_arrow_array(self._type, values.slice(0, 1))[0], None
+            return
+        order = np.argsort(keys, kind="stable")
+        ends = np.cumsum(np.bincount(keys, minlength=size))
+        starts = np.concatenate(([0], ends[:-1]))
+        present = starts < ends
+        starts, ends = starts[present], ends[present]
+        rows = pa.array(order)
+        found = from_arrow_array(self._type, values.take(rows.take(pa.array(starts))))
+        for tuple_, start, end in zip(found, starts.tolist(), ends.tolist(), strict=True):
+            yield tuple_, rows.slice(start, end - start)
 
 
 def write_batches(
@@ -41,103 +75,69 @@ def write_batches(
     On an error every file of this call is aborted or deleted, and the error raised: ``InvalidArgument`` for rows
     that the table cannot hold, ``StorageError`` and its subclasses for files that cannot be written.
     """
-    return write_conformed(context, _conformed(context, batches), task_id=task_id, attempt=attempt, note=note)
+    rows = conformed(batches, lambda incoming: Conforming(context.schema, incoming).apply)
+    return write_conformed(rows, FileSet(context, task_id, attempt, note))
 
 
-def write_conformed(
-    context: WriteContext,
-    batches: Iterable[pa.RecordBatch],
-    *,
-    task_id: int = 0,
-    attempt: int = 0,
-    note: Callable[[str], None] | None = None,
-    files: FileSet | None = None,
-) -> list[DataFile]:
-    """Like ``write_batches``, for rows that ``Conforming`` has conformed to the context's schema already.
-
-    ``files`` is the set to write to; if it is given, ``task_id``, ``attempt`` and ``note`` are ignored.
-    """
+def write_conformed(batches: Iterable[pa.RecordBatch], files: FileSet) -> list[DataFile]:
+    """Like ``write_batches``, for rows that ``Conforming`` has conformed to the schema of the files already."""
+    context = files.context
     filled = (batch for batch in batches if batch.num_rows)
-    files = FileSet(context, task_id, attempt, note) if files is None else files
-    threads = Threads(context.io.workers(context.workers, waiting=True))
-    try:
-        if context.spec.is_unpartitioned:
-            _write_unpartitioned(context, filled, files, threads)
+    with threads_for(files, context.io.workers(context.workers, waiting=True)) as threads:
+        if not context.spec.is_unpartitioned:
+            _write_partitioned(context, filled, FanOut(files, threads))
         else:
-            _write_partitioned(context, filled, files, threads)
-        threads.finish()
-        return files.data_files()
-    except BaseException:
-        try:
-            threads.cancel()
-        finally:
-            files.abandon()
-        raise
+            # Rows in the table's sort order must not be dealt out to several files.
+            parallel = 1
+            if context.sort_order_id is None:
+                parallel = min(_MOST_PARALLEL_FILES, context.workers or max(2, context.io.workers()))
+            fan_out = FanOut(files, threads, parallel_files=parallel)
+            for batch in filled:
+                fan_out.add((None,) * len(context.spec.fields), batch)
+            fan_out.close()
+    return files.data_files()
 
 
-def _write_unpartitioned(
-    context: WriteContext, batches: Iterator[pa.RecordBatch], files: FileSet, threads: Threads
-) -> None:
-    # Rows in the table's sort order must not be dealt out to several files.
-    parallel = 1
-    if context.sort_order_id is None:
-        parallel = min(_MOST_PARALLEL_FILES, context.workers or max(2, context.io.workers()))
-    fan_out = FanOut(context, files, threads, parallel_files=parallel)
-    values = (None,) * len(context.spec.fields)
-    for batch in batches:
-        fan_out.add(values, batch)
-    fan_out.close()
-
-
-def _write_partitioned(
-    context: WriteContext, batches: Iterator[pa.RecordBatch], files: FileSet, threads: Threads
-) -> None:
+def _write_partitioned(context: WriteContext, batches: Iterator[pa.RecordBatch], fan_out: FanOut) -> None:
     partitioner = Partitioner(context.spec, context.schema)
-    fan_out = FanOut(context, files, threads)
     with ThreadPoolExecutor(context.io.workers(context.workers), thread_name_prefix="icefield-take") as takers:
         for chunk, is_last in _chunks(batches, context.buffer_bytes):
             parts = list(partitioner.split(chunk))
-            taken = takers.map(partial(_take, chunk), parts)
+            taken = takers.map(partial(taken_rows, chunk), [rows for _, rows in parts])
             for (values, _), rows in zip(parts, taken, strict=True):
                 fan_out.add(values, rows, last=is_last)
     fan_out.close()
 
 
-def _take(chunk: pa.RecordBatch, part: tuple[Any, pa.Array | None]) -> pa.RecordBatch:
-    return chunk if part[1] is None else pc.take(chunk, part[1], boundscheck=False)
+def taken_rows(batch: pa.RecordBatch, rows: pa.Array | None) -> pa.RecordBatch:
+    """Some rows of a batch; None stands for all of them."""
+    return batch if rows is None else pc.take(batch, rows, boundscheck=False)
 
 
-def _conformed(
-    context: WriteContext, batches: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]
+def conformed(
+    rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch],
+    resolve: Callable[[pa.Schema], Callable[[pa.RecordBatch], pa.RecordBatch]],
 ) -> Iterator[pa.RecordBatch]:
-    """The rows under the table's schema, in batches that are never empty."""
+    """Rows in conformed batches; ``resolve`` returns the function that conforms batches of an incoming schema."""
     incoming: pa.Schema | None = None
-    conforming: Conforming | None = None
-    for batch in pieces_of(batches):
-        if conforming is None or not batch.schema.equals(incoming, check_metadata=True):
-            incoming, conforming = batch.schema, Conforming(context.schema, batch.schema)
-        if batch.num_rows:
-            yield conforming.apply(batch)
+    for batch in pieces_of(rows):
+        if incoming is None or not batch.schema.equals(incoming, check_metadata=True):
+            incoming, conform = batch.schema, resolve(batch.schema)
+        yield conform(batch)
 
 
 def pieces_of(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows in batches of at most a chunk each."""
+    """Rows in slices of at most a chunk each, so that a copy of one slice does not copy a whole batch."""
     if isinstance(rows, pa.Table):
         if rows.num_rows == 0:
             yield pa.RecordBatch.from_pylist([], schema=rows.schema)  # so that its schema is checked
         rows = rows.to_batches()
     for batch in [rows] if isinstance(rows, pa.RecordBatch) else rows:
-        yield from _pieces(batch)
-
-
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch in slices of at most a chunk each, so that a copy of one slice does not copy the whole batch."""
-    rows = min(_CHUNK_ROWS, max(1, batch.num_rows * _CHUNK_BYTES // max(1, batch.nbytes)))
-    if batch.num_rows <= rows:
-        yield batch
-        return
-    for start in range(0, batch.num_rows, rows):
-        yield batch.slice(start, rows)
+        most = min(_CHUNK_ROWS, max(1, batch.num_rows * _CHUNK_BYTES // max(1, batch.nbytes)))
+        if batch.num_rows <= most:
+            yield batch
+        else:
+            yield from (batch.slice(start, most) for start in range(0, batch.num_rows, most))
 
 
 def _chunks(batches: Iterator[pa.RecordBatch], buffer_bytes: int) -> Iterator[tuple[pa.RecordBatch, bool]]:

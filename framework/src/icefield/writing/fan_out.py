@@ -10,17 +10,79 @@ partition gets one file if its rows fit.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Condition
 from typing import Any
 
 import pyarrow as pa
 
 from icefield.partitioning.spec import normalised_key
-from icefield.writing.context import WriteContext
-from icefield.writing.files import FileSet, Partition
-from icefield.writing.rolling import RollingWriter
-from icefield.writing.threads import Threads
+from icefield.writing.files import FileSet, Partition, RollingWriter
+
+
+class Threads:
+    """Runs jobs in the order they come. After an error no further job begins."""
+
+    def __init__(self, workers: int) -> None:
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="icefield-write")
+        self._changed = Condition()
+        self._in_flight = 0
+        self._retained = 0
+        self._error: BaseException | None = None
+
+    @property
+    def used(self) -> int:
+        """The bytes of unfinished jobs, and the bytes that jobs retain (``retain``)."""
+        return self._in_flight + self._retained
+
+    def retain(self, size: int) -> None:
+        """Count bytes that stay in memory after the calling job; a negative size releases bytes."""
+        with self._changed:
+            self._retained += size
+
+    def submit(self, job: Callable[[], None], size: int) -> Future[None]:
+        """Hand over a job that holds ``size`` bytes. Raises the error of an earlier job."""
+        self.check()
+        with self._changed:
+            self._in_flight += size
+        return self._pool.submit(self._run, job, size)
+
+    def _run(self, job: Callable[[], None], size: int) -> None:
+        try:
+            if self._error is None:
+                job()
+        except BaseException as error:
+            with self._changed:
+                self._error = self._error or error
+        finally:
+            with self._changed:
+                self._in_flight -= size
+                self._changed.notify_all()
+
+    def wait_below(self, size: int) -> None:
+        """Wait until at most ``size`` bytes are used, or no job is left. Raises the error of a job."""
+        with self._changed:
+            while self._in_flight and self.used > size and self._error is None:
+                self._changed.wait()
+        self.check()
+
+    def check(self) -> None:
+        """Raise the error of a job, if there is one."""
+        if self._error is not None:
+            raise self._error
+
+    def finish(self) -> None:
+        """Wait for every job. Raises the error of one."""
+        self._pool.shutdown(wait=True)
+        self.check()
+
+    def cancel(self) -> None:
+        """Start no further job, and wait for running ones."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
 
 _BATCH_BYTES = 128 << 20
 """The bytes of rows that a partition gathers before they go to its open file: about a row group."""
@@ -32,34 +94,47 @@ _SPILL_TO = 0.75
 """The part of the bound that may stay held when rows are written out early."""
 
 
+@contextmanager
+def threads_for(files: FileSet, workers: int) -> Iterator[Threads]:
+    """Threads that write a set of files. At the end every job is done; after an error the files are abandoned."""
+    threads = Threads(workers)
+    try:
+        yield threads
+        threads.finish()
+    except BaseException:
+        try:
+            threads.cancel()
+        finally:
+            files.abandon()
+        raise
+
+
+@dataclass(eq=False, slots=True)
 class _Buffer:
     """The waiting rows of one partition, and its open file. ``writer`` is touched by one job at a time.
 
     ``retained``: the bytes that the writer held after its last job.
     """
 
-    __slots__ = ("batches", "held", "last", "partition", "retained", "writer")
-
-    def __init__(self, partition: Partition) -> None:
-        self.partition = partition
-        self.batches: list[pa.RecordBatch] = []
-        self.held = 0
-        self.retained = 0
-        self.writer: RollingWriter | None = None
-        self.last: Future[None] | None = None
+    partition: Partition
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    held: int = 0
+    retained: int = 0
+    writer: RollingWriter | None = None
+    last: Future[None] | None = None
 
 
 class FanOut:
     """Sends rows to the files of their partitions. Used by one thread; ``threads`` do the encoding."""
 
-    def __init__(self, context: WriteContext, files: FileSet, threads: Threads, *, parallel_files: int = 1) -> None:
+    def __init__(self, files: FileSet, threads: Threads, *, parallel_files: int = 1) -> None:
         """``parallel_files``: the number of files that a partition fills in turn, with the rows gathered so far."""
-        self._context = context
+        self._context = files.context
         self._files = files
         self._threads = threads
         self._parallel_files = parallel_files
         self._file = 0
-        self._batch_bytes = max(1, min(_BATCH_BYTES, context.buffer_bytes // 4))
+        self._batch_bytes = max(1, min(_BATCH_BYTES, files.context.buffer_bytes // 4))
         self._buffers: dict[Hashable, _Buffer] = {}
         self._open: OrderedDict[int, _Buffer] = OrderedDict()
         self._held = 0
@@ -77,7 +152,13 @@ class FanOut:
         if last:
             self._hand_over(buffer, close=True)
         elif buffer.held >= self._batch_bytes:
-            self._write_on(buffer)
+            # The file stays open, unless too many files are open.
+            self._hand_over(buffer, close=False)
+            self._open[id(buffer)] = buffer
+            self._open.move_to_end(id(buffer))
+            self._file = (self._file + 1) % self._parallel_files
+            if len(self._open) > _MAX_OPEN:
+                self._hand_over(next(iter(self._open.values())), close=True)
         if self._held + self._threads.used > self._context.buffer_bytes:
             self._make_room()
         return buffer.partition.order
@@ -96,15 +177,6 @@ class FanOut:
             path = spec.partition_path(schema, values) if spec.fields else ""
             buffer = self._buffers[key] = _Buffer(Partition(values, path, len(self._buffers), spec.spec_id))
         return buffer
-
-    def _write_on(self, buffer: _Buffer) -> None:
-        """Send the gathered rows of a partition to its file, which stays open unless too many files are open."""
-        self._hand_over(buffer, close=False)
-        self._open[id(buffer)] = buffer
-        self._open.move_to_end(id(buffer))
-        self._file = (self._file + 1) % self._parallel_files
-        if len(self._open) > _MAX_OPEN:
-            self._hand_over(next(iter(self._open.values())), close=True)
 
     def _make_room(self) -> None:
         bound = self._context.buffer_bytes

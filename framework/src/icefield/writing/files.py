@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from icefield.abc import FileFormat, FormatOfManyFiles, FormatWriter, Note, OutputStream, WrittenFile
+from icefield.abc import FlushingWriter, FormatOfManyFiles, FormatWriter, Note, OutputStream, WrittenFile
 from icefield.errors import FileExists, IcefieldError
 from icefield.manifest import DataFile
 from icefield.metadata.metrics import MetricsConfig, apply_modes
@@ -28,11 +28,18 @@ class NewFiles:
     """
 
     def __init__(
-        self, io: FileIO, locations: LocationProvider, prefix: str, note: Note | None = None, suffix: str = ""
+        self,
+        io: FileIO,
+        locations: LocationProvider,
+        operation_id: str,
+        task_id: int,
+        attempt: int,
+        note: Note | None = None,
+        suffix: str = "",
     ) -> None:
         self._io = io
         self._locations = locations
-        self._prefix = prefix
+        self._prefix = f"{task_id:05d}-{attempt}-{operation_id}"
         self._note = note
         self._suffix = suffix
         self._numbers = count(1)
@@ -59,17 +66,15 @@ class Partition:
     spec_id: int
 
 
+@dataclass(eq=False, slots=True)
 class OpenFile:
     """A file that is being written."""
 
-    __slots__ = ("location", "number", "partition", "rows", "writer")
-
-    def __init__(self, number: int, location: str, partition: Partition, writer: FormatWriter) -> None:
-        self.number = number
-        self.location = location
-        self.partition = partition
-        self.writer = writer
-        self.rows = 0
+    number: int
+    location: str
+    partition: Partition
+    writer: FormatWriter
+    rows: int = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.writer.write(batch)
@@ -85,18 +90,20 @@ class FileSet:
     def __init__(
         self,
         context: WriteContext,
-        task_id: int,
-        attempt: int,
+        task_id: int = 0,
+        attempt: int = 0,
         note: Note | None = None,
         *,
         suffix: str = "",
     ) -> None:
         """``note`` is called with the location of each file before it is begun."""
-        self._context = context
-        prefix = file_prefix(task_id, attempt, context.operation_id)
-        self._new = NewFiles(context.io, context.locations, prefix, note, suffix)
+        self.context = context
+        self._new = NewFiles(context.io, context.locations, context.operation_id, task_id, attempt, note, suffix)
         self._format = context.io.file_format(context.file_format)
-        self._open_writer = _writers(self._format, context)
+        settings: dict[str, Any] = {"schema": context.schema, "properties": context.properties}
+        self._open_writer: Callable[[OutputStream], FormatWriter] = partial(self._format.open_writer, **settings)
+        if isinstance(self._format, FormatOfManyFiles):
+            self._open_writer = self._format.writers(context.schema, properties=context.properties)
         self._metrics = MetricsConfig.from_properties(context.properties, context.schema)
         self._lock = Lock()
         self._open: set[OpenFile] = set()
@@ -148,7 +155,7 @@ class FileSet:
             locations = [*(file.file_path for _, _, file in self._finished), *(each.location for each in open_files)]
         for opened in open_files:
             self._discard(opened)
-        take_back(self._context.io, locations)
+        take_back(self.context.io, locations)
 
     def _discard(self, opened: OpenFile) -> None:
         with contextlib.suppress(IcefieldError, OSError, ValueError):
@@ -157,7 +164,7 @@ class FileSet:
             self._open.discard(opened)
 
     def _describe(self, opened: OpenFile, written: WrittenFile) -> DataFile:
-        context = self._context
+        context = self.context
         encoded = apply_modes(written.metrics, self._metrics, context.schema)
         return DataFile(
             file_path=opened.location,
@@ -177,18 +184,6 @@ class FileSet:
         )
 
 
-def _writers(file_format: FileFormat, context: WriteContext) -> Callable[[OutputStream], FormatWriter]:
-    """A factory of writers for the files of one write."""
-    if isinstance(file_format, FormatOfManyFiles):
-        return file_format.writers(context.schema, properties=context.properties)
-    return partial(file_format.open_writer, schema=context.schema, properties=context.properties)
-
-
-def file_prefix(task_id: int, attempt: int, operation_id: str) -> str:
-    """The prefix of the names of the files of a call."""
-    return f"{task_id:05d}-{attempt}-{operation_id}"
-
-
 def take_back(io: FileIO, locations: list[str]) -> None:
     """Delete the files of a failed write.
 
@@ -197,3 +192,51 @@ def take_back(io: FileIO, locations: list[str]) -> None:
     """
     with contextlib.suppress(IcefieldError, OSError):
         io.delete_many(locations)
+
+
+_SLICE_BYTES = 32 << 20
+_SLICES_A_FILE = 8
+
+
+class RollingWriter:
+    """Writes the rows of one partition, and begins a new file whenever the current one has reached the target size.
+
+    Not for use by several threads at once.
+    """
+
+    def __init__(self, files: FileSet, partition: Partition, target_bytes: int) -> None:
+        self._files = files
+        self._partition = partition
+        self._target = target_bytes
+        self._slice_bytes = max(1, min(_SLICE_BYTES, target_bytes // _SLICES_A_FILE))
+        self._current: OpenFile | None = None
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows, in pieces small enough that a file ends near its target."""
+        rows = max(1, batch.num_rows * self._slice_bytes // max(1, batch.nbytes))
+        for start in range(0, batch.num_rows, rows):
+            if self._current is None:
+                self._current = self._files.open(self._partition)
+            self._current.write(batch.slice(start, rows) if rows < batch.num_rows else batch)
+            if self._current.writer.estimated_size >= self._target:
+                self.close()
+
+    @property
+    def buffered_bytes(self) -> int:
+        """The bytes that are buffered in the current file's writer."""
+        return 0 if self._current is None else self._current.writer.buffered_bytes
+
+    def flush(self) -> None:
+        """Empty the buffers of the current file's writer; if its format cannot do so, the file is finished."""
+        if self._current is not None:
+            writer = self._current.writer
+            if isinstance(writer, FlushingWriter):
+                writer.flush()
+            if self.buffered_bytes:
+                self.close()
+
+    def close(self) -> None:
+        """Finish the current file, if there is one."""
+        if self._current is not None:
+            current, self._current = self._current, None
+            self._files.finish(current)

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield.manifest import DataFile
-from icefield.writing.context import WriteContext
-from icefield.writing.fan_out import FanOut
+from icefield.writing.data_writer import Partitioner, taken_rows
+from icefield.writing.fan_out import FanOut, Threads
 from icefield.writing.files import FileSet
-from icefield.writing.partitioner import Partitioner
-from icefield.writing.threads import Threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +23,16 @@ class RowPlaces:
 
 
 class OrderedWriter:
-    """Writes rows that conform to the context's schema. The rows of a partition keep their order over its files.
+    """Writes rows that conform to the schema of its files. The rows of a partition keep their order over its files.
 
     Used by one thread. ``close`` completes the files; after an error ``abandon`` deletes them.
     """
 
-    def __init__(self, context: WriteContext, files: FileSet) -> None:
+    def __init__(self, files: FileSet) -> None:
+        context = files.context
         self._files = files
         self._threads = Threads(context.io.workers(context.workers, waiting=True))
-        self._fan_out = FanOut(context, files, self._threads)
+        self._fan_out = FanOut(files, self._threads)
         self._partitioner = None if context.spec.is_unpartitioned else Partitioner(context.spec, context.schema)
         self._no_values = (None,) * len(context.spec.fields)
         self._counts: list[int] = []
@@ -47,7 +45,7 @@ class OrderedWriter:
         if self._partitioner is not None and batch.num_rows:
             parts = [*self._partitioner.split(batch)]
         for values, rows in parts:
-            taken = batch if rows is None else pc.take(batch, rows, boundscheck=False)
+            taken = taken_rows(batch, rows)
             number = self._fan_out.add(values, taken)
             if number == len(self._counts):
                 self._counts.append(0)

@@ -120,7 +120,6 @@ def plain(task: FileScanTask) -> FileScanTask:
     return FileScanTask(
         task.file,
         None,
-        None,
         task.start,
         None if task.is_whole_file else task.length,
         task.delete_files,

@@ -18,7 +18,7 @@ from icefield.metadata.snapshots import Operation
 from icefield.partitioning import PartitionField, PartitionSpec
 from icefield.schema import Schema
 from icefield.types import ListType, NestedField, StructType
-from icefield.writing.deletes import DeleteContext, write_equality_deletes
+from icefield.writing import DeleteContext, write_equality_deletes
 from tables import ids, memory_catalog, new_table, rows
 
 BY_KIND = PartitionSpec(PartitionField(2, 1000, "identity", "kind"))

@@ -17,7 +17,7 @@ from icefield.catalog import Table
 from icefield.errors import FileExists, InvalidArgument, StorageError, UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
 from icefield.partitioning import PartitionField, PartitionSpec
-from icefield.writing.deletes import DeleteContext, DeletedRows, write_position_deletes
+from icefield.writing import DeleteContext, DeletedRows, write_position_deletes
 from tables import ids, new_table, rows
 
 PATH, POS = 2147483546, 2147483545

@@ -15,7 +15,7 @@ from icefield.catalog import Table
 from icefield.errors import FileExists, InvalidArgument, StorageError, UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
 from icefield.puffin import PuffinReader, decode_vector
-from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors
+from icefield.writing import DeleteContext, DeletedRows, write_deletion_vectors
 from tables import ids, new_table, rows
 
 

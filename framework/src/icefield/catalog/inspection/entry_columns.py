@@ -18,7 +18,7 @@ from icefield.manifest import schemas as f
 from icefield.manifest.columns import COLUMN_TYPES, MAP_TYPES, struct_array
 from icefield.manifest.manifest_list import CONTENT
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.pruning import Mask
+from icefield.scan.planning.pruning import Mask
 
 _NUMBERS: Final = {rule.name: rule.field_id for rule in (*f.ENTRY_FIELDS, *f.DATA_FILE_FIELDS)}
 _TYPES: Final = {**COLUMN_TYPES, **MAP_TYPES}

@@ -25,7 +25,7 @@ from icefield.manifest import ManifestContent
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp
-from icefield.scan.partition_stats_file import read_stats as read_partition_stats
+from icefield.scan.partitions.stats_file import read_stats as read_partition_stats
 from icefield.storage import FileIO
 
 _DATA: Final = frozenset({ManifestContent.DATA})

@@ -32,7 +32,7 @@ from icefield.manifest.manifest_list import (
     SPEC_ID,
     UPPER,
 )
-from icefield.scan.pruning import Mask
+from icefield.scan.planning.pruning import Mask
 from icefield.types.values import from_bytes_array
 
 Rows = npt.NDArray[Any]

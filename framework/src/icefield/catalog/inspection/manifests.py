@@ -29,7 +29,7 @@ from icefield.manifest.manifest_list import (
     SPEC_ID,
 )
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.changed_manifests import manifest_lists
+from icefield.scan.planning.manifest_filter import manifest_lists
 
 _PLAIN: Final = {
     "content": CONTENT,

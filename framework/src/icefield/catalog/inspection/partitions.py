@@ -17,10 +17,9 @@ from icefield.catalog.inspection.source import MetadataSource
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import ManifestContent, ManifestList, ManifestRequest
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.changed_manifests import manifest_lists
-from icefield.scan.manifest_filter import ManifestFilter
-from icefield.scan.partition_sums import COLUMNS, SUMS, PartitionSums, SummingUp, snapshot_times
-from icefield.scan.pruning import needed_statistics
+from icefield.scan.partitions.sums import COLUMNS, SUMS, PartitionSums, SummingUp, snapshot_times
+from icefield.scan.planning.manifest_filter import ManifestFilter, manifest_lists
+from icefield.scan.planning.pruning import needed_statistics
 
 _COUNTS: Final = {
     "record_count": (pa.int64(), ("data_record_count",)),

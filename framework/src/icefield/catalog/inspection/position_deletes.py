@@ -30,10 +30,10 @@ from icefield.manifest import schemas as f
 from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.manifest_list import CONTENT
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.columns.projection import ColumnProjection
 from icefield.scan.deletes.positions import read_vector
 from icefield.scan.opening import deleted_rows, open_file
-from icefield.scan.pruning import Mask
+from icefield.scan.planning.pruning import Mask
 from icefield.schema import Schema
 from icefield.types import NestedField, StructType
 from icefield.types.arrow.types import to_arrow_type

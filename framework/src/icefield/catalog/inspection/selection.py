@@ -11,7 +11,7 @@ import pyarrow as pa
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind, evaluate, field_ids
 from icefield.manifest.columns import struct_array
-from icefield.scan.pruning import Mask
+from icefield.scan.planning.pruning import Mask
 from icefield.schema import Schema
 from icefield.types import NestedField, StructType
 from icefield.types.arrow.types import from_arrow_fields

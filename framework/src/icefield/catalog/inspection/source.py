@@ -25,10 +25,10 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
-from icefield.scan.changed_manifests import manifest_lists
-from icefield.scan.manifest_reads import manifest_groups
-from icefield.scan.pruning import Mask
-from icefield.scan.united_partition import UnitedPartition
+from icefield.scan.partitions.united import UnitedPartition
+from icefield.scan.planning.manifest_filter import manifest_lists
+from icefield.scan.planning.manifest_reads import manifest_groups
+from icefield.scan.planning.pruning import Mask
 from icefield.storage import FileIO
 from icefield.types import StructType
 

@@ -22,13 +22,13 @@ from icefield.manifest import (
 )
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Operation, Snapshot
-from icefield.scan.changed_manifests import changed_entries, entries_by, manifest_lists, written_manifests
 from icefield.scan.changes.tasks import ChangedFile
-from icefield.scan.delete_index import DeleteIndex
-from icefield.scan.delete_targets import DELETE_STATISTICS
-from icefield.scan.manifest_filter import ManifestFilter, SpecPlan
-from icefield.scan.planned_files import PlannedFiles
-from icefield.scan.planning import PlanReport, ScanPlanner, plan_request
+from icefield.scan.deletes.index import DeleteIndex
+from icefield.scan.deletes.targets import DELETE_STATISTICS
+from icefield.scan.planning.manifest_filter import ManifestFilter, SpecPlan, entries_by, manifest_lists
+from icefield.scan.planning.planned_files import PlannedFiles
+from icefield.scan.planning.planner import PlanReport, ScanPlanner, plan_request
+from icefield.scan.planning.pruning import Mask
 from icefield.scan.snapshot_range import kept_parent
 from icefield.schema import Schema
 from icefield.storage import FileIO
@@ -50,18 +50,16 @@ class ChangelogPlanner:
         row_filter: BooleanExpression,
         *,
         identifier: tuple[str, ...] = (),
-        workers: int | None = None,
     ) -> None:
         self._metadata = metadata
         self._io = io
         self._snapshots = [one for one in snapshots if one.operation is not Operation.REPLACE]
         self._schema = schema
         self._filter = row_filter
-        self._identifier = identifier
-        self._matching = ManifestFilter(metadata, io, schema, row_filter, workers)
+        self._matching = ManifestFilter(metadata, io, schema, row_filter)
         self._request = plan_request(PLAN_COLUMNS, row_filter)
         self._indexes: dict[int, DeleteIndex | None] = {}
-        self.report = PlanReport()
+        self.report = PlanReport(io, identifier, row_filter, metadata, metadata.current_schema_id)
 
     def changes(self) -> Iterator[Iterator[ChangedFile]]:
         """The files with changed rows of each snapshot, in the order of the snapshots; added files come last.
@@ -71,13 +69,11 @@ class ChangelogPlanner:
         """
         for ordinal, (snapshot, listed) in enumerate(manifest_lists(self._metadata, self._io, self._snapshots)):
             yield self._of_snapshot(ordinal, snapshot, listed)
-        newest = self._snapshots[-1].snapshot_id if self._snapshots else -1
-        schema_id = self._metadata.current_schema_id
-        self.report.emit(self._io, self._identifier, newest, self._filter, self._metadata, schema_id)
+        self.report.emit(self._snapshots[-1].snapshot_id if self._snapshots else -1)
 
     def _of_snapshot(self, ordinal: int, snapshot: Snapshot, listed: ManifestList) -> Iterator[ChangedFile]:
         number = snapshot.snapshot_id
-        manifests = written_manifests(listed, ManifestContent.DATA, {number}, self._matching)
+        manifests = listed.select(self._matching.choose(listed, ManifestContent.DATA, {number}), summaries=False)
         self.report.manifests_read += len(manifests)
         for entries, plan in self._entries(manifests, number, EntryStatus.DELETED):
             before = self._deletes_of(kept_parent(self._metadata, snapshot))
@@ -91,8 +87,7 @@ class ChangelogPlanner:
     def _entries(
         self, manifests: Sequence[ManifestFile], number: int, status: EntryStatus
     ) -> Iterator[tuple[ManifestEntries, SpecPlan]]:
-        found = changed_entries(manifests, {number}, status, self._matching, self._filter, self._request)
-        for part, mask, plan in found:
+        for part, mask, plan in self._matching.changed(manifests, {number}, status, self._request):
             entries = self._kept(part, mask)
             if len(entries):
                 yield entries, plan
@@ -126,14 +121,14 @@ class ChangelogPlanner:
     def _changed_deletes(self, number: int, listed: ManifestList) -> list[DeleteIndex]:
         """The indexes of the delete files that a snapshot added, and of the delete files that it removed."""
         unfiltered = ManifestFilter(self._metadata, self._io, self._schema, AlwaysTrue())
-        manifests = written_manifests(listed, ManifestContent.DELETES, {number}, unfiltered)
+        manifests = listed.select(unfiltered.choose(listed, ManifestContent.DELETES, {number}), summaries=False)
         if not manifests:
             return []
         request = ManifestRequest(PLAN_COLUMNS, DELETE_STATISTICS)
         unpartitioned = {spec.spec_id for spec in self._metadata.partition_specs if spec.is_unpartitioned}
         indexes = []
         for status in (EntryStatus.ADDED, EntryStatus.DELETED):
-            found = changed_entries(manifests, {number}, status, unfiltered, AlwaysTrue(), request)
+            found = unfiltered.changed(manifests, {number}, status, request)
             parts = [part.filter(mask) for part, mask, _ in found]
             if any(len(part) for part in parts):
                 indexes.append(DeleteIndex(parts, unpartitioned))
@@ -150,7 +145,7 @@ class ChangelogPlanner:
                 del self._indexes[next(iter(self._indexes))]
         return self._indexes[snapshot.snapshot_id]
 
-    def _kept(self, part: ManifestEntries, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ManifestEntries:
+    def _kept(self, part: ManifestEntries, mask: Mask) -> ManifestEntries:
         kept = part.select(PLAN_COLUMNS).filter(mask)
         self.report.files_planned += len(kept)
         self.report.files_skipped += len(part) - len(kept)

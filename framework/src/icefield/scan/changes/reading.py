@@ -14,10 +14,10 @@ from icefield.manifest import DataFile
 from icefield.scan.changes.matching import CHANGE_TYPES, DELETE, INSERT, differing, settle
 from icefield.scan.changes.row_buffer import RowBuffer
 from icefield.scan.changes.tasks import ChangedFile, ChangelogContext, ChangelogScanTask
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.columns.projection import ColumnProjection
 from icefield.scan.deletes.key_columns import columns_of
 from icefield.scan.deletes.keys import Words, hash_keys, plain
-from icefield.scan.deletes.positions import NONE, Positions
+from icefield.scan.deletes.positions import NONE
 from icefield.scan.deletes.store import shared_store
 from icefield.scan.reading import BATCH_ROWS, TaskReader
 from icefield.scan.tasks import FileScanTask
@@ -177,19 +177,15 @@ def _changed_rows(reader: TaskReader, changed: ChangedFile) -> Iterator[tuple[bo
         for rows in reader.read(task):
             yield after is not None, rows
         return
-    old, new = ({_identity(one): one for one in task.delete_files} for task in (before, after))
+    # One Puffin file may contain several deletion vectors.
+    old, new = ({(one.file_path, one.content_offset): one for one in task.delete_files} for task in (before, after))
     come = reader.deleted(_with_deletes(after, [new[key] for key in new.keys() - old.keys()]))
     gone = reader.deleted(_with_deletes(before, [old[key] for key in old.keys() - new.keys()]))
     for inserted, candidates, others in ((False, come, before), (True, gone, after)):
-        rows_of = _without(candidates, reader.deleted(others)) if len(candidates) else NONE
+        rows_of = np.setdiff1d(candidates, reader.deleted(others), assume_unique=True) if len(candidates) else NONE
         if len(rows_of):
             for rows in reader.read(others, rows_of):
                 yield inserted, rows
-
-
-def _identity(delete: DataFile) -> tuple[str, int | None]:
-    """The identity of a delete file: one Puffin file may contain several deletion vectors."""
-    return delete.file_path, delete.content_offset
 
 
 def _with_deletes(task: FileScanTask, deletes: list[DataFile]) -> FileScanTask:
@@ -200,12 +196,3 @@ def _with_deletes(task: FileScanTask, deletes: list[DataFile]) -> FileScanTask:
         data_sequence_number=task.data_sequence_number,
         file_sequence_number=task.file_sequence_number,
     )
-
-
-def _without(positions: Positions, others: Positions) -> Positions:
-    """The positions that are not among others; both ascending and distinct."""
-    if not len(others):
-        return positions
-    places = np.minimum(np.searchsorted(others, positions), len(others) - 1)
-    kept: Positions = positions[others[places] != positions]
-    return kept

@@ -6,8 +6,8 @@ The two copies of a carried-over row mostly arrive close together, and are dropp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import Final, Self
+from contextlib import ExitStack
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ Hashes = Callable[[pa.RecordBatch], Words | None]
 Compact = Callable[[pa.Table], pa.RecordBatch]
 
 
-class RowBuffer:
+class RowBuffer(ExitStack):
     """Batches of one schema, returned in parts such that rows with equal hashes are in one part.
 
     ``compact`` drops rows that are not needed. ``hashes`` returns a hash for each row, or None if the rows cannot be
@@ -37,6 +37,7 @@ class RowBuffer:
     def __init__(
         self, schema: pa.Schema, compact: Compact, hashes: Hashes, held_bytes: int, expected_rows: int
     ) -> None:
+        super().__init__()
         self._schema = schema
         self._compact = compact
         self._hashes = hashes
@@ -46,15 +47,7 @@ class RowBuffer:
         self._expected = expected_rows
         self._held: list[pa.RecordBatch] = []
         self._bytes = 0
-        self._spilled = TemporaryBatches(schema)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._spilled.__exit__(kind, error, trace)
+        self._spilled = self.enter_context(TemporaryBatches(schema))
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add a batch."""

@@ -6,15 +6,16 @@ their pairs are, in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.partitioning.tuples import Ints
-from icefield.types.arrow.nested import map_entries, unwrap
+from icefield.partitioning.tuples import Ints, float_bits
+from icefield.scan.deletes.keys import plain
+from icefield.types.arrow.nested import map_entries
 
 _LARGE: Final = 1 << 62
 _CLOSE: Final = 4
@@ -23,21 +24,13 @@ _CLOSE: Final = 4
 
 def row_numbers(columns: Sequence[pa.Array], rows: int) -> Ints:
     """Numbers from 0 for the rows of some columns, the same for equal rows. Without columns all rows are equal."""
-    keys, size = np.zeros(rows, np.int64), 1
-    for column in columns:
-        codes, distinct = value_numbers(column)
-        if distinct <= 1:
-            continue
-        if size * distinct >= _LARGE:
-            keys, size = _dense(pa.array(keys))
-        keys, size = keys * distinct + codes, size * distinct
+    keys, size = _joined(map(value_numbers, columns), rows)
     return _dense(pa.array(keys))[0] if size > _CLOSE * max(rows, 1) else keys
 
 
 def value_numbers(column: pa.Array) -> tuple[Ints, int]:
     """Numbers from 0 for the values of a column, and an upper bound of the numbers."""
-    while isinstance(column, pa.ExtensionArray | pa.DictionaryArray):
-        column = unwrap(column)
+    column = plain(column)
     kind = column.type
     if pa.types.is_null(kind) or not len(column):
         return np.zeros(len(column), np.int64), 1
@@ -45,13 +38,13 @@ def value_numbers(column: pa.Array) -> tuple[Ints, int]:
         parts = [value_numbers(child) for child in column.flatten()]
         if column.null_count:
             parts.append((np.asarray(column.is_null()).astype(np.int64), 2))
-        return _joined(parts, len(column))
+        return _dense(pa.array(_joined(parts, len(column))[0]))
     if pa.types.is_map(kind):
         return _of_lists(map_entries(column))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return _of_lists(column)
     if pa.types.is_floating(kind):
-        column = _bits(column)
+        column = float_bits(column)
     return _dense(column)
 
 
@@ -69,13 +62,15 @@ def _dense(column: pa.Array) -> tuple[Ints, int]:
     return pc.fill_null(encoded.indices, distinct).to_numpy().astype(np.int64), distinct + 1
 
 
-def _joined(parts: Sequence[tuple[Ints, int]], rows: int) -> tuple[Ints, int]:
+def _joined(parts: Iterable[tuple[Ints, int]], rows: int) -> tuple[Ints, int]:
     keys, size = np.zeros(rows, np.int64), 1
     for codes, distinct in parts:
+        if distinct <= 1:
+            continue
         if size * distinct >= _LARGE:
             keys, size = _dense(pa.array(keys))
         keys, size = keys * distinct + codes, size * distinct
-    return _dense(pa.array(keys))
+    return keys, size
 
 
 def _of_lists(column: pa.Array) -> tuple[Ints, int]:
@@ -91,9 +86,3 @@ def _of_lists(column: pa.Array) -> tuple[Ints, int]:
     codes, distinct = _dense(values)
     nulls = np.asarray(column.is_null())
     return np.where(nulls, distinct, codes), distinct + 1
-
-
-def _bits(column: pa.Array) -> pa.Array:
-    nan = pa.scalar(float("nan"), column.type)
-    settled = pc.if_else(pc.fill_null(pc.is_nan(column), False), nan, column)
-    return settled.view(pa.int32() if pa.types.is_float32(column.type) else pa.int64())

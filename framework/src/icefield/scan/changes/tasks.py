@@ -30,16 +30,6 @@ class ChangedFile:
         assert task is not None
         return task
 
-    @property
-    def may_insert(self) -> bool:
-        """Whether the change may have inserted rows."""
-        return self.after is not None
-
-    @property
-    def may_delete(self) -> bool:
-        """Whether the change may have deleted rows."""
-        return self.before is not None
-
 
 @dataclass(frozen=True, slots=True)
 class ChangelogScanTask:

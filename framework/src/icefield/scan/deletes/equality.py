@@ -19,7 +19,7 @@ from icefield.base.concurrency import reset_after_fork
 from icefield.errors import InvalidFile, InvalidMetadata
 from icefield.manifest import DataFile
 from icefield.partitioning.spec import normalised_key
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.columns.projection import ColumnProjection
 from icefield.scan.deletes.key_columns import columns_of
 from icefield.scan.deletes.keys import Ints, KeySet, Mask, check_type, hash_keys, plain
 from icefield.scan.opening import deleted_rows, open_file
@@ -101,7 +101,7 @@ class EqualityDeletes:
         if not new:
             return True
         made = self._make(new)
-        if made is not None and self._held + _bytes_of(made) > self._most and self._sets:
+        if made is not None and self._held + sum(keys.nbytes for keys in made.values()) > self._most and self._sets:
             # Drop all keys in memory, and read only the keys of these files again.
             self._numbers, self._sets, self._held = {}, {}, 0
             self._partitions, self._partition_of = {}, self._partition_of[:0]
@@ -181,10 +181,6 @@ def key_ids(file: DataFile) -> tuple[int, ...]:
             f"{file.file_path} deletes rows by equality, and its manifest names no column", location=file.file_path
         )
     return tuple(sorted(set(file.equality_ids)))
-
-
-def _bytes_of(sets: dict[int, KeySet]) -> int:
-    return sum(keys.nbytes for keys in sets.values())
 
 
 def _ids_of(fields: Sequence[pa.Field]) -> set[int]:

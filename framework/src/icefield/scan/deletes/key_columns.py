@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -23,7 +24,7 @@ def dropped_fields(schema: Schema, schemas: Iterable[Schema]) -> dict[int, Neste
     Each field keeps its enclosing structs, without their other fields.
     """
     known, found = set(schema.field_ids), dict[int, NestedField]()
-    for other in sorted(schemas, key=_schema_id, reverse=True):
+    for other in sorted(schemas, key=attrgetter("schema_id"), reverse=True):
         for column in other.fields:
             for id_ in set(ids_in(column)) - known:
                 pruned = prune(column, frozenset({id_}))
@@ -58,23 +59,14 @@ def _found(
         if field.field_id in ids:
             yield field.field_id, column
         if isinstance(field.field_type, StructType) and not ids.isdisjoint(ids_in(field)):
-            yield from _below(field.field_type.fields, column, ids)
-
-
-def _below(
-    fields: Sequence[NestedField], struct: pa.StructArray, ids: frozenset[int]
-) -> Iterator[tuple[int, pa.Array]]:
-    places = [place for place, field in enumerate(fields) if not ids.isdisjoint(ids_in(field))]
-    children = [struct.field(place) for place in places]
-    if struct.null_count:
-        # All children at once, because the cost of a struct operation grows with the number of fields.
-        names = list(map(str, places))
-        children = pa.StructArray.from_arrays(children, names, mask=struct.is_null()).flatten()
-    yield from _found([fields[place] for place in places], children, ids)
-
-
-def _schema_id(schema: Schema) -> int:
-    return schema.schema_id
+            below = field.field_type.fields
+            places = [place for place, child in enumerate(below) if not ids.isdisjoint(ids_in(child))]
+            children = [column.field(place) for place in places]
+            if column.null_count:
+                # All children at once, because the cost of a struct operation grows with the number of fields.
+                names = list(map(str, places))
+                children = pa.StructArray.from_arrays(children, names, mask=column.is_null()).flatten()
+            yield from _found([below[place] for place in places], children, ids)
 
 
 def _grafted(fields: Sequence[NestedField], added: Sequence[NestedField]) -> list[NestedField]:

@@ -16,21 +16,8 @@ import pyarrow.compute as pc
 
 from icefield.errors import UnsupportedFeature
 from icefield.partitioning.transforms.murmur3 import hash_slots
-from icefield.types import (
-    BinaryType,
-    DateType,
-    GeographyType,
-    GeometryType,
-    IcebergType,
-    LongType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UnknownType,
-    VariantType,
-)
+from icefield.partitioning.tuples import float_bits
+from icefield.types import BinaryType, GeographyType, GeometryType, IcebergType, UnknownType, VariantType
 from icefield.types.arrow.nested import unwrap
 
 Words = npt.NDArray[np.uint64]
@@ -43,7 +30,6 @@ _NULL: Final = np.uint64(0x6A09_E667_F3BC_C909)
 _HALF: Final = np.uint64(32)
 _BITS_A_KEY: Final = 16
 _FEWEST_BITS, _MOST_BITS = 1 << 10, 1 << 28
-_WIDE: Final = (LongType, TimeType, TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
 
 
 def check_type(kind: IcebergType, location: str) -> None:
@@ -77,7 +63,7 @@ def equal_keys(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> Mask:
         if pa.types.is_null(one.type):
             continue
         if pa.types.is_floating(one.type):
-            one, other = _bits(one), _bits(other)
+            one, other = float_bits(one), float_bits(other)
         same = pc.fill_null(pc.equal(one, other), False)
         if one.null_count and other.null_count:
             same = pc.or_(same, pc.and_(one.is_null(), other.is_null()))
@@ -146,10 +132,7 @@ class KeySet:
             inside = places < len(self._hashes)
             inside[inside] = self._hashes[places[inside]] == hashes[rows[inside]]
             rows, places = rows[inside], places[inside]
-            here, there = pa.array(rows), pa.array(places)
-            equal = equal_keys(
-                [column.take(here) for column in columns], [column.take(there) for column in self.columns]
-            )
+            equal = _equal_rows(columns, rows, self.columns, places)
             found.append(rows[equal] if applying is None else rows[equal][self._apply(places[equal], applying)])
             rows, places = rows[~equal], places[~equal] + 1
         return np.concatenate(found) if found else np.zeros(0, np.int64)
@@ -183,31 +166,32 @@ def _first_of_equal(columns: Sequence[pa.Array], hashes: Words, order: Ints) -> 
     again = np.flatnonzero(~is_new)
     if not len(again):
         return is_new
-    differ = again[~_equal_rows(columns, order[again], order[again - 1])]
+    differ = again[~_equal_rows(columns, order[again], columns, order[again - 1])]
     starts = np.flatnonzero(is_new)
     for run in np.unique(np.searchsorted(starts, differ, side="right") - 1).tolist():
         start, stop = int(starts[run]), int(starts[run + 1]) if run + 1 < len(starts) else len(order)
         left = order[start:stop].copy()
         while len(left):
-            same = _equal_rows(columns, left, np.full(len(left), left[0]))
+            same = _equal_rows(columns, left, columns, np.full(len(left), left[0]))
             order[start : start + int(same.sum())] = left[same]
             is_new[start] = True
             start, left = start + int(same.sum()), left[~same]
     return is_new
 
 
-def _equal_rows(columns: Sequence[pa.Array], some: Ints, others: Ints) -> Mask:
-    here, there = pa.array(some), pa.array(others)
-    return equal_keys([column.take(here) for column in columns], [column.take(there) for column in columns])
+def _equal_rows(left: Sequence[pa.Array], rows: Ints, right: Sequence[pa.Array], places: Ints) -> Mask:
+    here, there = pa.array(rows), pa.array(places)
+    return equal_keys([column.take(here) for column in left], [column.take(there) for column in right])
 
 
 def _codes(column: pa.Array, kind: IcebergType) -> Words:
     """A number for each value, the same for equal values."""
     if isinstance(kind, UnknownType) or column.null_count == len(column):
         return np.full(len(column), _NULL)
-    if isinstance(kind, _WIDE):
+    held = column.type
+    if pa.types.is_int64(held) or pa.types.is_time64(held) or pa.types.is_timestamp(held):
         codes = _words(column.view(pa.int64())).view(np.uint64)
-    elif isinstance(kind, DateType):
+    elif pa.types.is_date32(held):
         codes = _words(column.view(pa.int32())).astype(np.uint64)
     else:
         hashed = BinaryType() if isinstance(kind, GeometryType | GeographyType) else kind
@@ -229,11 +213,3 @@ def _mixed(words: Words) -> Words:
     words *= _MIX_2
     words ^= words >> _HALF
     return words * _MIX_1
-
-
-def _bits(values: pa.Array) -> pa.Array:
-    """Floats as integers with the same bits, with one bit pattern for NaN."""
-    numbers = values.fill_null(0).to_numpy(zero_copy_only=False) if values.null_count else values.to_numpy()
-    numbers = np.where(np.isnan(numbers), np.array(np.nan, numbers.dtype), numbers)
-    bits = numbers.view(np.int64 if numbers.dtype.itemsize == 8 else np.int32)
-    return pa.array(bits, mask=values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None)

@@ -8,6 +8,7 @@ belongs to one data file, so that such a position means damage.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +22,7 @@ from icefield.expressions import BooleanExpression, EqualTo, bind, relocate
 from icefield.manifest import DataFile
 from icefield.puffin import decode_vector
 from icefield.puffin.reader import read_range
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.columns.projection import ColumnProjection
 from icefield.scan.opening import deleted_rows, open_file
 from icefield.schema import Schema
 from icefield.storage import FileIO
@@ -48,11 +49,8 @@ def read_vector(io: FileIO, vector: DataFile, file: DataFile | None = None) -> P
         raise InvalidMetadata(f"{location}: its manifest does not state where a deletion vector is", location=location)
     if length > MAX_PUFFIN_BLOB_BYTES:
         raise InvalidFile(f"{location}: a deletion vector of {length:,} bytes", location=location)
-    source = io.open_input(location)
-    try:
+    with closing(io.open_input(location)) as source:
         blob = read_range(source, offset, length, location)
-    finally:
-        source.close()
     counts = (vector.record_count, -1 if file is None else file.record_count)
     cardinality, most = (count if count >= 0 else None for count in counts)
     return decode_vector(blob, location, cardinality=cardinality, most=most)

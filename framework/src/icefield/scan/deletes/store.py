@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from threading import Lock
+from functools import partial
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from icefield.base.concurrency import LruCache, reset_after_fork
+from icefield.base.concurrency import LruCache
 from icefield.manifest import DataFile, DataFileContent
 from icefield.scan.deletes.equality import EqualityDeletes, KeyLookup, key_ids
 from icefield.scan.deletes.key_columns import with_dropped
@@ -29,19 +29,13 @@ _WHOLE_ROWS: Final = 8 << 20
 _MOST_SKIPPED: Final = 16 << 20
 """The maximum number of rows of a file for which skipped rows are listed."""
 
+_MOST_EQUALITY: Final = 1 << 16
+"""The maximum number of sets of equality columns whose keys are held."""
+
 _MOST_SHARED: Final = 2
 """The number of scans with cached deletes in a process: an executor reads one scan after another, in chunks."""
 
-_SHARED: dict[str, DeleteStore] = {}
-_SHARING = Lock()
-
-
-def _share_nothing() -> None:
-    global _SHARED, _SHARING
-    _SHARED, _SHARING = {}, Lock()
-
-
-reset_after_fork(_share_nothing)
+_SHARED: Final[LruCache[str, DeleteStore]] = LruCache(_MOST_SHARED)
 
 Passes = Callable[[], Iterator[KeyLookup]]
 
@@ -106,16 +100,10 @@ class DeleteStore:
     Raises ``InvalidFile`` and ``InvalidMetadata`` for damaged files or metadata, and ``UnsupportedFeature``.
     """
 
-    def __init__(self, context: ScanContext, most: int = HELD_BYTES) -> None:
+    def __init__(self, context: ScanContext) -> None:
         self._context = context
-        self._most = most
-        self._positions: LruCache[Hashable, Mapping[str, Positions]] = LruCache(most, _size_of)
-        self._begin()
-        reset_after_fork(self._begin)
-
-    def _begin(self) -> None:
-        self._lock = Lock()
-        self._equality: dict[tuple[int, ...], EqualityDeletes] = {}
+        self._positions: LruCache[Hashable, Mapping[str, Positions]] = LruCache(HELD_BYTES, _size_of)
+        self._equality: LruCache[tuple[int, ...], EqualityDeletes] = LruCache(_MOST_EQUALITY)
 
     def of(self, task: FileScanTask, file: DataFile) -> TaskDeletes | None:
         """The deletes of the file of a task; None without delete files."""
@@ -133,7 +121,7 @@ class DeleteStore:
             deletes = self._by(ids)
             lookup = deletes.lookup(files)
             if lookup is None:
-                passes.append((ids, _passes(deletes, files)))
+                passes.append((ids, partial(deletes.passes, files)))
             elif lookup.sets:
                 lookups.append(lookup)
         found = [part for part in positions if len(part)]
@@ -156,27 +144,17 @@ class DeleteStore:
         return self._positions.get_or_make(key, read).get(path, NONE)
 
     def _by(self, ids: tuple[int, ...]) -> EqualityDeletes:
-        with self._lock:
-            found = self._equality.get(ids)
-            if found is None:
-                context = self._context
-                found = self._equality[ids] = EqualityDeletes(
-                    context.io, self.table_schema(ids), ids, context.name_mapping, self._most
-                )
-            return found
+        io, mapping = self._context.io, self._context.name_mapping
+        return self._equality.get_or_make(
+            ids, lambda: EqualityDeletes(io, self.table_schema(ids), ids, mapping, HELD_BYTES)
+        )
 
 
 def shared_store(context: ScanContext) -> DeleteStore:
     """The shared store of a scan in this process, if the scan has an id; else a new store."""
     if context.scan_id is None:
         return DeleteStore(context)
-    with _SHARING:
-        store = _SHARED.get(context.scan_id)
-        if store is None:
-            store = _SHARED[context.scan_id] = DeleteStore(context)
-            while len(_SHARED) > _MOST_SHARED:
-                del _SHARED[next(iter(_SHARED))]
-        return store
+    return _SHARED.get_or_make(context.scan_id, lambda: DeleteStore(context))
 
 
 def deleted_positions(rows: Positions, deleted: Positions) -> Mask | None:
@@ -193,10 +171,6 @@ def deleted_positions(rows: Positions, deleted: Positions) -> Mask | None:
         places = np.searchsorted(rows, part)
         mask[places[rows[places] == part]] = True
     return mask
-
-
-def _passes(deletes: EqualityDeletes, files: Sequence[DataFile]) -> Passes:
-    return lambda: deletes.passes(files)
 
 
 def _size_of(made: Mapping[str, Positions]) -> int:

@@ -24,7 +24,7 @@ from icefield.metadata.snapshots import (
     Operation,
     Snapshot,
 )
-from icefield.scan.changed_manifests import entries_by
+from icefield.scan.planning.manifest_filter import entries_by
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.conflicts import ConflictFilter, ConflictRange, Conflicts
 from icefield.transaction.files.append import AddedFiles

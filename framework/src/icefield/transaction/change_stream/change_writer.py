@@ -27,7 +27,7 @@ from icefield.transaction.change_stream.kinds import ChangeKind, Kinds
 from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
 from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors, write_position_deletes
-from icefield.writing.deletes.equality_files import EqualityColumns, EqualityFiles, equality_context
+from icefield.writing.deletes.equality_files import EqualityColumns, EqualityFiles
 from icefield.writing.files import FileSet
 from icefield.writing.ordered_writer import OrderedWriter
 
@@ -96,9 +96,8 @@ class ChangeWriter:
                 "an update and write without upsert"
             )
         self._types = [context.schema.find_type(id_) for id_ in self._columns.ids]
-        target = equality_context(deletes, self._columns)
-        self._rows = OrderedWriter(context, FileSet(context, task_id, attempt, note))
-        self._equality = OrderedWriter(target, EqualityFiles(target, self._columns.ids, task_id, attempt, note))
+        self._rows = OrderedWriter(FileSet(context, task_id, attempt, note))
+        self._equality = OrderedWriter(EqualityFiles(deletes, self._columns, task_id, attempt, note))
         self._index = KeyIndex()
         self._shape: _RowConversions | None = None
         self._open = True

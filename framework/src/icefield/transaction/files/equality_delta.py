@@ -16,7 +16,7 @@ from icefield.abc import ReadRequest
 from icefield.errors import InvalidArgument
 from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata.table_metadata import schema_of_spec
-from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.columns.projection import ColumnProjection
 from icefield.scan.opening import deleted_rows, open_file
 from icefield.schema import Schema
 from icefield.transaction.action import ActionContext

@@ -13,7 +13,7 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.manifest.data_file import DataFile, DataFileContent
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.metadata.snapshots import Operation, Snapshot
-from icefield.scan.delete_targets import data_file_of
+from icefield.scan.deletes.targets import data_file_of
 from icefield.transaction.action import ActionContext
 from icefield.transaction.conflicts import Conflicts
 from icefield.transaction.files.append import AddedFiles

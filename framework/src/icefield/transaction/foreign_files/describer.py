@@ -18,8 +18,8 @@ from icefield.metadata.metrics import Metrics, MetricsCollector, MetricsConfig, 
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.partitioning.spec import check_partition_values, normalised_key, partition_batch
 from icefield.partitioning.transforms import IdentityTransform
-from icefield.scan.column_projection import ColumnProjection
-from icefield.scan.conversions import IncompatibleType, conversion
+from icefield.scan.columns.conversions import IncompatibleType, conversion
+from icefield.scan.columns.projection import ColumnProjection
 from icefield.schema import Schema, create_name_mapping, parse_name_mapping
 from icefield.schema.name_mapping import carries_ids
 from icefield.storage import CanonicalLocations, FileIO, given_location

@@ -15,14 +15,13 @@ from icefield.manifest.data_file import EntryStatus
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
-from icefield.manifest.schemas import stored_partition_type
 from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
-from icefield.manifest.schemas import FIRST_ROW_ID, RECORD_COUNT
+from icefield.manifest.schemas import FIRST_ROW_ID, RECORD_COUNT, stored_partition_type
 from icefield.manifest.statistics import StatisticsRequest
 from icefield.metadata import MAIN_BRANCH, Snapshot, TableMetadata
 from icefield.metadata.spelling import was_meant
 from icefield.partitioning import PartitionSpec
-from icefield.scan.manifest_reads import manifest_groups
+from icefield.scan.planning.manifest_reads import manifest_groups
 from icefield.storage import FileIO
 from icefield.types import StructType
 

@@ -15,8 +15,8 @@ from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.reader import ManifestRequest
-from icefield.scan.manifest_filter import ManifestFilter
-from icefield.scan.pruning import EntryGroup, files_that_may_match, needed_statistics
+from icefield.scan.planning.manifest_filter import ManifestFilter
+from icefield.scan.planning.pruning import EntryGroup, files_that_may_match, needed_statistics
 from icefield.transaction.head.branch_head import Head, Mask
 
 

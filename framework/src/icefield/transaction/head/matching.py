@@ -17,7 +17,7 @@ from icefield.manifest.encoding import partition_array
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.partitioning.tuples import tuple_groups
-from icefield.scan.pruning import manifests_that_may_match
+from icefield.scan.planning.pruning import manifests_that_may_match
 from icefield.transaction.head.branch_head import Head, Mask
 from icefield.types import NestedField, UnknownType
 

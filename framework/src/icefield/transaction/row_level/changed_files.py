@@ -32,6 +32,7 @@ from icefield.transaction.row_level.head_deletes import HeadDeletes, file_key, k
 from icefield.types.values import distinct
 from icefield.writing.context import BUFFER_BYTES, WriteContext
 from icefield.writing.data_writer import pieces_of, write_batches, write_conformed
+from icefield.writing.files import FileSet
 
 _MOST_AT_ONCE: Final = 4
 """The number of files that are changed at once: each takes the memory of its batches and of its new files."""
@@ -142,9 +143,11 @@ class FileResults:
         def write() -> Sequence[DataFile]:
             writing = WriteContext.from_metadata(metadata, self._context.io, operation_id=self.uuid)
             batches = (batch for table in rows() for batch in pieces_of(table))
-            # If another commit has changed the schema meanwhile, the rows must be conformed again.
-            write_rows = write_conformed if writing.schema == schema else write_batches
-            return write_rows(writing, batches, task_id=self.next_number(), note=self._context.written.add)
+            number, note = self.next_number(), self._context.written.add
+            if writing.schema == schema:
+                return write_conformed(batches, FileSet(writing, number, note=note))
+            # Another commit has changed the schema meanwhile: the rows must be conformed again.
+            return write_batches(writing, batches, task_id=number, note=note)
 
         key = ("inserted", np.packbits(mask).tobytes(), metadata.current_schema_id, metadata.default_spec_id)
         return self.once(key, write)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from icefield.manifest import DataFile, ManifestContent, ManifestEntries
 from icefield.manifest import schemas as f
-from icefield.scan.delete_targets import data_file_of
+from icefield.scan.deletes.targets import data_file_of
 from icefield.transaction.action import ActionContext
 from icefield.transaction.head.branch_head import Head, Mask
 from icefield.transaction.row_level.changed_files import FileResult, FileResults

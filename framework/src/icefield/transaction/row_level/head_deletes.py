@@ -13,10 +13,9 @@ from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.manifest.schemas import SEQUENCE_NUMBER
 from icefield.scan import FileScanTask, ScanContext, TableScan
-from icefield.scan.delete_index import DeleteIndex
-from icefield.scan.delete_targets import DELETE_STATISTICS
+from icefield.scan.deletes.index import DELETE_INDEXES, DeleteIndex, index_key, kept_index
 from icefield.scan.deletes.store import DeleteStore
-from icefield.scan.kept_deletes import DELETE_INDEXES, index_key, kept_index
+from icefield.scan.deletes.targets import DELETE_STATISTICS
 from icefield.scan.reading import TaskReader
 from icefield.schema import Schema
 from icefield.transaction.conflicts import delete_index

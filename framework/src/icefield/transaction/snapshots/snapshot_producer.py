@@ -21,7 +21,7 @@ from icefield.metadata.refs import branch as new_branch
 from icefield.metadata.remembered import remembering
 from icefield.metadata.requirements import AssertRefSnapshotID, AssertTableUUID, TableRequirement
 from icefield.metadata.snapshots import STAGED_WAP_ID, Operation, Snapshot
-from icefield.scan.delete_targets import DELETE_STATISTICS, data_files_of
+from icefield.scan.deletes.targets import DELETE_STATISTICS, data_files_of
 from icefield.storage import LocationProvider
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.head.branch_head import Head, checked_branch, head_of, merged_masks, next_row_id

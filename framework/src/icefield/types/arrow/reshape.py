@@ -1,7 +1,7 @@
 """Turning Arrow data of one nested shape into another: the one recursion behind reading and writing.
 
 ``Rules`` decide which fields match, which values fill a gap and which primitive types fit: by field id when a file is
-read (``icefield.scan.column_projection``), by name when rows are written (``icefield.writing.conforming``).
+read (``icefield.scan.columns.projection``), by name when rows are written (``icefield.writing.conforming``).
 Everything is resolved once a schema. For each batch, a tree of functions over whole arrays remains, and no function at
 all for a column that has its final form already.
 """

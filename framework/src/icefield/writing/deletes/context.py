@@ -143,29 +143,19 @@ def by_path(rows: Iterable[DeletedRows]) -> dict[str, DeletedRows]:
     """
     found: dict[str, DeletedRows] = {}
     for each in rows:
-        _check(each)
-        path = each.file.file_path
-        if not len(each.positions):
+        file, positions = each.file, each.positions
+        path = file.file_path
+        if file.content is not DataFileContent.DATA:
+            raise InvalidArgument(f"{path} is no data file, so that it has no rows to delete")
+        if not isinstance(positions, np.ndarray) or positions.dtype != np.int64 or positions.ndim != 1:
+            raise InvalidArgument(f"positions in {path} are given as a numpy array of int64 of one dimension")
+        if not len(positions):
             continue
-        if path in found:
-            each = DeletedRows(each.file, distinct(found[path].positions, each.positions))
-        found[path] = each
+        if not np.all(positions[1:] > positions[:-1]):
+            raise InvalidArgument(f"positions in {path} must be ascending and distinct; numpy.unique makes them so")
+        first, last = int(positions[0]), int(positions[-1])
+        if first < 0 or 0 <= file.record_count <= last:
+            beyond = first if first < 0 else last
+            raise InvalidArgument(f"{path} has {file.record_count} rows, and none at {beyond}")
+        found[path] = DeletedRows(file, distinct(found[path].positions, positions)) if path in found else each
     return found
-
-
-def _check(rows: DeletedRows) -> None:
-    file, positions = rows.file, rows.positions
-    if file.content is not DataFileContent.DATA:
-        raise InvalidArgument(f"{file.file_path} is no data file, so that it has no rows to delete")
-    if not isinstance(positions, np.ndarray) or positions.dtype != np.int64 or positions.ndim != 1:
-        raise InvalidArgument(f"positions in {file.file_path} are given as a numpy array of int64 of one dimension")
-    if not len(positions):
-        return
-    if not np.all(positions[1:] > positions[:-1]):
-        raise InvalidArgument(
-            f"positions in {file.file_path} must be ascending and distinct; numpy.unique makes them so"
-        )
-    first, last = int(positions[0]), int(positions[-1])
-    if first < 0 or 0 <= file.record_count <= last:
-        beyond = first if first < 0 else last
-        raise InvalidArgument(f"{file.file_path} has {file.record_count} rows, and none at {beyond}")

@@ -6,7 +6,7 @@ their own partition. Equality deletes of an unpartitioned spec apply to all part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Final
@@ -21,8 +21,7 @@ from icefield.partitioning.transforms import VoidTransform
 from icefield.schema import Schema
 from icefield.types import DoubleType, FloatType, NestedField, StructType, VariantType
 from icefield.writing.conforming import Conforming
-from icefield.writing.context import WriteContext
-from icefield.writing.data_writer import pieces_of, write_conformed
+from icefield.writing.data_writer import conformed, write_conformed
 from icefield.writing.deletes.context import DeleteContext
 from icefield.writing.files import FileSet, OpenFile
 
@@ -51,16 +50,8 @@ def write_equality_deletes(
     version 1, ``StorageError`` and its subclasses for files that cannot be written.
     """
     columns = EqualityColumns(context.schema, context.specs[context.spec_id], equality_ids)
-    target = equality_context(context, columns)
-    files = EqualityFiles(target, columns.ids, task_id, attempt, note)
-    return write_conformed(target, _conformed(columns, rows), files=files)
-
-
-def equality_context(context: DeleteContext, columns: EqualityColumns) -> WriteContext:
-    """The write context for files of these columns. Raises ``UnsupportedFeature`` for a table of version 1."""
-    if context.format_version < 2:
-        raise UnsupportedFeature("a table of format version 1 has no row-level deletes; upgrade it to 2 or 3")
-    return context.writing(columns.schema, spec=context.specs[context.spec_id])
+    files = EqualityFiles(context, columns, task_id, attempt, note)
+    return write_conformed(conformed(rows, columns.conforming), files)
 
 
 class EqualityColumns:
@@ -75,7 +66,14 @@ class EqualityColumns:
         if not self.ids:
             raise InvalidArgument("name the columns by which rows are deleted")
         for id_ in self.ids:
-            _check_column(schema, id_)
+            field = schema.id_to_field.get(id_)
+            if field is None:
+                raise InvalidArgument(f"the table has no column with the id {id_}", field_id=id_)
+            refused, kind = f"rows are not deleted by column '{schema.find_column_name(id_)}'", field.field_type
+            if kind.is_nested or isinstance(kind, FloatType | DoubleType | VariantType):
+                raise InvalidArgument(f"{refused}, which is of type {kind}", field_id=id_)
+            if schema.is_repeated(id_):
+                raise InvalidArgument(f"{refused}, which is in a list or map", field_id=id_)
         self.sources = partition_sources(spec)
         self.schema = schema.select_ids({*self.ids, *self.sources})
 
@@ -130,36 +128,17 @@ def partition_sources(spec: PartitionSpec) -> frozenset[int]:
 
 
 class EqualityFiles(FileSet):
-    """The equality delete files of one call."""
+    """The equality delete files of one call. Raises ``UnsupportedFeature`` for a table of version 1."""
 
     def __init__(
-        self, context: WriteContext, ids: tuple[int, ...], task_id: int, attempt: int, note: Note | None
+        self, context: DeleteContext, columns: EqualityColumns, task_id: int, attempt: int, note: Note | None
     ) -> None:
-        super().__init__(context, task_id, attempt, note, suffix=SUFFIX)
-        self._ids = ids
+        if context.format_version < 2:
+            raise UnsupportedFeature("a table of format version 1 has no row-level deletes; upgrade it to 2 or 3")
+        target = context.writing(columns.schema, spec=context.specs[context.spec_id])
+        super().__init__(target, task_id, attempt, note, suffix=SUFFIX)
+        self._ids = columns.ids
 
     def _describe(self, opened: OpenFile, written: WrittenFile) -> DataFile:
         described = super()._describe(opened, written)
         return replace(described, content=DataFileContent.EQUALITY_DELETES, equality_ids=self._ids)
-
-
-def _conformed(
-    columns: EqualityColumns, rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    incoming: pa.Schema | None = None
-    for batch in pieces_of(rows):
-        if incoming is None or not batch.schema.equals(incoming, check_metadata=True):
-            incoming, apply = batch.schema, columns.conforming(batch.schema)
-        yield apply(batch)
-
-
-def _check_column(schema: Schema, id_: int) -> None:
-    field = schema.id_to_field.get(id_)
-    if field is None:
-        raise InvalidArgument(f"the table has no column with the id {id_}", field_id=id_)
-    name = schema.find_column_name(id_)
-    kind = field.field_type
-    if kind.is_nested or isinstance(kind, FloatType | DoubleType | VariantType):
-        raise InvalidArgument(f"rows are not deleted by column '{name}', which is of type {kind}", field_id=id_)
-    if schema.is_repeated(id_):
-        raise InvalidArgument(f"rows are not deleted by column '{name}', which is in a list or map", field_id=id_)

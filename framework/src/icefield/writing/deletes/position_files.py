@@ -7,23 +7,22 @@ rows of one data file by row groups and pages. For format version 2: later versi
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
 
-from icefield.abc import FormatWriter, Note, WrittenFile
+from icefield.abc import Note, WrittenFile
 from icefield.errors import UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
 from icefield.partitioning.spec import normalised_key
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
 from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
-from icefield.writing.files import FileSet, OpenFile, Partition
-from icefield.writing.rolling import RollingWriter
-from icefield.writing.threads import Threads
+from icefield.writing.fan_out import threads_for
+from icefield.writing.files import FileSet, OpenFile, Partition, RollingWriter
 
 COLUMNS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 
@@ -32,6 +31,7 @@ SUFFIX: Final = "-deletes"
 
 _ARROW: Final = schema_to_arrow(COLUMNS)
 _BATCH_ROWS: Final = 1 << 17
+_GREATEST: Final = int(np.iinfo(np.int64).max)
 _BATCH_BYTES: Final = 64 << 20
 
 
@@ -53,39 +53,38 @@ def write_position_deletes(
     of another version than 2, ``InvalidArgument`` for invalid positions, ``StorageError`` and its subclasses for files
     that cannot be written.
     """
-    _check_version(context)
+    if context.format_version < 2:
+        raise UnsupportedFeature(
+            "a table of format version 1 has no row-level deletes; upgrade it to version 2 or 3, or set "
+            "write.delete.mode to copy-on-write"
+        )
+    if context.format_version > 2:
+        raise UnsupportedFeature(
+            f"a table of format version {context.format_version} takes no new position delete files; write deletion "
+            "vectors"
+        )
     groups = _groups(context, by_path(rows))
     if not groups:
         return []
     files = _PositionFiles(context.writing(COLUMNS, exact=True), task_id, attempt, note, suffix=SUFFIX)
-    threads = Threads(min(context.io.workers(waiting=True), len(groups)))
-    try:
+    with threads_for(files, min(context.io.workers(waiting=True), len(groups))) as threads:
         for partition, members in groups:
             job = partial(_write, files, partition, members, context.target_file_bytes)
             threads.submit(job, sum(each.positions.nbytes for each in members))
-        threads.finish()
-        return files.data_files()
-    except BaseException:
-        try:
-            threads.cancel()
-        finally:
-            files.abandon()
-        raise
+    return files.data_files()
 
 
+@dataclass(eq=False, slots=True)
 class _PositionFile(OpenFile):
     """An open position delete file, with the first and last of its paths and the lowest and highest position."""
 
-    __slots__ = ("first_path", "highest", "last_path", "lowest")
-
-    def __init__(self, number: int, location: str, partition: Partition, writer: FormatWriter) -> None:
-        super().__init__(number, location, partition, writer)
-        self.first_path: str | None = None
-        self.last_path = ""
-        self.lowest, self.highest = np.iinfo(np.int64).max, -1
+    first_path: str | None = None
+    last_path: str = ""
+    lowest: int = _GREATEST
+    highest: int = -1
 
     def write(self, batch: pa.RecordBatch) -> None:
-        super().write(batch)
+        OpenFile.write(self, batch)
         paths, positions = batch.column(0), batch.column(1).to_numpy()
         if self.first_path is None:
             self.first_path = paths[0].as_py()
@@ -112,19 +111,6 @@ class _PositionFiles(FileSet):
             lower_bounds={path: opened.first_path.encode(), pos: opened.lowest.to_bytes(8, "little")},
             upper_bounds={path: opened.last_path.encode(), pos: opened.highest.to_bytes(8, "little")},
             referenced_data_file=opened.first_path if opened.first_path == opened.last_path else None,
-        )
-
-
-def _check_version(context: DeleteContext) -> None:
-    if context.format_version < 2:
-        raise UnsupportedFeature(
-            "a table of format version 1 has no row-level deletes; upgrade it to version 2 or 3, or set "
-            "write.delete.mode to copy-on-write"
-        )
-    if context.format_version > 2:
-        raise UnsupportedFeature(
-            f"a table of format version {context.format_version} takes no new position delete files; write deletion "
-            "vectors"
         )
 
 

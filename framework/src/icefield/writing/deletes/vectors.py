@@ -21,7 +21,7 @@ from icefield.puffin import REFERENCED_DATA_FILE, Blob, BlobType, PuffinWriter, 
 from icefield.types.reserved import POS
 from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
 from icefield.writing.deletes.position_files import SUFFIX
-from icefield.writing.files import NewFiles, file_prefix, take_back
+from icefield.writing.files import NewFiles, take_back
 
 Ints = npt.NDArray[np.int64]
 
@@ -63,10 +63,7 @@ def write_deletion_vectors(
             f"a table of format version {context.format_version} has no deletion vectors; upgrade it to version 3"
         )
     vectors = by_path(rows)
-    new = NewFiles(
-        context.io, context.locations, file_prefix(task_id, attempt, context.operation_id), note, suffix=SUFFIX
-    )
-    files = VectorFiles(context, new)
+    files = VectorFiles(context, task_id, attempt, note)
     try:
         for spec_id, partition in {(each.file.spec_id, each.file.partition) for each in vectors.values()}:
             context.folder_of(spec_id, partition)  # raises for an unknown spec
@@ -114,9 +111,9 @@ def puffin_files(sizes: Ints, names: Ints, target_bytes: int) -> int:
 class VectorFiles:
     """Writes deletion vectors into one Puffin file after another. ``written`` holds the vectors of complete files."""
 
-    def __init__(self, context: DeleteContext, new: NewFiles) -> None:
+    def __init__(self, context: DeleteContext, task_id: int, attempt: int, note: Note | None = None) -> None:
         self._context = context
-        self._new = new
+        self._new = NewFiles(context.io, context.locations, context.operation_id, task_id, attempt, note, SUFFIX)
         self._writer: PuffinWriter | None = None
         self._sink: OutputStream | None = None
         self._locations: list[str] = []

@@ -60,7 +60,7 @@ class RewriteGroup(Work[FileGroup, tuple[DataFile, ...]]):
         if any(task.file.first_row_id is not None for task in item.tasks):
             writing = writing.with_row_lineage()
             reading = replace(reading, projection=with_lineage(reading.schema))
-        writer = OrderedWriter(writing, FileSet(writing, attempt.item, attempt.number, attempt.note))
+        writer = OrderedWriter(FileSet(writing, attempt.item, attempt.number, attempt.note))
         schema = schema_to_arrow(reading.projection)
         try:
             batches = _conformed(writing, read_tasks(item.tasks, reading, workers=attempt.threads))

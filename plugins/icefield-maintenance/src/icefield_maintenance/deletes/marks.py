@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import numpy as np
 from icefield.abc import Attempt, AttemptFiles, Work, WorkRunner
-from icefield.engine import DELETES_SUFFIX, Head, NewFiles, VectorFiles, file_prefix, normalised_key
+from icefield.engine import Head, VectorFiles, normalised_key
 from icefield.manifest import DataFile
 from icefield.puffin import Positions, encode_vectors
 from icefield.toolkit import map_ahead
@@ -284,8 +284,7 @@ class _Waiting:
 
 def puffins(writing: DeleteContext, attempt: Attempt) -> VectorFiles:
     """The Puffin files of an attempt."""
-    prefix = file_prefix(attempt.item, attempt.number, writing.operation_id)
-    return VectorFiles(writing, NewFiles(writing.io, writing.locations, prefix, attempt.note, suffix=DELETES_SUFFIX))
+    return VectorFiles(writing, attempt.item, attempt.number, attempt.note)
 
 
 def _parcels_of(pieces: Iterator[list[Affected]], version: int) -> Iterator[Parcel]:

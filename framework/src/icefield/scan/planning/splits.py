@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from icefield.errors import InvalidArgument
-from icefield.manifest import DataFile
 from icefield.scan.tasks import FileScanTask
 
 
@@ -66,37 +65,24 @@ def combine_tasks(
     """
     if target < 1 or lookback < 1 or open_file_cost < 0:
         raise InvalidArgument("split size and lookback must be positive, and the cost of opening a file not negative")
-    open_bins: list[_Bin] = []
+    bins: list[list[FileScanTask]] = []
+    weights: list[int] = []
     for task in tasks:
-        weight = _weight(task, open_file_cost)
-        fitting = next((one for one in open_bins if one.weight + weight <= target), None)
-        if fitting is None:
-            fitting = _Bin()
-            open_bins.append(fitting)
-            if len(open_bins) > lookback:
-                fullest = max(open_bins[:-1], key=lambda one: one.weight)
-                open_bins.remove(fullest)
-                yield tuple(fullest.tasks)
-        fitting.tasks.append(task)
-        fitting.weight += weight
-    for one in open_bins:
-        yield tuple(one.tasks)
-
-
-class _Bin:
-    __slots__ = ("tasks", "weight")
-
-    def __init__(self) -> None:
-        self.tasks: list[FileScanTask] = []
-        self.weight = 0
-
-
-def _weight(task: FileScanTask, open_file_cost: int) -> int:
-    deletes = task.delete_files
-    size = task.length + sum(_delete_size(file) for file in deletes)
-    return max(size, (1 + len(deletes)) * open_file_cost)
-
-
-def _delete_size(file: DataFile) -> int:
-    blob = file.content_size_in_bytes
-    return file.file_size_in_bytes if blob is None else blob
+        deletes = task.delete_files
+        sizes = (
+            file.file_size_in_bytes if file.content_size_in_bytes is None else file.content_size_in_bytes
+            for file in deletes
+        )
+        weight = max(task.length + sum(sizes), (1 + len(deletes)) * open_file_cost)
+        fitting = next((at for at, held in enumerate(weights) if held + weight <= target), len(bins))
+        if fitting < len(bins):
+            bins[fitting].append(task)
+            weights[fitting] += weight
+            continue
+        if len(bins) == lookback:
+            fullest = max(range(lookback), key=weights.__getitem__)
+            del weights[fullest]
+            yield tuple(bins.pop(fullest))
+        bins.append([task])
+        weights.append(weight)
+    yield from map(tuple, bins)

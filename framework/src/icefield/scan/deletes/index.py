@@ -16,14 +16,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.base.concurrency import LruCache
 from icefield.errors import InvalidMetadata
-from icefield.manifest import DataFileContent, ManifestEntries
+from icefield.manifest import DataFileContent, ManifestEntries, ManifestFile
 from icefield.manifest import schemas as f
+from icefield.manifest.cache import cache_scope, decoded_cache
+from icefield.manifest.reader import MANIFESTS
+from icefield.metadata import TableMetadata
 from icefield.partitioning.tuples import Ints, tuple_groups
-from icefield.scan.assigned_deletes import AssignedDeletes, ScanDeletes
-from icefield.scan.delete_scopes import ByAge, ByBounds, ByPath, FilesToAssign, Mask
-from icefield.scan.delete_targets import data_files, path_bounds, vectors, without_empty
-from icefield.scan.partition_keys import partition_keys
+from icefield.scan.deletes.assigned import AssignedDeletes, ScanDeletes
+from icefield.scan.deletes.scopes import ByAge, ByBounds, ByPath, FilesToAssign, Mask
+from icefield.scan.deletes.targets import data_files, path_bounds, vectors, without_empty
+from icefield.scan.partitions.united import partition_keys
+from icefield.storage import FileIO
 
 _NONE: Final = np.zeros(0, np.int64)
 
@@ -86,7 +91,7 @@ class DeleteIndex:
         paths = [part.column(f.FILE_PATH) for part in filled]
         files = FilesToAssign(
             paths[0] if len(paths) == 1 else pa.concat_arrays(paths),
-            np.concatenate([self._known_groups(part) for part in filled]),
+            np.concatenate([self._groups(part) for part in filled]),
             np.concatenate([_sequences(part) for part in filled]),
         )
         assigned = self._assign(files)
@@ -105,7 +110,8 @@ class DeleteIndex:
             unbounded = self._unbounded.find(files)
             unbounded.ends = np.where(with_vector, unbounded.firsts, unbounded.ends)
             ranges.append(unbounded)
-        return AssignedDeletes.of(self._files, ranges, rows, found, len(files.groups))
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(files.groups)))))
+        return AssignedDeletes(self._files, ranges, offsets, found)
 
     def _positions(self, files: FilesToAssign) -> tuple[Ints, Ints, Mask]:
         """Pairs of a data file and a position delete file, oldest first, and which files have a deletion vector."""
@@ -125,7 +131,7 @@ class DeleteIndex:
     def _build(self, unpartitioned: frozenset[int]) -> None:
         files = self._files
         self._sequences = np.concatenate([_sequences(part) for part in files.parts])
-        groups = np.concatenate([self._new_groups(part) for part in files.parts])
+        groups = np.concatenate([self._groups(part, new=True) for part in files.parts])
         specs = np.repeat([part.spec_id for part in files.parts], [len(part) for part in files.parts])
         equality = np.asarray(files.column(f.CONTENT)) == DataFileContent.EQUALITY_DELETES
         is_global = equality & np.isin(specs, list(unpartitioned))
@@ -152,13 +158,16 @@ class DeleteIndex:
         rows = np.flatnonzero(mask)
         return ByAge(rows, groups[rows], self._sequences[rows], inclusive=inclusive) if len(rows) else None
 
-    def _known_groups(self, part: ManifestEntries) -> Ints:
-        numbers, keys = _partitions(part)
-        return np.array([self._partitions.get(key, -1) for key in keys], np.int64)[numbers]
-
-    def _new_groups(self, part: ManifestEntries) -> Ints:
-        numbers, keys = _partitions(part)
-        return np.array([self._partitions.setdefault(key, len(self._partitions)) for key in keys], np.int64)[numbers]
+    def _groups(self, part: ManifestEntries, *, new: bool = False) -> Ints:
+        """The number of each file's partition; -1 for an unknown partition, unless ``new`` ones get a number."""
+        numbers = np.zeros(len(part), np.int64)
+        keys: list[tuple[Hashable, ...]] = [(part.spec_id,)]
+        if part.partition.type.num_fields:
+            numbers, examples = tuple_groups(part.partition)
+            keys = partition_keys(part.spec_id, part.partition, examples)
+        known = self._partitions
+        groups = [known.setdefault(key, len(known)) if new else known.get(key, -1) for key in keys]
+        return np.array(groups, np.int64)[numbers]
 
     def _check_vectors(self, referenced: pa.StringArray) -> None:
         vectors = np.flatnonzero(self._files.is_vector)
@@ -166,22 +175,12 @@ class DeleteIndex:
         if paths.null_count:
             manifest = self._files.manifest_of(int(vectors[np.flatnonzero(np.asarray(paths.is_null()))[0]]))
             raise InvalidMetadata(f"{manifest} has a deletion vector that names no data file", location=manifest)
-        if len(paths.unique()) == len(paths):
-            return
-        seen = set()
-        for number, path in zip(vectors.tolist(), paths.to_pylist(), strict=True):
-            if path in seen:
-                manifest = self._files.manifest_of(number)
-                raise InvalidMetadata(f"{manifest}: data file {path} has two deletion vectors", location=manifest)
-            seen.add(path)
-
-
-def _partitions(entries: ManifestEntries) -> tuple[Ints, list[tuple[Hashable, ...]]]:
-    """The partition of each file, as an index into the list of distinct partitions."""
-    if entries.partition.type.num_fields == 0:
-        return np.zeros(len(entries), np.int64), [(entries.spec_id,)]
-    numbers, examples = tuple_groups(entries.partition)
-    return numbers, partition_keys(entries.spec_id, entries.partition, examples)
+        counts = paths.value_counts()
+        twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+        if len(twice):
+            place = int(np.flatnonzero(np.asarray(pc.equal(paths, twice[0])))[1])
+            manifest = self._files.manifest_of(int(vectors[place]))
+            raise InvalidMetadata(f"{manifest}: data file {twice[0]} has two deletion vectors", location=manifest)
 
 
 def _sequences(entries: ManifestEntries) -> Ints:
@@ -191,3 +190,27 @@ def _sequences(entries: ManifestEntries) -> Ints:
         location = entries.manifest.manifest_path
         raise InvalidMetadata(f"manifest {location} has a live entry without a sequence number", location=location)
     return np.asarray(column)
+
+
+DELETE_INDEXES: Final[LruCache[Hashable, DeleteIndex]] = decoded_cache(64 << 20)
+"""Indexes of all live entries of their manifests, up to a size limit."""
+
+
+def index_key(
+    io: FileIO, metadata: TableMetadata, manifests: Sequence[ManifestFile], *others: Hashable
+) -> Hashable | None:
+    """The cache key for an index of delete manifests; None if caching is off.
+
+    ``others`` are the other inputs of the index: the schema, and the columns to read.
+    """
+    scope = cache_scope(io)
+    if scope is None or not MANIFESTS.capacity:
+        return None
+    listed = tuple((io.resolve(one.manifest_path), one.sequence_number, one.partition_spec_id) for one in manifests)
+    return (scope, metadata.location, metadata.table_uuid, listed, *others)
+
+
+def kept_index(key: Hashable | None, *, filtered: bool) -> DeleteIndex | None:
+    """The cached index of a key. A filtered scan never gets one with equality deletes, since it needs fewer of them."""
+    found = None if key is None else DELETE_INDEXES.get(key)
+    return None if found is None or (filtered and found.has_equality_deletes) else found

@@ -48,8 +48,7 @@ class DistinctPaths:
     def _hash(self) -> None:
         """Hash all pending paths at once, because many short vectors cost several times as much as a long one."""
         if self._pending:
-            hashes = path_hashes(pa.concat_arrays(self._pending))
-            self._hashes.extend(np.split(hashes, np.cumsum([len(paths) for paths in self._pending])[:-1]))
+            self._hashes.append(path_hashes(pa.concat_arrays(self._pending)))
             self._count += self._pending_count
             self._pending, self._pending_count = [], 0
 
@@ -60,21 +59,13 @@ class DistinctPaths:
             return
         hashes = np.concatenate(self._hashes)
         hashes.sort()
-        twice = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
-        if len(twice):
-            self._look_closer(twice)
-
-    def _look_closer(self, suspects: Hashes) -> None:
+        twice = hashes[1:][hashes[1:] == hashes[:-1]]
         seen: dict[str, str] = {}
-        for manifest, hashes in zip(self._manifests, self._hashes, strict=True):
-            if not np.isin(hashes, suspects).any():
-                continue
+        for manifest in self._manifests if len(twice) else ():
             paths = self._paths_of(manifest)
-            suspicious = np.isin(path_hashes(pa.array(paths, pa.string())), suspects)
-            for row in np.flatnonzero(suspicious).tolist():
-                path = paths[row]
+            for row in np.flatnonzero(np.isin(path_hashes(pa.array(paths, pa.string())), twice)).tolist():
+                path, where = paths[row], manifest.manifest_path
                 if path in seen:
-                    where = manifest.manifest_path
                     both = where if seen[path] == where else f"{seen[path]} and {where}"
                     raise InvalidMetadata(f"data file {path} is listed twice, in {both}", location=where)
-                seen[path] = manifest.manifest_path
+                seen[path] = where

@@ -8,15 +8,17 @@ that take the interpreter lock after every block delay each of them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from icefield.errors import IcefieldError
 from icefield.manifest import FetchedManifest, ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
 from icefield.types import StructType
+
+T = TypeVar("T")
 
 GROUP_ROWS: Final = 65_536
 """The maximum number of entries in a group, if so many are already decoded."""
@@ -52,19 +54,18 @@ def manifest_groups(
         reads.stop()
 
 
-def in_lots(manifests: Sequence[ManifestFile], rows: int | None) -> Iterator[Sequence[ManifestFile]]:
-    """The manifests in lots of about ``rows`` entries each, by the counts of their list; one lot if it is None."""
-    if rows is None:
-        yield manifests
-        return
-    begin = entries = 0
-    for end, manifest in enumerate(manifests, 1):
-        entries += manifest.entry_count
-        if entries >= rows:
-            yield manifests[begin:end]
-            begin, entries = end, 0
-    if begin < len(manifests):
-        yield manifests[begin:]
+def in_lots(items: Iterable[T], size_of: Callable[[T], int], most: int | None) -> Iterator[list[T]]:
+    """The items in lots that end when their size reaches ``most``; one lot if it is None."""
+    lot: list[T] = []
+    size = 0
+    for item in items:
+        lot.append(item)
+        size += size_of(item)
+        if most is not None and size >= most:
+            yield lot
+            lot, size = [], 0
+    if lot:
+        yield lot
 
 
 @dataclass(slots=True)
@@ -218,11 +219,9 @@ class _ManifestQueue:
             size = max(0, manifest.manifest_length)
             self._fetching += 1
             self._bytes += size
-            self._ahead.append(_QueuedManifest(manifest, partition_type, None, self._fetch(manifest), size))
-
-    def _fetch(self, manifest: ManifestFile) -> Future[FetchedManifest] | None:
-        if self._workers == 1:
-            return None  # fetched when it is needed
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-plan")
-        return self._pool.submit(self._reader.fetch, manifest)
+            data = None
+            if self._workers > 1:  # a single worker fetches a manifest when it is needed
+                if self._pool is None:
+                    self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-plan")
+                data = self._pool.submit(self._reader.fetch, manifest)
+            self._ahead.append(_QueuedManifest(manifest, partition_type, None, data, size))

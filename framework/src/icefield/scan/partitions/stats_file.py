@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from icefield.abc import ReadRequest
 from icefield.errors import InvalidArgument, InvalidFile, UnsupportedFeature
 from icefield.metadata import PartitionStatisticsFile, TableMetadata
-from icefield.scan.column_projection import ColumnProjection
-from icefield.scan.united_partition import UnitedPartition
+from icefield.scan.columns.projection import ColumnProjection
+from icefield.scan.partitions.united import UnitedPartition
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO
 from icefield.types import IntegerType, LongType, NestedField, StructType
@@ -31,9 +31,7 @@ _DELETES: Final = {
 
 def united_partition(metadata: TableMetadata) -> UnitedPartition:
     """The partition tuples of all specs of a table. Raises ``InvalidArgument`` for a table without partition fields."""
-    schema, older = metadata.schema(), list(metadata.schemas)
-    types = {spec.spec_id: spec.partition_type(schema, older) for spec in metadata.partition_specs}
-    united = UnitedPartition(metadata.partition_specs, types)
+    united = UnitedPartition.of(metadata)
     if not united.type.fields:
         raise InvalidArgument(
             "partition statistics are of tables with partitions, and no partition spec of this one has a field; "

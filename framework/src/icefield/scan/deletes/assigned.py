@@ -13,7 +13,7 @@ from icefield.base.concurrency import lazy
 from icefield.manifest import DataFile, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.partitioning.tuples import Ints
-from icefield.scan.delete_scopes import Mask, Ranges
+from icefield.scan.deletes.scopes import Mask, Ranges
 
 _FILE_BYTES: Final = 1_000
 """The approximate size of a ``DataFile`` object with the bounds of its paths, in bytes."""
@@ -83,25 +83,12 @@ class AssignedDeletes:
     Row r has the delete files in row r of each of ``ranges``, and then ``numbers[offsets[r]:offsets[r + 1]]``.
     """
 
-    __slots__ = ("_files", "_numbers", "_offsets", "_ranges", "_tuples")
-
-    def __init__(self, files: ScanDeletes, ranges: Sequence[Ranges], offsets: Ints, numbers: Ints) -> None:
-        self._files = files
+    def __init__(self, delete_files: ScanDeletes, ranges: Sequence[Ranges], offsets: Ints, numbers: Ints) -> None:
+        """``delete_files`` are the files that the numbers refer to."""
+        self.delete_files = delete_files
         self._ranges = [one for one in ranges if one.counts.any()]
         self._offsets = offsets
         self._numbers = numbers
-        self._tuples: list[tuple[DataFile, ...]] | None = None
-
-    @classmethod
-    def of(cls, files: ScanDeletes, ranges: Sequence[Ranges], rows: Ints, numbers: Ints, count: int) -> AssignedDeletes:
-        """Create it from pairs of a row and a delete file, sorted by row, for ``count`` data files."""
-        offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count))))
-        return cls(files, ranges, offsets, numbers)
-
-    @property
-    def delete_files(self) -> ScanDeletes:
-        """The delete files that the numbers refer to."""
-        return self._files
 
     @property
     def nbytes(self) -> int:
@@ -121,7 +108,7 @@ class AssignedDeletes:
 
         The number for other delete files is unknown until they are read.
         """
-        counts = np.where(self._files.of_one_file, np.maximum(self._files.record_counts, 0), 0)
+        counts = np.where(self.delete_files.of_one_file, np.maximum(self.delete_files.record_counts, 0), 0)
         before = np.concatenate(([0], np.cumsum(counts[self._numbers])))
         known: Ints = before[self._offsets[1:]] - before[self._offsets[:-1]]
         return known
@@ -138,7 +125,7 @@ class AssignedDeletes:
 
     def used(self) -> Mask:
         """Which delete files are assigned to a data file."""
-        found: Mask = np.zeros(len(self._files), bool)
+        found: Mask = np.zeros(len(self.delete_files), bool)
         found[self._numbers] = True
         for one in self._ranges:
             some = one.ends > one.firsts
@@ -152,33 +139,18 @@ class AssignedDeletes:
         """The delete files of consecutive data files."""
         offsets = self._offsets[start : stop + 1]
         ranges = [Ranges(one.numbers, one.firsts[start:stop], one.ends[start:stop]) for one in self._ranges]
-        return AssignedDeletes(self._files, ranges, offsets - offsets[0], self._numbers[offsets[0] : offsets[-1]])
+        return AssignedDeletes(self.delete_files, ranges, offsets - offsets[0], self._numbers[offsets[0] : offsets[-1]])
 
     def files(self, row: int) -> tuple[DataFile, ...]:
         """The delete files of a data file."""
-        return self.tuples()[row]
+        return self.tuples[row]
 
+    @lazy
     def tuples(self) -> list[tuple[DataFile, ...]]:
         """The delete files of each data file."""
-        if self._tuples is None:
-            self._tuples = self._made()
-        return self._tuples
-
-    def _repeats(self) -> Mask:
-        """Whether each data file has the same numbers as the one before it."""
-        counts = np.diff(self._offsets)
-        repeats = np.zeros(len(counts), bool)
-        repeats[1:] = counts[1:] == counts[:-1]
-        # For equal counts, the numbers of the previous file are ``count`` positions earlier.
-        earlier = np.arange(len(self._numbers)) - np.repeat(counts, counts)
-        differs = self._numbers != self._numbers[np.maximum(earlier, 0)]
-        repeats &= np.bincount(np.repeat(np.arange(len(counts)), counts), differs, len(counts)) == 0
-        return repeats
-
-    def _made(self) -> list[tuple[DataFile, ...]]:
         # Adjacent data files mostly have the same delete files, and share one tuple.
         starts = np.append(np.flatnonzero(~self._repeats()), len(self._offsets) - 1)
-        listed = self._files.files(self._numbers)
+        listed = self.delete_files.files(self._numbers)
         made: list[tuple[DataFile, ...]] = []
         for start, stop, first, end in zip(
             starts[:-1].tolist(),
@@ -194,10 +166,21 @@ class AssignedDeletes:
             starts = np.concatenate(([0], np.flatnonzero(np.any(pairs[1:] != pairs[:-1], axis=1)) + 1, [len(pairs)]))
             for start, stop in pairwise(starts.tolist()):
                 first, end = pairs[start].tolist()
-                shared = tuple(self._files.files(one.numbers[first:end]))
+                shared = tuple(self.delete_files.files(one.numbers[first:end]))
                 if shared:
                     made[start:stop] = [shared + others for others in made[start:stop]]
         return made
+
+    def _repeats(self) -> Mask:
+        """Whether each data file has the same numbers as the one before it."""
+        counts = np.diff(self._offsets)
+        repeats = np.zeros(len(counts), bool)
+        repeats[1:] = counts[1:] == counts[:-1]
+        # For equal counts, the numbers of the previous file are ``count`` positions earlier.
+        earlier = np.arange(len(self._numbers)) - np.repeat(counts, counts)
+        differs = self._numbers != self._numbers[np.maximum(earlier, 0)]
+        repeats &= np.bincount(np.repeat(np.arange(len(counts)), counts), differs, len(counts)) == 0
+        return repeats
 
     def all(self) -> tuple[Ints, Ints]:
         """Offsets by row and the numbers of all delete files between them, ranges included."""
@@ -213,13 +196,11 @@ class AssignedDeletes:
     def paths(self) -> pa.ListArray:
         """The locations of the delete files of each data file."""
         offsets, numbers = self.all()
-        if not len(numbers):
-            return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array([], pa.string()))
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), self._files.paths.take(pa.array(numbers)))
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), self.delete_files.paths.take(pa.array(numbers)))
 
     def vectors(self) -> tuple[Ints, Ints]:
         """The data files with only a deletion vector, and the stated number of deleted rows of each."""
         rows = np.flatnonzero((self.counts() == 1) & (np.diff(self._offsets) == 1))
         numbers = self._numbers[self._offsets[rows]]
-        alone = self._files.is_vector[numbers]
-        return rows[alone], self._files.record_counts[numbers[alone]]
+        alone = self.delete_files.is_vector[numbers]
+        return rows[alone], self.delete_files.record_counts[numbers[alone]]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 import pyarrow as pa
 
 from icefield.base.concurrency import lazy
 from icefield.manifest.columns import struct_array
+from icefield.manifest.entries import partition_tuples, take
+from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
+from icefield.partitioning.spec import normalised_key
 from icefield.partitioning.transforms import VoidTransform
+from icefield.partitioning.tuples import Ints
+from icefield.schema import Schema
 from icefield.types import IcebergType, NestedField, StructType, UnknownType
 from icefield.types.arrow.types import to_arrow_type
 
@@ -45,6 +50,13 @@ class UnitedPartition:
             )
         )
 
+    @classmethod
+    def of(cls, metadata: TableMetadata, schema: Schema | None = None) -> UnitedPartition:
+        """The partition tuples of all specs of a table, by the types of ``schema``, by default the current one."""
+        current, older = schema or metadata.schema(), list(metadata.schemas)
+        specs = metadata.partition_specs
+        return cls(specs, {spec.spec_id: spec.partition_type(current, older) for spec in specs})
+
     @lazy
     def arrow_type(self) -> pa.StructType:
         """The Arrow type of the struct."""
@@ -78,3 +90,9 @@ class UnitedPartition:
 
     def _field(self, name: str) -> NestedField:
         return next(field for field in self.type.fields if field.name == name)
+
+
+def partition_keys(spec_id: int, partition: pa.StructArray, rows: Ints) -> list[tuple[Hashable, ...]]:
+    """The table-wide partition keys of these rows: the spec id and the normalised tuple."""
+    tuples = partition_tuples(take(partition, pa.array(rows)))
+    return [(spec_id, *normalised_key(values)) for values in tuples]

@@ -11,6 +11,7 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -33,15 +34,14 @@ from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import CONTENT
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.delete_index import DeleteIndex
-from icefield.scan.delete_targets import DELETE_STATISTICS
-from icefield.scan.duplicates import DistinctPaths
-from icefield.scan.kept_deletes import DELETE_INDEXES, index_key, kept_index
-from icefield.scan.manifest_filter import ManifestFilter
-from icefield.scan.manifest_reads import in_lots
-from icefield.scan.matching import Matched, MatchManifests, run_in_lots
-from icefield.scan.planned_files import PlannedFiles
-from icefield.scan.pruning import (
+from icefield.scan.deletes.index import DELETE_INDEXES, DeleteIndex, index_key, kept_index
+from icefield.scan.deletes.targets import DELETE_STATISTICS
+from icefield.scan.planning.duplicates import DistinctPaths
+from icefield.scan.planning.manifest_filter import ManifestFilter
+from icefield.scan.planning.manifest_reads import in_lots
+from icefield.scan.planning.matching import Matched, MatchManifests, run_in_lots
+from icefield.scan.planning.planned_files import PlannedFiles
+from icefield.scan.planning.pruning import (
     decisive_statistics,
     equality_deletes_that_may_match,
     needed_statistics,
@@ -52,40 +52,40 @@ from icefield.storage import FileIO
 
 @dataclass
 class PlanReport:
-    """The counts of a plan so far."""
+    """The counts of a plan so far, for the listeners of ``io``.
 
+    ``table``: the table's name. ``projected``: the columns to read, if they are known.
+    """
+
+    io: FileIO
+    table: tuple[str, ...]
+    row_filter: BooleanExpression
+    metadata: TableMetadata
+    schema_id: int
+    projected: Schema | None = None
     manifests_read: int = 0
     manifests_skipped: int = 0
     files_planned: int = 0
     files_skipped: int = 0
     started: float = field(default_factory=time.perf_counter)
 
-    def emit(
-        self,
-        io: FileIO,
-        table: tuple[str, ...],
-        snapshot_id: int,
-        row_filter: BooleanExpression,
-        metadata: TableMetadata,
-        schema_id: int,
-        projected: Schema | None = None,
-    ) -> None:
-        """Tell the listeners about the finished plan; ``snapshot_id`` is -1 if no snapshot was planned."""
-        io.plugins.emit(
+    def emit(self, snapshot_id: int) -> None:
+        """Tell the listeners about the finished plan of a snapshot; -1 if no snapshot was planned."""
+        self.io.plugins.emit(
             ScanPlanned(
-                table=table,
+                table=self.table,
                 snapshot_id=snapshot_id,
-                row_filter=str(row_filter),
+                row_filter=str(self.row_filter),
                 manifests_read=self.manifests_read,
                 manifests_skipped=self.manifests_skipped,
                 files_planned=self.files_planned,
                 files_skipped=self.files_skipped,
                 seconds=time.perf_counter() - self.started,
-                catalog=io.catalog,
-                table_uuid=str(metadata.table_uuid),
-                schema_id=schema_id,
-                projected=tuple((each.field_id, each.name) for each in projected.fields) if projected else (),
-                expression=row_filter,
+                catalog=self.io.catalog,
+                table_uuid=str(self.metadata.table_uuid),
+                schema_id=self.schema_id,
+                projected=tuple((one.field_id, one.name) for one in self.projected.fields) if self.projected else (),
+                expression=self.row_filter,
             )
         )
 
@@ -103,8 +103,8 @@ class ScanPlanner:
 
     ``row_filter`` is bound to ``schema``. ``statistics``: whether the planned files have all their statistics.
     ``prove``: whether to find files that match as a whole, by their statistics. ``identifier``: the table's name, for
-    listeners. ``workers``: the number of threads that read manifests. ``runner``: reads the manifests of data files
-    instead, if they are large. ``projected``: the columns to read, for listeners.
+    listeners. ``runner``: reads the manifests of data files, if they are large. ``projected``: the columns to read, for
+    listeners.
     """
 
     def __init__(
@@ -118,24 +118,19 @@ class ScanPlanner:
         statistics: bool = False,
         prove: bool = False,
         identifier: tuple[str, ...] = (),
-        workers: int | None = None,
         runner: WorkRunner | None = None,
         projected: Schema | None = None,
     ) -> None:
-        self._runner = runner
         self._metadata = metadata
         self._io = io
         self._snapshot = snapshot
-        self._schema_id = schema.schema_id
         self._filter = row_filter
         self._columns = ALL_COLUMNS if statistics else PLAN_COLUMNS
         self._prove = prove
-        self._projected = projected
-        self._identifier = identifier
-        self._manifests = ManifestFilter(metadata, io, schema, row_filter, workers)
-        self._statistics = needed_statistics(row_filter)
+        self._runner = runner
+        self._manifests = ManifestFilter(metadata, io, schema, row_filter)
         self._request = plan_request(self._columns, row_filter, prove=prove)
-        self.report = PlanReport()
+        self.report = PlanReport(io, identifier, row_filter, metadata, schema.schema_id, projected)
 
     @lazy
     def manifests(self) -> ManifestList:
@@ -152,16 +147,13 @@ class ScanPlanner:
         manifests = self.manifests
         distinct = None if manifests.paths_are_distinct else DistinctPaths(self._live_paths)
         key, deletes = self._delete_index()
-        if key is not None and deletes is not None and first:
-            DELETE_INDEXES.put(key, deletes)  # a partial plan may stop early
         chosen, places = self._choose(ManifestContent.DATA, first)
         place_of_each = iter(places.tolist())
-        for group in chain.from_iterable(self._matched(lot) for lot in in_lots(chosen, rows)):
+        lots = in_lots(chosen, attrgetter("entry_count"), rows)
+        for group in chain.from_iterable(map(self._matched, lots)):
             residuals = self._manifests.spec_plan(group[0].entries.spec_id).residuals
-            entries = [each.entries for each in group]
-            assigned = (
-                deletes.assign_all(entries, [each.is_whole for each in group]) if deletes else [None] * len(group)
-            )
+            entries, wholes = [each.entries for each in group], [each.is_whole for each in group]
+            assigned = deletes.assign_all(entries, wholes) if deletes else [None] * len(group)
             for each, applying in zip(group, assigned, strict=True):
                 place = next(place_of_each)
                 self.report.files_planned += len(each.entries)
@@ -175,11 +167,8 @@ class ScanPlanner:
             distinct.check()
             manifests.paths_are_distinct = first == 0 and isinstance(self._filter, AlwaysTrue)
         if key is not None and deletes is not None:
-            DELETE_INDEXES.put(key, deletes)
-        snapshot_id = self._snapshot.snapshot_id
-        self.report.emit(
-            self._io, self._identifier, snapshot_id, self._filter, self._metadata, self._schema_id, self._projected
-        )
+            DELETE_INDEXES.put(key, deletes)  # with the size of its assignments
+        self.report.emit(self._snapshot.snapshot_id)
 
     def _choose(self, content: ManifestContent, first: int = 0) -> tuple[list[ManifestFile], npt.NDArray[Any]]:
         """The manifests that may list matching live files, from a position in the list on, and their positions."""
@@ -204,7 +193,7 @@ class ScanPlanner:
         )
         shared = run_in_lots(work, manifests, self._runner)
         if shared is None:
-            yield from work.groups(manifests, self._manifests.workers, self._manifests.reader)
+            yield from work.groups(manifests, None, self._manifests.reader)
         else:
             yield from shared
 
@@ -213,13 +202,14 @@ class ScanPlanner:
         chosen, _ = self._choose(ManifestContent.DELETES)
         if not chosen:
             return None, None
-        key = index_key(self._io, self._metadata, chosen, self._schema_id, self._columns)
+        key = index_key(self._io, self._metadata, chosen, self.report.schema_id, self._columns)
         found = kept_index(key, filtered=not isinstance(self._filter, AlwaysTrue))
         if found is not None:
             return key, found
+        needed = needed_statistics(self._filter)
         statistics = {
-            kind: self._statistics.get(kind, frozenset()) | DELETE_STATISTICS.get(kind, frozenset())
-            for kind in {*self._statistics, *DELETE_STATISTICS}
+            kind: needed.get(kind, frozenset()) | DELETE_STATISTICS.get(kind, frozenset())
+            for kind in {*needed, *DELETE_STATISTICS}
         }
         parts = []
         for part, mask, _ in self._manifests.matching(chosen, AlwaysTrue(), ManifestRequest(self._columns, statistics)):
@@ -228,20 +218,19 @@ class ScanPlanner:
             if len(entries) < np.count_nonzero(part.status() != EntryStatus.DELETED):
                 key = None  # the index depends on the filter
             parts.append(entries)
-        unpartitioned = {plan.spec.spec_id for plan in self._manifests.specs if plan.spec.is_unpartitioned}
-        return key, DeleteIndex(parts, unpartitioned)
+        unpartitioned = {spec.spec_id for spec in self._metadata.partition_specs if spec.is_unpartitioned}
+        index = DeleteIndex(parts, unpartitioned)
+        if key is not None:
+            DELETE_INDEXES.put(key, index)
+        return key, index
 
     def delete_index(self) -> DeleteIndex | None:
         """The index of the delete files that may apply to matching rows; None without delete files."""
-        key, index = self._delete_index()
-        if key is not None and index is not None:
-            DELETE_INDEXES.put(key, index)
-        return index
+        return self._delete_index()[1]
 
     def _live_paths(self, manifest: ManifestFile) -> list[str]:
         kind = self._manifests.spec_plan(manifest.partition_spec_id).partition_type
-        entries = self._manifests.reader.read(manifest, kind, ManifestRequest(frozenset({f.STATUS, f.FILE_PATH})))
-        paths: list[str] = (
-            entries.select(frozenset({f.STATUS, f.FILE_PATH})).filter(entries.live()).column(f.FILE_PATH).to_pylist()
-        )
+        columns = frozenset({f.STATUS, f.FILE_PATH})
+        entries = self._manifests.reader.read(manifest, kind, ManifestRequest(columns))
+        paths: list[str] = entries.select(columns).filter(entries.live()).column(f.FILE_PATH).to_pylist()
         return paths

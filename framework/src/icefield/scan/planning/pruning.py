@@ -37,7 +37,7 @@ Mask = npt.NDArray[np.bool_]
 
 def needed_statistics(row_filter: BooleanExpression) -> StatisticsRequest:
     """The statistics for pruning by a bound filter: only the statistics of its fields."""
-    return _request(_bounds_for(row_filter), frozenset(filter_types(row_filter)), _floats(row_filter))
+    return _request(_bounds_for(row_filter), frozenset(filter_types(row_filter)), row_filter)
 
 
 def decisive_statistics(row_filter: BooleanExpression) -> tuple[StatisticsRequest, StatisticsRequest]:
@@ -48,15 +48,15 @@ def decisive_statistics(row_filter: BooleanExpression) -> tuple[StatisticsReques
     """
     compared = _bounds_for(row_filter)
     counted = frozenset(leaf.field.field_id for leaf in bound_leaves(row_filter) if leaf.op.is_unary)
-    nothing: frozenset[int] = frozenset()
-    return _request(compared, counted, _floats(row_filter)), _request(nothing, compared - counted, nothing)
+    return _request(compared, counted, row_filter), _request(frozenset(), compared - counted, AlwaysTrue())
 
 
-def _request(bounds: frozenset[int], counts: frozenset[int], floats: frozenset[int]) -> StatisticsRequest:
+def _request(bounds: frozenset[int], counts: frozenset[int], floats: BooleanExpression) -> StatisticsRequest:
+    types = filter_types(floats).items()
     request = {
         f.VALUE_COUNTS: counts,
         f.NULL_VALUE_COUNTS: counts,
-        f.NAN_VALUE_COUNTS: floats,
+        f.NAN_VALUE_COUNTS: frozenset(id_ for id_, kind in types if isinstance(kind, FloatType | DoubleType)),
         f.LOWER_BOUNDS: bounds,
         f.UPPER_BOUNDS: bounds,
     }
@@ -65,11 +65,6 @@ def _request(bounds: frozenset[int], counts: frozenset[int], floats: frozenset[i
 
 def _bounds_for(row_filter: BooleanExpression) -> frozenset[int]:
     return frozenset(leaf.field.field_id for leaf in bound_leaves(row_filter) if not leaf.op.is_unary)
-
-
-def _floats(row_filter: BooleanExpression) -> frozenset[int]:
-    types = filter_types(row_filter).items()
-    return frozenset(number for number, kind in types if isinstance(kind, FloatType | DoubleType))
 
 
 def filter_types(row_filter: BooleanExpression) -> dict[int, IcebergType]:
@@ -147,22 +142,23 @@ def matching_rows(
     partition_filter: BooleanExpression,
     row_filter: BooleanExpression,
     types: dict[int, IcebergType],
+    *,
+    live: bool = True,
 ) -> Iterator[Mask | None]:
-    """For each part, which entries are live and may hold matching rows; None for all of them.
+    """For each part, which entries may hold matching rows; None for all of them. Only ``live`` entries by default.
 
     ``partition_filter`` is bound to the spec's partition type, ``row_filter`` to the table's schema.
     """
-    masks = [part.live() for part in parts]
+    found: Mask | None = None
     if not isinstance(partition_filter, AlwaysTrue) or not isinstance(row_filter, AlwaysTrue):
-        group = EntryGroup(parts, types)
-        found = files_that_may_match(group, partition_filter, row_filter)
-        start = 0
-        for position, part in enumerate(parts):
+        found = files_that_may_match(EntryGroup(parts, types), partition_filter, row_filter)
+    start = 0
+    for part in parts:
+        mask = part.live() if live else None
+        if found is not None:
             own = found[start : start + part.num_rows]
-            live = masks[position]
-            masks[position] = own if live is None else own & live
-            start += part.num_rows
-    for mask in masks:
+            mask = own if mask is None else own & mask
+        start += part.num_rows
         yield None if mask is None or mask.all() else mask
 
 

@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.metadata import TableMetadata
-from icefield.partitioning.tuples import tuple_groups
-from icefield.scan.united_partition import UnitedPartition
+from icefield.partitioning.tuples import Ints, tuple_groups
+from icefield.scan.deletes.targets import vectors
+from icefield.scan.partitions.united import UnitedPartition
 
 SUMS: Final = (
     "data_record_count",
@@ -39,8 +39,6 @@ COLUMNS: Final = frozenset(
 """The manifest columns to read."""
 
 _LARGEST: Final = 2.0**62
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +73,8 @@ class PartitionSums:
 def combined(parts: Sequence[PartitionSums]) -> PartitionSums:
     """The merged partitions of several parts. Raises ``InvalidMetadata`` for sums that overflow a long."""
     partition = pa.concat_arrays([part.partition for part in parts])
-    spec_ids = np.concatenate([part.spec_ids for part in parts])
-    sums = np.concatenate([part.sums for part in parts])
-    times = np.concatenate([part.times for part in parts])
-    snapshot_ids = np.concatenate([part.snapshot_ids for part in parts])
+    columns = [(part.spec_ids, part.sums, part.times, part.snapshot_ids) for part in parts]
+    spec_ids, sums, times, snapshot_ids = (np.concatenate(column) for column in zip(*columns, strict=True))
     if not len(spec_ids):
         return PartitionSums(partition, spec_ids, sums, times, snapshot_ids)
     fields = [partition.field(place) for place in range(partition.type.num_fields)]
@@ -159,7 +155,7 @@ class SummingUp:
                 f"manifest {location} states a negative count or size of a file, so that nothing can be summed up",
                 location=location,
             )
-        vectors = np.asarray(pc.equal(part.column(f.FILE_FORMAT), "puffin"))
+        is_vector = vectors(part.column(f.FILE_FORMAT))
         data = contents == DataFileContent.DATA
         positions = contents == DataFileContent.POSITION_DELETES
         equality = contents == DataFileContent.EQUALITY_DELETES
@@ -168,8 +164,8 @@ class SummingUp:
             (data, 1),
             (data, sizes),
             (positions, rows),
-            (positions & ~vectors, 1),
-            (positions & vectors, 1),
+            (positions & ~is_vector, 1),
+            (positions & is_vector, 1),
             (equality, rows),
             (equality, 1),
         )
@@ -178,19 +174,17 @@ class SummingUp:
             if mask.any():
                 sums[place] = signs * values * mask
         ids = np.asarray(part.column(f.SNAPSHOT_ID)).astype(np.int64)
+        distinct, places = np.unique(ids, return_inverse=True)
+        # -1 for an expired snapshot.
+        times = np.array([self._times.get(each, -1) for each in distinct.tolist()], np.int64)
         return combined(
             [
                 PartitionSums(
                     self._united.tuples(part.spec_id, part.partition),
                     np.full(count, part.spec_id, np.int64),
                     sums.T,
-                    self._times_of(ids),
+                    times[places],
                     ids,
                 )
             ]
         )
-
-    def _times_of(self, ids: Ints) -> Ints:
-        """The times of snapshots; -1 for an expired snapshot."""
-        distinct, places = np.unique(ids, return_inverse=True)
-        return np.array([self._times.get(each, -1) for each in distinct.tolist()], np.int64)[places]

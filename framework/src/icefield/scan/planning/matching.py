@@ -12,9 +12,9 @@ import pyarrow as pa
 from icefield.abc import Attempt, Work, WorkRunner
 from icefield.expressions import BooleanExpression, strict_metrics
 from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
-from icefield.scan.manifest_filter import SpecPlan
-from icefield.scan.manifest_reads import manifest_groups
-from icefield.scan.pruning import EntryGroup, Mask, filter_types, matching_rows
+from icefield.scan.planning.manifest_filter import SpecPlan
+from icefield.scan.planning.manifest_reads import manifest_groups
+from icefield.scan.planning.pruning import EntryGroup, Mask, filter_types, matching_rows
 from icefield.storage import FileIO
 
 R = TypeVar("R")
@@ -108,21 +108,17 @@ def run_in_lots(
     work: Work[Sequence[ManifestFile], R], manifests: Sequence[ManifestFile], runner: WorkRunner | None
 ) -> list[R] | None:
     """The result of work for each lot of manifests; None without a runner, or if the manifests are too small for it."""
-    if runner is None or sum(max(0, one.manifest_length) for one in manifests) < runner.least_manifest_bytes:
+    size = sum(max(0, one.manifest_length) for one in manifests)
+    if runner is None or size < runner.least_manifest_bytes:
         return None
-    return runner.run(work, lots(manifests, runner.slots))
-
-
-def lots(manifests: Sequence[ManifestFile], slots: int) -> list[list[ManifestFile]]:
-    """Split manifests into lots of similar size for ``slots`` workers, in order; each lot has one spec."""
-    every = sum(max(0, one.manifest_length) for one in manifests)
-    most = max(_LOT_BYTES, every // (2 * slots))
-    found: list[list[ManifestFile]] = []
+    # Lots of similar size, in order, each with manifests of one spec.
+    most = max(_LOT_BYTES, size // (2 * runner.slots))
+    lots: list[list[ManifestFile]] = []
     held = 0
     for one in manifests:
-        if not found or held >= most or found[-1][0].partition_spec_id != one.partition_spec_id:
-            found.append([])
+        if not lots or held >= most or lots[-1][0].partition_spec_id != one.partition_spec_id:
+            lots.append([])
             held = 0
-        found[-1].append(one)
+        lots[-1].append(one)
         held += max(0, one.manifest_length)
-    return found
+    return runner.run(work, lots)

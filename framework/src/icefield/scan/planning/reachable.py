@@ -9,12 +9,11 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield.abc import Attempt, Work, WorkRunner
 from icefield.base.concurrency import map_ahead
@@ -33,15 +32,14 @@ from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import PATH
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.manifest_reads import manifest_groups
-from icefield.scan.matching import run_in_lots
+from icefield.scan.deletes.targets import vectors
+from icefield.scan.planning.manifest_reads import in_lots, manifest_groups
+from icefield.scan.planning.matching import run_in_lots
 from icefield.storage import FileIO
 from icefield.storage.deleting import is_remote
 from icefield.storage.places import HashedLocations, LocationSet
 from icefield.types import StructType
 
-T = TypeVar("T")
-U = TypeVar("U")
 Kinds = npt.NDArray[np.uint8]
 
 
@@ -97,7 +95,7 @@ def manifests_of(
     Raises ``FileMissing``, ``InvalidMetadata``; a list that cannot be read is logged and left out when ``lenient``.
     """
     found: list[ManifestFile] = []
-    for lists in _together(_manifest_lists(io, metadata, snapshots, lenient)):
+    for lists in in_lots(_manifest_lists(io, metadata, snapshots, lenient), len, _ROWS_TOGETHER):
         # Hash them together, because many short columns take several times as long.
         new = seen.add_new(places.hashes(pa.concat_arrays([listed.columns[PATH] for listed in lists])))
         ends = np.cumsum([len(listed) for listed in lists])
@@ -132,29 +130,11 @@ def _manifest_lists(
             yield found
 
 
-def _together(lists: Iterable[ManifestList]) -> Iterator[list[ManifestList]]:
-    found: list[ManifestList] = []
-    rows = 0
-    for each in lists:
-        found.append(each)
-        rows += len(each)
-        if rows >= _ROWS_TOGETHER:
-            yield found
-            found, rows = [], 0
-    if found:
-        yield found
-
-
 def live_paths(
     io: FileIO, manifests: Sequence[ManifestFile], runner: WorkRunner | None = None
 ) -> Iterator[pa.StringArray]:
     """The stated locations of the live files of manifests. Raises ``FileMissing``, ``InvalidMetadata``."""
-    shared = run_in_lots(ListFiles(io, live=True, lenient=False), manifests, runner)
-    if shared is not None:
-        yield from (locations for found in shared for locations, _ in found)
-        return
-    for group in _groups(io, manifests, _PATHS, lenient=False):
-        yield pa.concat_arrays([_live(part).column(f.FILE_PATH) for part in group])
+    return (locations for locations, _ in files(io, manifests, live=True, lenient=False, kinds=False, runner=runner))
 
 
 def files(
@@ -163,19 +143,21 @@ def files(
     *,
     live: bool,
     lenient: bool = True,
+    kinds: bool = True,
     runner: WorkRunner | None = None,
 ) -> Iterator[tuple[pa.StringArray, Kinds]]:
     """The files of manifests with their kinds: only live files, or also files that are marked as deleted.
 
-    With ``lenient``, a manifest that cannot be read is logged and skipped. ``runner`` reads large manifests.
+    With ``lenient``, a manifest that cannot be read is logged and skipped. Without ``kinds``, every kind is 0.
+    ``runner`` reads large manifests.
     """
-    shared = run_in_lots(ListFiles(io, live, lenient), manifests, runner)
+    shared = run_in_lots(ListFiles(io, live, lenient, kinds), manifests, runner)
     if shared is not None:
         for found in shared:
             yield from found
         return
-    for group in _groups(io, manifests, _PATHS_AND_KINDS, lenient=lenient):
-        parts = [_live(part) for part in group] if live else group
+    for group in _groups(io, manifests, _PATHS_AND_KINDS if kinds else _PATHS, lenient=lenient):
+        parts = [part.filter(part.live()) for part in group] if live else group
         yield pa.concat_arrays([part.column(f.FILE_PATH) for part in parts]), np.concatenate([*map(_kinds, parts)])
 
 
@@ -186,10 +168,11 @@ class ListFiles(Work[Sequence[ManifestFile], list[tuple[pa.StringArray, Kinds]]]
     io: FileIO
     live: bool
     lenient: bool
+    kinds: bool
 
     def do(self, item: Sequence[ManifestFile], attempt: Attempt) -> list[tuple[pa.StringArray, Kinds]]:
         """The locations and kinds of a lot."""
-        found = [*files(self.io, item, live=self.live, lenient=self.lenient)]
+        found = [*files(self.io, item, live=self.live, lenient=self.lenient, kinds=self.kinds)]
         # Copy the arrays, because pickling a slice would copy its whole buffer.
         return [(each.take(pa.array(np.arange(len(each)))), kinds) for each, kinds in found]
 
@@ -216,14 +199,11 @@ def _groups(
         left = left[done:]
 
 
-def _live(part: ManifestEntries) -> ManifestEntries:
-    return part.filter(part.live())
-
-
 def _kinds(part: ManifestEntries) -> Kinds:
     contents = np.asarray(part.column(f.CONTENT))
     kinds = contents.astype(np.uint8)
     if contents.any():
-        vectors = np.asarray(pc.equal(pc.utf8_lower(part.column(f.FILE_FORMAT)), "puffin"))
-        kinds[vectors & (contents == DataFileContent.POSITION_DELETES)] = FileKind.DELETION_VECTORS
+        kinds[vectors(part.column(f.FILE_FORMAT)) & (contents == DataFileContent.POSITION_DELETES)] = (
+            FileKind.DELETION_VECTORS
+        )
     return kinds

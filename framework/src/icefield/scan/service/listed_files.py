@@ -119,9 +119,7 @@ class ListedReader:
             for name in _COUNTS
             if (given := getattr(listed, name)) is not None
         }
-        for name, given in self._bounds(listed):
-            found[name] = given
-        return found
+        return found | dict(self._bounds(listed))
 
     def _bounds(self, listed: ListedFile) -> Iterator[tuple[str, Mapping[int, bytes]]]:
         """Encoded bounds. Services write them as JSON values of the column's type or, like Java, as hexadecimal digits.
@@ -139,17 +137,13 @@ class ListedReader:
         if not forms:
             return
         if len(forms) > 1:
-            raise InvalidMetadata(
-                f"the service lists {shown(listed)} with bounds of columns in two forms", location=shown(listed)
-            )
+            raise invalid_listing(listed, "with bounds of columns in two forms")
         read = _decoded if True in forms else _encoded
         try:
             for name in given:
                 yield name, {key: read(kind, value) for each, key, kind, value in wanted if each == name}
         except (InvalidArgument, ValueError) as error:
-            raise InvalidMetadata(
-                f"the service lists {shown(listed)} with a bound that cannot be: {error}", location=shown(listed)
-            ) from error
+            raise invalid_listing(listed, f"with a bound that cannot be: {error}") from error
 
     def _partitions(self, listed: Sequence[ListedFile]) -> Sequence[tuple[Any, ...]]:
         """The partition of each file."""
@@ -190,17 +184,11 @@ class ListedReader:
         """The values of a partition in JSON, one for each field of its spec."""
         types = self._types.get(listed.spec_id)
         if types is None:
-            raise InvalidMetadata(
-                f"the service lists {shown(listed)} with partition spec {listed.spec_id}, which the table has not",
-                location=shown(listed),
-            )
+            raise invalid_listing(listed, f"with partition spec {listed.spec_id}, which the table has not")
         given = listed.partition
         values = tuple(given.get(str(number)) for number, _ in types) if isinstance(given, dict) else given
         if len(values) != len(types):
-            raise InvalidMetadata(
-                f"the service lists {shown(listed)} with {len(values)} partition values in place of {len(types)}",
-                location=shown(listed),
-            )
+            raise invalid_listing(listed, f"with {len(values)} partition values in place of {len(types)}")
         return values
 
 
@@ -226,10 +214,7 @@ def _check_partition(listed: ListedFile, kinds: Sequence[IcebergType], values: S
         for kind, value in zip(kinds, values, strict=True):
             _value(kind, value)
     except InvalidArgument as error:
-        raise InvalidMetadata(
-            f"the service lists {shown(listed)} with a partition that cannot be: {error.message}",
-            location=shown(listed),
-        ) from error
+        raise invalid_listing(listed, f"with a partition that cannot be: {error.message}") from error
 
 
 def _contents(listed: Sequence[ListedFile], of_rows: bool) -> list[DataFileContent | None]:
@@ -245,15 +230,12 @@ def _contents(listed: Sequence[ListedFile], of_rows: bool) -> list[DataFileConte
 def _check(listed: ListedFile, of_rows: bool) -> None:
     content = _CONTENTS.get(listed.content)
     if content is None or listed.file_size_in_bytes < 0:
-        raise InvalidMetadata(
-            f"the service lists {shown(listed)} as '{listed.content[:40]}' of {listed.file_size_in_bytes} bytes, "
-            "which cannot be",
-            location=shown(listed),
-        )
+        stated = f"as '{listed.content[:40]}' of {listed.file_size_in_bytes} bytes"
+        raise invalid_listing(listed, f"{stated}, which cannot be")
     if of_rows and content is not DataFileContent.DATA:
-        raise InvalidMetadata(f"the service lists {shown(listed)} as a file of rows, and as one of deletes")
+        raise invalid_listing(listed, "as a file of rows, and as one of deletes")
     if not of_rows and content is DataFileContent.DATA:
-        raise InvalidMetadata(f"the service lists {shown(listed)}, a file of rows, as one of deletes")
+        raise invalid_listing(listed, "as one of deletes, though it is a file of rows")
 
 
 def _value(kind: IcebergType, value: Any) -> Any:
@@ -262,29 +244,23 @@ def _value(kind: IcebergType, value: Any) -> Any:
     return from_json(kind, value)
 
 
-def shown(listed: ListedFile) -> str:
-    """The file's location for an error."""
-    return without_userinfo(listed.file_path)[:300]
+def invalid_listing(listed: ListedFile, reason: str) -> InvalidMetadata:
+    """The error for an invalid file of a service's list."""
+    location = without_userinfo(listed.file_path)[:300]
+    return InvalidMetadata(f"the service lists {location} {reason}", location=location)
 
 
 def _pairs(listed: ListedFile, given: ListedNumbers | ListedValues) -> list[tuple[int, Any]]:
     if len(given.keys) != len(given.values):
-        raise InvalidMetadata(
-            f"the service lists {shown(listed)} with {len(given.values)} statistics of {len(given.keys)} columns",
-            location=shown(listed),
-        )
+        raise invalid_listing(listed, f"with {len(given.values)} statistics of {len(given.keys)} columns")
     return list(zip(given.keys, given.values, strict=True))
 
 
 def _is_encoded(kind: IcebergType, value: Any) -> bool | None:
     """Whether a bound is bytes in hexadecimal digits instead of a value; None if it is ambiguous."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not _HEXADECIMAL.fullmatch(value):
         return False
-    if not _HEXADECIMAL.fullmatch(value):
-        return False
-    if isinstance(kind, StringType | BinaryType | FixedType | DecimalType):
-        return None
-    return True
+    return None if isinstance(kind, StringType | BinaryType | FixedType | DecimalType) else True
 
 
 def _decoded(kind: IcebergType, value: Any) -> bytes:

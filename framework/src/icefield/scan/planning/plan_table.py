@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import COLUMN_TYPES, MAP_TYPES
-from icefield.scan.planned_files import PlannedFiles
-from icefield.scan.served import ServedFiles
-from icefield.scan.united_partition import UnitedPartition
+from icefield.scan.partitions.united import UnitedPartition
+from icefield.scan.planning.planned_files import PlannedFiles
+from icefield.scan.service.served import ServedFiles
 
 _BEFORE: Final = {"content": f.CONTENT, "file_path": f.FILE_PATH, "file_format": f.FILE_FORMAT}
 _AFTER: Final = {
@@ -59,15 +59,12 @@ class PlanTable:
             ]
         )
 
-    def table(self, planned: Iterable[PlannedFiles]) -> pa.Table:
-        """The table of all files of a plan, in its order."""
-        return pa.Table.from_batches([self._batch(one) for one in planned], schema=self.schema)
+    def table(self, parts: Iterable[PlannedFiles] | Iterable[ServedFiles]) -> pa.Table:
+        """The table of all files of a plan, in its order; values that a service does not state are null."""
+        batches = (self._served(part) if isinstance(part, ServedFiles) else self._planned(part) for part in parts)
+        return pa.Table.from_batches(batches, schema=self.schema)
 
-    def served_table(self, parts: Iterable[ServedFiles]) -> pa.Table:
-        """The table of the files that a service lists, in its order; unknown values are null."""
-        return pa.Table.from_batches([self._served_batch(one) for one in parts], schema=self.schema)
-
-    def _served_batch(self, part: ServedFiles) -> pa.RecordBatch:
+    def _served(self, part: ServedFiles) -> pa.RecordBatch:
         files = [part.file(row) for row in range(len(part))]
         arrays = []
         for field in self.schema:
@@ -95,22 +92,17 @@ class PlanTable:
             found.append(self._united.tuples(spec_id, part.partition_array(spec_id, rows)))
         return pa.concat_arrays(found).take(pa.array(np.argsort(order), pa.int64()))
 
-    def _batch(self, planned: PlannedFiles) -> pa.RecordBatch:
+    def _planned(self, planned: PlannedFiles) -> pa.RecordBatch:
         entries = planned.entries
         count = len(entries)
         arrays = [entries.column(number) for number in _BEFORE.values()]
         arrays.append(pa.array(np.full(count, entries.spec_id, np.int32)))
         arrays.append(self._united.tuples(entries.spec_id, entries.partition))
         arrays.extend(entries.column(number) for number in self._columns.values())
-        arrays.append(_delete_paths(planned))
+        arrays.append(_empty_lists(count) if planned.deletes is None else planned.deletes.paths())
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-def _delete_paths(planned: PlannedFiles) -> pa.Array:
-    return _empty_lists(len(planned)) if planned.deletes is None else planned.deletes.paths()
 
 
 @lru_cache(maxsize=64)
 def _empty_lists(count: int) -> pa.Array:
-    offsets = pa.array(np.zeros(count + 1, np.int32))
-    return pa.ListArray.from_arrays(offsets, pa.array([], pa.string()))
+    return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), pa.array([], pa.string()))

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from icefield.manifest import DataFile, DataFileContent, ManifestEntries
 from icefield.manifest import schemas as f
-from icefield.scan.delete_scopes import Mask
+from icefield.scan.deletes.scopes import Mask
 from icefield.types.reserved import DELETE_FILE_PATH
 
 DELETE_STATISTICS: Final = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -14,15 +14,15 @@ from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression
 from icefield.manifest import DataFile
 from icefield.metadata import TableMetadata
-from icefield.scan.listed_files import ListedReader, shown
-from icefield.scan.planning import PlanReport
-from icefield.scan.reading import read_tasks
-from icefield.scan.tasks import FileScanTask, PlannedTask, ScanContext
+from icefield.scan.planning.planner import PlanReport
+from icefield.scan.service.listed_files import ListedReader, invalid_listing
+from icefield.scan.tasks import FileScanTask, PlannedTask, TaskRows
 from icefield.schema import Schema
 from icefield.storage import FileIO
 from icefield.types import IcebergType, PrimitiveType
 
 
+@dataclass(eq=False)
 class ServedScan:
     """A scan that a service plans. The listed files are checked like the entries of manifests.
 
@@ -30,19 +30,14 @@ class ServedScan:
     not which of their rows are returned.
     """
 
-    def __init__(
-        self,
-        service: ScanService,
-        asked: ScanPlanRequest,
-        metadata: TableMetadata,
-        io: FileIO,
-        schema: Schema,
-        identifier: tuple[str, ...],
-        projected: Schema,
-    ) -> None:
-        self._service, self._asked, self._metadata = service, asked, metadata
-        self._io, self._schema, self._identifier, self._projected = io, schema, identifier, projected
-        self._first: ScanListing | None = None
+    _service: ScanService
+    _asked: ScanPlanRequest
+    _metadata: TableMetadata
+    _io: FileIO
+    _schema: Schema
+    _identifier: tuple[str, ...]
+    _projected: Schema
+    _first: ScanListing | None = None
 
     @lazy
     def io(self) -> FileIO:
@@ -58,7 +53,9 @@ class ServedScan:
 
     def parts(self, *, statistics: bool = False) -> Iterator[ServedFiles]:
         """The files, in the parts of the service's list; with column statistics, if the service has them."""
-        report, seen = PlanReport(), set[str]()
+        asked, seen = self._asked, set[str]()
+        schema_id = self._schema.schema_id
+        report = PlanReport(self._io, self._identifier, asked.row_filter, self._metadata, schema_id, self._projected)
         if isinstance(self._asked.row_filter, AlwaysFalse):
             return
         fields = self._fields() if statistics else {}
@@ -73,34 +70,14 @@ class ServedScan:
                 _refuse_again(part.files, seen)
                 yield ServedFiles(reader, part)
         report.files_planned = len(seen)
-        report.emit(
-            self._io,
-            self._identifier,
-            self._asked.snapshot_id,
-            self._asked.row_filter,
-            self._metadata,
-            self._schema.schema_id,
-            self._projected,
-        )
+        report.emit(asked.snapshot_id)
 
-    def count(self, context: ScanContext, limit: int | None) -> int:
-        """The number of rows, at most ``limit``. Files that match as a whole are counted without reading them."""
-        counted = 0
-
-        def opened() -> Iterator[FileScanTask]:
-            nonlocal counted
-            for task in self.tasks():
-                if limit is not None and counted >= limit:
-                    return
-                rows = task.file.record_count
-                if rows > 0 and isinstance(task.residual, AlwaysTrue) and not task.delete_files:
-                    counted += rows
-                else:
-                    yield task
-
-        bare = replace(context, projection=Schema(), dictionaries=frozenset())
-        read: int = sum(batch.num_rows for batch in read_tasks(opened(), bare, limit))
-        return counted + read if limit is None else min(counted + read, limit)
+    def counted(self) -> Iterator[tuple[int, tuple[FileScanTask, ...]]]:
+        """The number of rows of each file that matches as a whole, or else the task that must be read."""
+        for task in self.tasks():
+            rows = task.file.record_count
+            is_known = rows > 0 and isinstance(task.residual, AlwaysTrue) and not task.delete_files
+            yield (rows, ()) if is_known else (0, (task,))
 
     def _listing(self, statistics: tuple[str, ...] = ()) -> ScanListing:
         if isinstance(self._asked.row_filter, AlwaysFalse):
@@ -120,16 +97,9 @@ class ServedScan:
 
 def _refuse_again(files: Sequence[ListedFile], seen: set[str]) -> None:
     """Record the locations of files. Raises ``InvalidMetadata`` for a location that occurs twice."""
-    paths = [each.file_path for each in files]
-    if len(paths) == len(set(paths)) and seen.isdisjoint(paths):
-        seen.update(paths)
-        return
     for each in files:
         if each.file_path in seen:
-            raise InvalidMetadata(
-                f"the service lists {shown(each)} twice in one plan, and its rows would be read twice",
-                location=shown(each),
-            )
+            raise invalid_listing(each, "twice in one plan, and its rows would be read twice")
         seen.add(each.file_path)
 
 
@@ -141,15 +111,11 @@ def _means(schema: Schema, name: str, number: int) -> bool:
         return False
 
 
-class ServedFiles:
+class ServedFiles(TaskRows):
     """A part of a service's plan; each row is a task. ``DataFile`` objects are created when a task first needs one."""
-
-    __slots__ = ("_deletes", "_files", "_part", "_reader")
 
     def __init__(self, reader: ListedReader, part: ListedFiles) -> None:
         self._reader, self._part = reader, part
-        self._files: list[DataFile] | None = None
-        self._deletes: list[DataFile] | None = None
 
     def __len__(self) -> int:
         return len(self._part.files)
@@ -164,11 +130,7 @@ class ServedFiles:
 
     def file(self, row: int) -> DataFile:
         """The data file."""
-        files = self._files
-        if files is None:
-            # All files at once: callers need most of them, and single conversions are several times slower.
-            files = self._files = self._reader.data_files(self._part.files)
-        return files[row]
+        return self._files[row]
 
     def residual(self, row: int) -> BooleanExpression:
         """The residual filter of the file."""
@@ -176,19 +138,18 @@ class ServedFiles:
 
     def delete_files(self, row: int) -> tuple[DataFile, ...]:
         """The delete files that apply."""
-        return tuple(self._delete_file(place) for place in self._part.deletes[row])
+        places = self._part.deletes[row]
+        deletes = self._deletes if places else []
+        wrong = next((place for place in places if not 0 <= place < len(deletes)), None)
+        if wrong is not None:
+            raise InvalidMetadata(f"the service names delete file {wrong} of a list of {len(deletes)}")
+        return tuple(deletes[place] for place in places)
 
-    def data_sequence_number(self, row: int) -> int | None:
-        """None: a service does not state it."""
-        return None
+    @lazy
+    def _files(self) -> list[DataFile]:
+        # All files at once: callers need most of them, and single conversions are several times slower.
+        return self._reader.data_files(self._part.files)
 
-    def file_sequence_number(self, row: int) -> int | None:
-        """None: a service does not state it."""
-        return None
-
-    def _delete_file(self, place: int) -> DataFile:
-        if self._deletes is None:
-            self._deletes = self._reader.delete_files(self._part.delete_files)
-        if not 0 <= place < len(self._deletes):
-            raise InvalidMetadata(f"the service names delete file {place} of a list of {len(self._deletes)}")
-        return self._deletes[place]
+    @lazy
+    def _deletes(self) -> list[DataFile]:
+        return self._reader.delete_files(self._part.delete_files)

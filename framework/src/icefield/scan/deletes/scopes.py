@@ -159,7 +159,8 @@ class ByBounds:
         start, stop = bisect_left(self._ordered, least), bisect_left(self._ordered, greatest)
         # All bounds between the least and the greatest path share their common prefix. The next eight bytes decide the
         # order, or leave few bounds to compare.
-        common = _common_length(least, greatest)
+        pairs = enumerate(zip(least, greatest, strict=False))
+        common = next((at for at, (one, other) in pairs if one != other), min(len(least), len(greatest)))
         words = _words(self._bounds.slice(start, stop - start), common)
         wanted = _words(paths, common)
         first, last = start + np.searchsorted(words, wanted), start + np.searchsorted(words, wanted, "right")
@@ -190,11 +191,6 @@ class ByBounds:
             fits = (self._highs[found] >= below[rows]) & (self._sequences[found] >= sequences[rows])
             yield rows[fits], found[fits]
             start = stop
-
-
-def _common_length(one: bytes, other: bytes) -> int:
-    differing = (place for place, (left, right) in enumerate(zip(one, other, strict=False)) if left != right)
-    return next(differing, min(len(one), len(other)))
 
 
 def _words(strings: pa.BinaryArray, skipped: int) -> npt.NDArray[np.uint64]:

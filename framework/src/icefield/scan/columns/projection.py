@@ -8,13 +8,14 @@ value of an identity partition field, the name mapping (already applied to the f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
+from icefield.base.concurrency import lazy
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
-from icefield.scan.conversions import IncompatibleType, conversion
-from icefield.scan.variants import is_shredded, put_together, variants_of
+from icefield.scan.columns.conversions import IncompatibleType, conversion, is_shredded, put_together, variants_of
 from icefield.schema import Schema
 from icefield.schema.row_lineage import LINEAGE_IDS, RowLineage
 from icefield.types import IcebergType, NestedField, StructType, UnknownType, VariantType
@@ -25,36 +26,28 @@ from icefield.types.reserved import DELETED, POS, ROW_ID, is_reserved_id
 from icefield.types.values import constant_array, initial_value
 
 
+@dataclass(frozen=True)
 class ColumnProjection:
     """Converts the batches of one file to batches of the read schema.
 
-    ``file_columns`` is the part of the file's schema that must be read; ``positions`` says whether its batches must
-    have the row's position as one more column, last. ``schema`` is the Arrow schema of the result of ``apply``.
+    ``schema`` is the Arrow schema of the result of ``apply``; ``file_columns`` is the part of the file's schema that
+    must be read; ``positions`` says whether its batches must have the row's position as one more column, last.
     ``reusable`` says that no constant is needed, so that it works for any file of the same schema. A file column that
     needs no conversion is returned without a copy.
     """
 
-    def __init__(
-        self,
-        schema: pa.Schema,
-        file_columns: pa.Schema,
-        slots: tuple[Slot, ...],
-        *,
-        positions: bool,
-        reusable: bool,
-        location: str,
-        lineage: RowLineage | None = None,
-        dictionaries: frozenset[int] = frozenset(),
-    ) -> None:
-        self.schema = schema
-        self.file_columns = file_columns
-        self.positions = positions
-        self.reusable = reusable
-        self._slots = slots
-        self._location = location
-        self._lineage = lineage
-        self._dictionaries = dictionaries
-        self._unsettled = [at for at, column in enumerate(schema) if may_be_unsettled(column.type)]
+    schema: pa.Schema
+    file_columns: pa.Schema
+    positions: bool
+    reusable: bool
+    _slots: tuple[Slot, ...]
+    _location: str
+    _lineage: RowLineage | None
+    _dictionaries: frozenset[int]
+
+    @lazy
+    def _unsettled(self) -> list[int]:
+        return [at for at, column in enumerate(self.schema) if may_be_unsettled(column.type)]
 
     @property
     def held_dictionaries(self) -> frozenset[int]:
@@ -92,25 +85,17 @@ class ColumnProjection:
         return cls(
             schema,
             pa.schema(list(shape.held)),
+            any(field.field_id in placed for field in read_schema.fields),
+            rules.is_general and not wanted,
             shape.slots,
-            positions=any(field.field_id in placed for field in read_schema.fields),
-            reusable=rules.is_general and not wanted,
-            location=location,
-            lineage=lineage if wanted else None,
-            dictionaries=dictionaries,
+            location,
+            lineage if wanted else None,
+            dictionaries,
         )
 
     def at(self, location: str) -> ColumnProjection:
         """The same projection for another file of the same schema; only where it is ``reusable``."""
-        return ColumnProjection(
-            self.schema,
-            self.file_columns,
-            self._slots,
-            positions=self.positions,
-            reusable=self.reusable,
-            location=location,
-            dictionaries=self._dictionaries,
-        )
+        return replace(self, _location=location)
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch under the read schema. Raises ``InvalidFile`` for values that do not fit their column."""
@@ -173,11 +158,8 @@ class _ById(Rules):
         return constant(field.field_type, value)
 
     def _lacks(self, field: NestedField, path: Path) -> IcefieldError:
-        name = ".".join(path)
-        return self._error(
-            f"has no column '{name}' (id {field.field_id}), which is required and has no default",
-            field_id=field.field_id,
-        )
+        reason = f"has no column '{'.'.join(path)}' (id {field.field_id}), which is required and has no default"
+        return InvalidFile(f"{self._location} {reason}", location=self._location, field_id=field.field_id)
 
     def _value(self, field: NestedField, path: Path) -> tuple[bool, Any]:
         """Whether a missing field has a value, and the value."""
@@ -218,15 +200,9 @@ class _ById(Rules):
         return super().asked(kind, held, path)
 
     def primitive(self, kind: IcebergType, held: pa.DataType, path: Path) -> Convert | None:
-        if isinstance(kind, VariantType):
-            return self._variant(kind, held, path)
         try:
-            return conversion(kind, held)
-        except IncompatibleType:
-            raise self.mismatch(kind, held, path) from None
-
-    def _variant(self, kind: VariantType, held: pa.DataType, path: Path) -> Convert | None:
-        try:
+            if not isinstance(kind, VariantType):
+                return conversion(kind, held)
             convert = variants_of(held)
         except IncompatibleType:
             raise self.mismatch(kind, held, path) from None
@@ -243,10 +219,8 @@ class _ById(Rules):
     def mismatch(self, kind: IcebergType, held: pa.DataType, path: Path) -> IcefieldError:
         shown = str(held)
         shown = shown if len(shown) <= 200 else f"{shown[:197]}..."
-        return self._error(f"holds {shown} in column '{'.'.join(path)}', which cannot be read as {kind}")
-
-    def _error(self, reason: str, **data: Any) -> InvalidFile:
-        return InvalidFile(f"{self._location} {reason}", location=self._location, **data)
+        reason = f"holds {shown} in column '{'.'.join(path)}', which cannot be read as {kind}"
+        return InvalidFile(f"{self._location} {reason}", location=self._location)
 
 
 def constant(kind: IcebergType, value: Any) -> Fill:

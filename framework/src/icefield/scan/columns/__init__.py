@@ -1,0 +1,1 @@
+"""The columns of data files as the columns of a scan."""

@@ -1,0 +1,1 @@
+"""Partitions across the specs of a table: their tuples, sums and statistics."""

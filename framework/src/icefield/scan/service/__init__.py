@@ -1,0 +1,1 @@
+"""Scans that a service plans."""
