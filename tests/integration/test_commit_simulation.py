@@ -11,8 +11,7 @@ from uuid import uuid4
 import icefield_dynamodb.lease
 import pytest
 from icefield.abc import CommitStrategy, FileSystemAbility, Pointer, PutMode
-from icefield.builtin.create import CreateStrategy
-from icefield.builtin.rename import RenameStrategy
+from icefield.builtin.strategies import CreateStrategy, RenameStrategy
 from icefield.errors import CommitStateUnknown, FileExists, FileMissing, StorageError
 from icefield.toolkit import VersionedStrategy, delete_quietly
 from icefield_dynamodb.item_strategy import ItemStrategy

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import icefield_maintenance.expiry.unreachable
 import icefield_maintenance.orphans.clock
 import pytest
-from icefield.builtin.create import CreateStrategy
-from icefield.builtin.rename import RenameStrategy
+from icefield.builtin.strategies import CreateStrategy, RenameStrategy
 from icefield_maintenance.orphans.belonging import ReferencedFiles
 from simulation.course import LOCATION, Build, Wrong
 from simulation.maintenance import MaintenanceCourse

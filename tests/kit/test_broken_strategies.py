@@ -13,9 +13,8 @@ from uuid import uuid4
 
 import pytest
 from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, Pointer, Proposal, PutMode
-from icefield.builtin.create import CreateStrategy
 from icefield.builtin.local import LocalFileSystem
-from icefield.builtin.rename import RenameStrategy
+from icefield.builtin.strategies import CreateStrategy, RenameStrategy
 from icefield.errors import CommitStateUnknown, FileExists, FileMissing, NoSuchTable, StorageError
 from icefield.metadata import TableMetadata
 from icefield.toolkit import delete_quietly

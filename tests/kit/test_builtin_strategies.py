@@ -7,10 +7,9 @@ from uuid import uuid4
 
 import pytest
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.builtin.create import CreateStrategy
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.builtin.rename import RenameStrategy
+from icefield.builtin.strategies import CreateStrategy, RenameStrategy
 from icefield_testing import CommitStrategySuite
 
 

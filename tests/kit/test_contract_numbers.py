@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from icefield import FileIO, MemoryFileSystem, Plugins, Provider, hookimpl
-from icefield.builtin.create import CreateStrategy
 from icefield.builtin.directory import DirectoryBackend
+from icefield.builtin.strategies import CreateStrategy
 from icefield_avro.avro_format import AvroFormat
 from icefield_testing import CatalogSuite, CommitStrategySuite, FileFormatSuite, FileSystemSuite, Suite
 
@@ -19,7 +19,7 @@ CASES: dict[str, tuple[type[Suite], str, tuple[Any, ...]]] = {
     "icefield_file_systems": (FileSystemSuite, "icefield:MemoryFileSystem", (MemoryFileSystem(),)),
     "icefield_commit_strategies": (
         CommitStrategySuite,
-        "icefield.builtin.create:CreateStrategy",
+        "icefield.builtin.strategies:CreateStrategy",
         (MemoryFileSystem(), "memory://contract-numbers/t"),
     ),
     "icefield_catalogs": (

@@ -16,18 +16,11 @@ from repository import ROOT, kernel_modules, plugin_folders, plugin_modules, tex
 MAX_LINES = 500
 MAX_IMPORT_SECONDS = 0.150
 MAX_SHARED_CLASS_NAMES = 25
-KERNEL = Path("framework/src/icefield/__init__.py")
-# Each of Spark's workers is a process that loads its package, and each process that lists plugins the hooks.
-LAZY = {
-    KERNEL,
-    Path("plugins/icefield-cli/src/icefield_cli/__init__.py"),
-    Path("plugins/icefield-maintenance/src/icefield_maintenance/__init__.py"),
-    Path("plugins/icefield-report/src/icefield_report/__init__.py"),
-    Path("plugins/icefield-rest-server/src/icefield_rest_server/__init__.py"),
-    Path("plugins/icefield-spark/src/icefield_spark/__init__.py"),
-}
 # Looking a plugin up and handing a name on are what importing by name is for.
-IMPORT_BY_NAME = {KERNEL, Path("framework/src/icefield/plugins/registry.py")}
+IMPORT_BY_NAME = {
+    Path("framework/src/icefield/base/lazy_names.py"),
+    Path("framework/src/icefield/plugins/registry.py"),
+}
 HEAVY = {
     "boto3",
     "botocore",
@@ -69,20 +62,17 @@ def lines_matching(pattern: re.Pattern[str], path: Path) -> list[int]:
 
 
 def test_a_package_only_hands_names_on() -> None:
-    def look(path: Path) -> Iterator[int]:
-        for node in tree_of(path).body:
-            is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-            if not is_docstring and not isinstance(node, ast.Import | ast.ImportFrom | ast.Assign):
-                yield node.lineno
+    def hands_on(node: ast.stmt) -> bool:
+        match node:
+            case ast.Import() | ast.ImportFrom() | ast.Assign() | ast.Expr(ast.Constant()):
+                return True
+            case ast.If(ast.Name("TYPE_CHECKING"), body, []):
+                return all(isinstance(each, ast.ImportFrom) for each in body)
+        return False
 
-    packages = [path for path in modules() if path.name == "__init__.py" and path not in LAZY]
+    packages = [path for path in modules() if path.name == "__init__.py"]
     assert len(packages) > 10
-    assert found_in(packages, look) == []
-
-
-@pytest.mark.parametrize("package", sorted(LAZY), ids=str)
-def test_a_lazy_package_defines_only_its_lazy_names(package: Path) -> None:
-    assert {function.name for function in functions(tree_of(package))} == {"__getattr__", "__dir__"}
+    assert found_in(packages, lambda path: [n.lineno for n in tree_of(path).body if not hands_on(n)]) == []
 
 
 def test_a_module_is_of_a_size_that_can_be_read() -> None:

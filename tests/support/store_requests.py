@@ -17,7 +17,7 @@ from forked import ended
 from http_between import Asked, Between, Forward
 from icefield import load_catalog
 from icefield.abc import CommitStrategy, Committed, FileSystem, PutMode
-from icefield.builtin.create import CreateStrategy
+from icefield.builtin.strategies import CreateStrategy
 from icefield.manifest import clear_caches
 from icefield_testing import CommitStrategySuite, FileSystemSuite
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from icefield.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from icefield.builtin.local import LocalFileSystem
@@ -22,30 +23,34 @@ if TYPE_CHECKING:
     from icefield.storage import FileIO
 
 # Names are imported lazily, so that `import icefield` loads no unused module.
-_PUBLIC = {
-    "default_catalog_name": "icefield.catalog.config",
-    "catalog_properties": "icefield.catalog.config",
-    "configuration_file": "icefield.catalog.config",
-    "configured_catalogs": "icefield.catalog.config",
-    "Catalog": "icefield.catalog",
-    "FileIO": "icefield.storage",
-    "IcefieldError": "icefield.errors",
-    "InstallHint": "icefield.plugins.hookspecs",
-    "LocalFileSystem": "icefield.builtin.local",
-    "MemoryFileSystem": "icefield.builtin.memory",
-    "PluginInfo": "icefield.plugins",
-    "Plugins": "icefield.plugins",
-    "Provider": "icefield.plugins.hookspecs",
-    "Schema": "icefield.schema",
-    "Table": "icefield.catalog.table",
-    "TableService": "icefield.plugins.hookspecs",
-    "View": "icefield.catalog.views",
-    "clear_caches": "icefield.manifest",
-    "hookimpl": "icefield.plugins.hookspecs",
-    "hookspec": "icefield.plugins.hookspecs",
-    "load_catalog": "icefield.catalog",
-    "open_table": "icefield.catalog",
-}
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "icefield.base.lazy_names": ("lazy_names",),
+        "icefield.builtin.local": ("LocalFileSystem",),
+        "icefield.builtin.memory": ("MemoryFileSystem",),
+        "icefield.catalog": ("Catalog", "Table", "View", "load_catalog", "open_table"),
+        "icefield.catalog.config": (
+            "catalog_properties",
+            "configuration_file",
+            "configured_catalogs",
+            "default_catalog_name",
+        ),
+        "icefield.errors": ("IcefieldError",),
+        "icefield.manifest": ("clear_caches",),
+        "icefield.plugins": (
+            "InstallHint",
+            "PluginInfo",
+            "Plugins",
+            "Provider",
+            "TableService",
+            "hookimpl",
+            "hookspec",
+        ),
+        "icefield.schema": ("Schema",),
+        "icefield.storage": ("FileIO",),
+    },
+)
 
 __version__ = "0.1.0"
 __all__ = [
@@ -69,17 +74,7 @@ __all__ = [
     "default_catalog_name",
     "hookimpl",
     "hookspec",
+    "lazy_names",
     "load_catalog",
     "open_table",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    module = _PUBLIC.get(name)
-    if module is None:
-        raise AttributeError(f"module 'icefield' has no attribute {name!r}")
-    return getattr(import_module(module), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -158,6 +158,22 @@ def test_nothing_is_deleted_when_nobody_answers_any_more(
     assert table.metadata_location == caught.value.data["location"]
 
 
+@pytest.mark.spec("COMMIT-18")
+def test_a_registration_that_may_have_happened_is_not_to_be_repeated(
+    between: RpcBetween, direct: Catalog, faulty: Catalog, table: Table
+) -> None:
+    name = (table.name()[0], "registered")
+    location = table.metadata_location
+    direct.drop_table(table.name())
+    between.lose("create_table_with_environment_context", then_down=True)
+    with pytest.raises(CommitStateUnknown, match="the reply to registering") as caught:
+        faulty.register_table(name, location)
+    between._down = False
+    assert not caught.value.retryable
+    assert (caught.value.data["table"], caught.value.data["location"]) == (name, location)
+    assert direct.table_exists(name)
+
+
 @pytest.mark.parametrize("call", ["drop_table", "create_database", "drop_database", "alter_database"])
 def test_a_lost_reply_to_another_change_is_said_to_be_lost(
     between: RpcBetween, direct: Catalog, faulty: Catalog, table: Table, call: str

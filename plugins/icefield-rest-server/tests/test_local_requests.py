@@ -9,9 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import uvicorn
-from icefield_rest_server import Options
-from icefield_rest_server.serving import serve
+from icefield_rest_server import Options, serving
 from rest_served import served
 
 LOCAL = ("127.0.0.1", "::1", "localhost", "testclient", "unix:", "")
@@ -57,9 +55,9 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("local")
     given: list[tuple[Any, dict[str, Any]]] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(uvicorn, "run", lambda application, **options: given.append((application, options)))
+        patch.setattr(serving, "run", lambda application, begins, **options: given.append((application, options)))
         place = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
-        serve(Options(catalog="served", log=False), type="sql", **place)
+        serving.serve(Options(catalog="served", log=False), type="sql", **place)
     ((application, options),) = given
     assert options.pop("timeout_graceful_shutdown") == 30
     del options["host"], options["port"]

@@ -25,7 +25,7 @@ from icefield.metadata import TableMetadata, decode_metadata
 from icefield.partitioning import UNPARTITIONED
 from icefield.storage.file_io import FileIO
 from icefield.toolkit import publish_by_create, read_whole
-from icefield.toolkit.bounded_reads import read_bounded
+from icefield.toolkit.input_files import read_bounded
 from metadata_examples import V2, document
 from planned_tables import SCHEMA
 

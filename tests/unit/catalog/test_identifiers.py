@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from icefield.catalog.identifiers import namespace_name, string_of, table_name
+from icefield.catalog.identifiers import namespace_name, table_name
 from icefield.errors import InvalidArgument
 
 
@@ -15,7 +15,6 @@ def test_names_are_strings_or_levels():
     assert namespace_name("db") == ("db",)
     assert namespace_name(("lake", "raw")) == ("lake", "raw")
     assert table_name(("db", "a.b")) == ("db", "a.b")
-    assert string_of(("db", "events")) == "db.events"
 
 
 @pytest.mark.parametrize(

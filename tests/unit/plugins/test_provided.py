@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from icefield import Plugins, Provider, hookimpl, hookspec
-from icefield.errors import BrokenPlugin, MissingPlugin, PluginConflict
+from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
 
 
 @hookspec
@@ -53,3 +53,28 @@ def test_a_name_of_two_plugins_is_an_error_that_names_both() -> None:
 def test_a_target_that_cannot_be_imported_is_an_error_of_its_plugin() -> None:
     with pytest.raises(BrokenPlugin, match=r"plugin 'Dyer' .* provides dye 'blue' but no_such:dye cannot be loaded"):
         provided("blue", Dyer("blue", target="no_such:dye"))
+
+
+@pytest.mark.parametrize("wanted", ["Dyer", "OtherDyer"])
+def test_a_preference_chooses_among_plugins_that_provide_one_name(wanted: str) -> None:
+    class OtherDyer(Dyer):
+        pass
+
+    dyers = Dyer("blue", target="builtins:len"), OtherDyer("blue", target="builtins:max")
+    plugins = Plugins([Owner(), *dyers], prefer={"dyes.blue": wanted})
+    plugins.check_preferences()
+    assert plugins.provided("icefield_dyes", "blue", "dye") is (len if wanted == "Dyer" else max)
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "message"),
+    [
+        ("dies.blue", "Dyer", "no 'dies' is provided by plugins; was 'dyes' meant"),
+        ("dyes.bleu", "Dyer", "no plugin provides dyes 'bleu'; was 'blue' meant"),
+        ("dyes.blue", "Dier", "dyes 'blue' is provided by Dyer, not by 'Dier'; was 'Dyer' meant"),
+    ],
+)
+def test_a_preference_without_effect_is_refused(key: str, wanted: str, message: str) -> None:
+    plugins = Plugins([Owner(), Dyer("blue")], prefer={key: wanted})
+    with pytest.raises(InvalidArgument, match=f"plugins.prefer.{key} has no effect: {message}"):
+        plugins.check_preferences()

@@ -47,7 +47,7 @@ def test_hook_icefield_file_systems_provides_by_scheme() -> None:
 
 def test_hook_icefield_commit_strategies_provides_by_name() -> None:
     found = Plugins(
-        [plugin("one", icefield_commit_strategies=schemes("r", target="icefield.builtin.rename:RenameStrategy"))]
+        [plugin("one", icefield_commit_strategies=schemes("r", target="icefield.builtin.strategies:RenameStrategy"))]
     )
     assert found.commit_strategy("r").__name__ == "RenameStrategy"
 
@@ -173,7 +173,7 @@ def test_a_provider_whose_class_cannot_be_loaded_names_its_plugin() -> None:
     plugins = Plugins(
         [
             plugin("gone", icefield_file_systems=schemes("x", target="icefield.builtin.local:NoSuchClass")),
-            plugin("wrong", icefield_file_systems=schemes("y", target="icefield.builtin.rename:RenameStrategy")),
+            plugin("wrong", icefield_file_systems=schemes("y", target="icefield.builtin.strategies:RenameStrategy")),
         ]
     )
     with pytest.raises(BrokenPlugin, match=r"'gone'.*NoSuchClass"):

@@ -16,9 +16,8 @@ import icefield
 import icefield.toolkit.versioned_strategy
 import pytest
 from icefield.abc import CommitStrategy, Committed, Conflict, FileInfo, InputFile, Pointer, Proposal, PutMode
-from icefield.builtin.create import CreateStrategy
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.builtin.rename import RenameStrategy
+from icefield.builtin.strategies import CreateStrategy, RenameStrategy
 from icefield.errors import CommitFailed, InvalidMetadata, NoSuchTable, StorageError, UnsupportedFeature
 from icefield.metadata import apply_updates, decode_metadata, encode_metadata, new_table_metadata
 from icefield.metadata.properties import FrozenDict

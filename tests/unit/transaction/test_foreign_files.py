@@ -19,7 +19,7 @@ from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Table
 from icefield.errors import InvalidArgument, InvalidFile, MissingPlugin
 from icefield.plugins import Plugins
-from icefield.storage import CanonicalLocations, FileIO
+from icefield.storage import FileIO, HashedLocations
 from tables import ids, new_table, rows
 
 FORMAT = pytest.mark.parametrize("file_format", FORMATS)
@@ -254,7 +254,7 @@ def _mapped() -> Any:
 
 
 def test_schemes_of_one_store_are_one_place() -> None:
-    places = CanonicalLocations(FileIO(Plugins.installed()), "s3://bucket/table")
+    places = HashedLocations(FileIO(Plugins.installed()), "s3://bucket/table")
     found = {places.place(f"{scheme}://bucket/a/f.parquet") for scheme in ("s3", "s3a", "s3n", "S3")}
     assert len(found) == 1
     assert places.place("s3://bucket/a//f.parquet") not in found

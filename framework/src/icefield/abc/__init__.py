@@ -5,6 +5,7 @@ from icefield.abc.catalog import (
     CaseInsensitiveCatalog,
     CatalogAbility,
     CatalogBackend,
+    CurrentView,
     MultiTableCatalog,
     NamespaceName,
     NewTable,
@@ -12,6 +13,7 @@ from icefield.abc.catalog import (
     ServedCatalog,
     TableName,
     ViewCatalog,
+    ViewProposal,
 )
 from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal, TableChange
 from icefield.abc.events import CommitConflict, CommitMade, Event, MaintenanceProgress, MetricsReported, ScanPlanned
@@ -45,7 +47,6 @@ from icefield.abc.scans import (
     ScanPlanRequest,
     ScanService,
 )
-from icefield.abc.views import CurrentView, ViewProposal
 from icefield.abc.work import Attempt, AttemptFiles, Done, FileLister, Note, Work, WorkRunner, unnoted
 from icefield.expressions import BooleanExpression
 from icefield.metadata import TableMetadata, TableRequirement, TableUpdate, ViewMetadata, ViewRequirement, ViewUpdate

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -19,8 +19,7 @@ from icefield.errors import NotSupportedByCatalog
 
 if TYPE_CHECKING:
     from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, TableChange
-    from icefield.abc.views import CurrentView, ViewProposal
-    from icefield.metadata import TableUpdate
+    from icefield.metadata import TableUpdate, ViewMetadata, ViewRequirement, ViewUpdate
     from icefield.storage import FileIO
 
 NamespaceName = tuple[str, ...]
@@ -51,6 +50,31 @@ class NewTable:
     updates: tuple[TableUpdate, ...]
     properties: Mapping[str, str]
     location: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentView:
+    """A view at one version: the location of its metadata file, and the metadata.
+
+    ``properties`` are the view's own configuration, if a service returns one.
+    """
+
+    location: str
+    metadata: ViewMetadata = field(repr=False)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewProposal:
+    """A change of a view that is to be committed.
+
+    ``metadata`` is the new metadata. ``updates`` turn the base into it, or create it for a new view; ``requirements``
+    are their preconditions on the base. A service that applies updates itself needs both.
+    """
+
+    metadata: ViewMetadata
+    updates: tuple[ViewUpdate, ...] = ()
+    requirements: tuple[ViewRequirement, ...] = ()
 
 
 class CatalogAbility(Enum):

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from types import TracebackType
 from typing import Any, ClassVar, Self
 
 import pyarrow as pa
@@ -161,9 +160,7 @@ class InputFile(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __check_open(self) -> None:
@@ -171,42 +168,25 @@ class InputFile(ABC):
             raise ValueError("the file is closed")
 
 
-class _ArrowView:
+class _ArrowView(InputFile):
     """A position of its own in an input file, which it does not close: pyarrow seeks and then reads."""
 
     def __init__(self, source: InputFile) -> None:
         self._source = source
-        self._position = 0
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self._source.size - self._position) if size < 0 else size
-        data = self._source.read_at(self._position, left)
-        self._position += len(data)
-        return data
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: 0}[whence]
-        self._position = start + offset + (self._source.size if whence == os.SEEK_END else 0)
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
 
     @property
-    def closed(self) -> bool:
-        return self._source.closed
+    def size(self) -> int:
+        return self._source.size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        return self._source.read_at(offset, length)
 
     def close(self) -> None:
         """Do nothing: the caller that opened the file closes it."""
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return False
+    @property
+    def closed(self) -> bool:
+        return self._source.closed
 
 
 class OutputStream(ABC):
@@ -256,9 +236,7 @@ class OutputStream(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         else:

@@ -18,8 +18,8 @@ def icefield_file_systems() -> list[Provider]:
 def icefield_commit_strategies() -> list[Provider]:
     """Provide the strategies ``rename`` and ``create``."""
     return [
-        Provider(("rename",), "icefield.builtin.rename:RenameStrategy", contract=(2, 2)),
-        Provider(("create",), "icefield.builtin.create:CreateStrategy", contract=(2, 2)),
+        Provider(("rename",), "icefield.builtin.strategies:RenameStrategy", contract=(2, 2)),
+        Provider(("create",), "icefield.builtin.strategies:CreateStrategy", contract=(2, 2)),
     ]
 
 

@@ -55,7 +55,7 @@ class LocalFileSystem(FileSystem):
     abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.ATOMIC_RENAME, FileSystemAbility.LIST})
 
     def open_input(self, location: str) -> InputFile:
-        path = path_of(location)
+        path = local_path(location)
         with translated(location):
             if not stats.S_ISREG(os.stat(path).st_mode):
                 raise FileMissing(f"{location} is no file", location=location)
@@ -63,7 +63,7 @@ class LocalFileSystem(FileSystem):
             return ArrowInput(pa.OSFile(path, "rb"))
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        target = path_of(location)
+        target = local_path(location)
         with translated(location):
             temporary, identity = self._write_temporary(target, data)
             with self._flushed(target):
@@ -77,7 +77,7 @@ class LocalFileSystem(FileSystem):
                         os.unlink(temporary)
 
     def open_output(self, location: str) -> OutputStream:
-        target = path_of(location)
+        target = local_path(location)
         with translated(location):
             self._make_folder(os.path.dirname(target))
             temporary = _temporary(target)
@@ -93,27 +93,27 @@ class LocalFileSystem(FileSystem):
         return [_look(location) for location in locations]
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
-        yield from _walk(path_of(prefix).rstrip("/") or "/", prefix.rstrip("/"), shallow)
+        yield from _walk(local_path(prefix).rstrip("/") or "/", prefix.rstrip("/"), shallow)
 
     def delete_many(self, locations: Iterable[str]) -> None:
         for location in locations:
             with translated(location), suppress(FileNotFoundError):
-                os.unlink(path_of(location))
+                os.unlink(local_path(location))
 
     def rename(self, source: str, target: str) -> None:
         with translated(source, target):
-            self._make_folder(os.path.dirname(path_of(target)))
-            with self._flushed(path_of(target)):
-                _link(path_of(source), path_of(target))
+            self._make_folder(os.path.dirname(local_path(target)))
+            with self._flushed(local_path(target)):
+                _link(local_path(source), local_path(target))
                 with suppress(OSError):  # the file has its new name: no later step may fail
-                    os.unlink(path_of(source))
+                    os.unlink(local_path(source))
 
     def credentials(self, location: str) -> str | None:
         return f"those of the user with the id {os.geteuid()}" if hasattr(os, "geteuid") else None
 
     def remove_empty_folder(self, location: str) -> None:
         with suppress(OSError, StorageError):
-            os.rmdir(path_of(location))
+            os.rmdir(local_path(location))
 
     @property
     def _syncs(self) -> bool:
@@ -186,21 +186,9 @@ class LocalFileSystem(FileSystem):
                 os.close(descriptor)
 
 
-def path_of(location: str) -> str:
-    """The path of a ``file:`` location or of a bare absolute path; nothing is decoded.
-
-    Raises ``LocationRefused`` for any other location, since it would be a path below the working directory, and for an
-    impossible file name.
-    """
-    path = local_path(location)
-    if not path.isascii() and any("\ud800" <= each <= "\udfff" for each in path):
-        raise LocationRefused(f"{location!r} is refused: no file can have that name", location=location)
-    return path
-
-
 def _look(location: str) -> FileInfo | None:
     """Size and time of a file, or None without a file: no error, because most commits look for unused names."""
-    path = path_of(location)
+    path = local_path(location)
     try:
         found = os.stat(path)
     except FileNotFoundError:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
@@ -16,7 +15,6 @@ from icefield.abc import (
     CaseInsensitiveCatalog,
     CatalogAbility,
     CatalogBackend,
-    Current,
     NamespaceName,
     NewTable,
     Page,
@@ -27,8 +25,8 @@ from icefield.abc import (
 from icefield.base.limits import MAX_LISTED_CHARACTERS, MAX_LISTED_NAMES
 from icefield.base.secrets import has_password
 from icefield.catalog.changes import ChangesOfCatalog
-from icefield.catalog.identifiers import namespace_name, string_of, table_name
-from icefield.catalog.purge import delete_files_of, delete_versions_of
+from icefield.catalog.identifiers import namespace_name, table_name
+from icefield.catalog.purge import delete_files_of
 from icefield.catalog.table import Table
 from icefield.catalog.transaction import CatalogTransaction
 from icefield.catalog.views import ViewsOfCatalog
@@ -127,9 +125,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # -- namespaces -----------------------------------------------------------------------------------------------
@@ -248,19 +244,16 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         ``NoSuchNamespace``, ``InvalidArgument``, ``InvalidSchema``.
         """
         if isinstance(self._backend, ServedCatalog):
-            name, new = (
-                table_name(identifier),
-                self._new_table(schema, location, partition_spec, sort_order, properties),
-            )
-            return Table(*self._served(name, self._backend.create_table(name, new)))
-        given = identifier, schema, location, partition_spec, sort_order, properties
+            name, given = table_name(identifier), (schema, location, partition_spec, sort_order, properties)
+            return Table(*self._create_served(self._backend, name, *given))
+        staged = identifier, schema, location, partition_spec, sort_order, properties
         try:
-            return self.create_table_transaction(*given).commit_transaction()
+            return self.create_table_transaction(*staged).commit_transaction()
         except LocationInUse:
             if location is not None:
                 raise
         # Another writer has created a table at the default location meanwhile.
-        return self.create_table_transaction(*given).commit_transaction()
+        return self.create_table_transaction(*staged).commit_transaction()
 
     def create_table_if_not_exists(
         self,
@@ -289,8 +282,8 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """A transaction that creates a table, and applies all other staged changes, when it commits."""
         name = table_name(identifier)
         if isinstance(self._backend, ServedCatalog):
-            new = self._new_table(schema, location, partition_spec, sort_order, properties)
-            served, state = self._served(name, self._backend.create_table(name, new, staged=True))
+            given = schema, location, partition_spec, sort_order, properties
+            served, state = self._create_served(self._backend, name, *given, staged=True)
             return Transaction(
                 served, None, created=state.metadata, finish=lambda state: Table(served.at(state), state)
             )
@@ -303,8 +296,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
             check_location(self.io, strategy, place)
         elif (free := free_location(self.io, strategy, place)) != place:
             strategy = self._backend.strategy(name, place := free)
-        given = self._table_properties(property_strings(properties or {}))
-        metadata = _first_metadata(schema, place, partition_spec, sort_order, given)
+        metadata, _ = self._first_metadata(schema, place, partition_spec, sort_order, properties)
         handle = TableHandle(name, self.io.relative_to(metadata.location), strategy)
         return Transaction(handle, None, created=metadata, finish=lambda state: Table(handle, state))
 
@@ -325,7 +317,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """
         transaction, columns = self.load_table(identifier).transaction(), as_schema(schema)
         spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
-        given = self._table_properties(property_strings(properties or {}))
+        given = self._table_properties(properties)
         ReplaceTable(transaction.stage, transaction.shape, columns, spec, order, location, given).commit()
         return transaction
 
@@ -382,7 +374,6 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
             forget_name(self.io, strategy, pointer.location)
         if table is not None:
             delete_files_of(io or table.io, table.metadata, table.metadata_location, strategy)
-            delete_versions_of(strategy)
 
     def purge_table(self, identifier: Identifier) -> None:
         """Drop a table and delete its files."""
@@ -399,51 +390,51 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def _namespace(self, namespace: Identifier) -> NamespaceName:
         name = namespace_name(namespace)
         if len(name) > 1 and CatalogAbility.NESTED_NAMESPACES not in self._backend.abilities:
-            raise InvalidArgument(f"catalog '{self.name}' has no nested namespaces: '{string_of(name)}' cannot be")
+            raise InvalidArgument(f"catalog '{self.name}' has no nested namespaces: '{'.'.join(name)}' cannot be")
         return name
 
-    def _new_table(
+    def _create_served(
         self,
+        backend: ServedCatalog,
+        name: TableName,
         schema: Schema | pa.Schema,
         location: Location | None,
+        *given: Any,
+        staged: bool = False,
+    ) -> tuple[TableHandle, TableState]:
+        """Have a service create or stage a table. The request is checked before it is sent."""
+        place = _ANYWHERE if location is None else given_location(location)
+        metadata, properties = self._first_metadata(schema, place, *given)
+        new = NewTable(creation_updates(metadata), properties, None if location is None else metadata.location)
+        made = backend.create_table(name, new, staged=staged)
+        assert made.metadata is not None, "a service that creates tables gives their metadata"
+        state = TableState.of(made, made.metadata)
+        return TableHandle(name, self.io, backend.strategy(name, made.metadata.location)).at(state), state
+
+    def _first_metadata(
+        self,
+        schema: Schema | pa.Schema,
+        location: str,
         partition_spec: PartitionSpec | Any,
         sort_order: SortOrder | Any,
         properties: Mapping[str, Any] | None,
-    ) -> NewTable:
-        """The request to a service to create a table, checked before it is sent."""
-        given = self._table_properties(property_strings(properties or {}))
-        place = _ANYWHERE if location is None else given_location(location)
-        metadata = _first_metadata(schema, place, partition_spec, sort_order, given)
-        return NewTable(creation_updates(metadata), given, None if location is None else metadata.location)
+    ) -> tuple[TableMetadata, dict[str, str]]:
+        """The metadata of a new table, from the user's arguments, and its properties."""
+        columns, given = as_schema(schema), self._table_properties(properties)
+        spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
+        return new_table_metadata(columns, spec, order, location.rstrip("/"), given), given
 
-    def _served(self, name: TableName, made: Current) -> tuple[TableHandle, TableState]:
-        """A table that a service created or staged."""
-        assert made.metadata is not None, "a service that creates tables gives their metadata"
-        state = TableState.of(made, made.metadata)
-        return TableHandle(name, self.io, self._backend.strategy(name, made.metadata.location)).at(state), state
+    def _table_properties(self, given: Mapping[str, Any] | None) -> dict[str, str]:
+        """The properties of a new table: the given ones, and those that the catalog's properties state. Checked."""
 
-    def _table_properties(self, given: dict[str, str]) -> dict[str, str]:
         def with_prefix(prefix: str) -> dict[str, str]:
             return {key[len(prefix) :]: value for key, value in self.properties.items() if key.startswith(prefix)}
 
-        properties = {**with_prefix(_DEFAULT), **given, **with_prefix(_OVERRIDE)}
+        properties = {**with_prefix(_DEFAULT), **property_strings(given or {}), **with_prefix(_OVERRIDE)}
         known = self.io.plugins.table_properties
         known.check(check_properties(properties))
         known.warn_of_names(properties)
         return properties
-
-
-def _first_metadata(
-    schema: Schema | pa.Schema,
-    location: str,
-    partition_spec: PartitionSpec | Any,
-    sort_order: SortOrder | Any,
-    properties: Mapping[str, str],
-) -> TableMetadata:
-    """The metadata of a new table, from the user's arguments."""
-    columns = as_schema(schema)
-    spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
-    return new_table_metadata(columns, spec, order, location.rstrip("/"), properties)
 
 
 def metadata_at(io: FileIO, location: str) -> TableMetadata:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icefield.abc import CatalogBackend, CommitStrategy, Proposal, ServedCatalog, TableName
-from icefield.catalog.identifiers import string_of, table_name
+from icefield.catalog.identifiers import table_name
 from icefield.catalog.table import Table
 from icefield.catalog.transaction import ChangeOfTables, Staged, changes_several
 from icefield.commit import TableHandle, TableState, commit_table, load_table, settle
@@ -163,12 +163,12 @@ class ChangesOfCatalog:
         handle = TableHandle(name, self._io, self._backend.strategy(name))
         state = load_table(handle, known, read_again=True)
         if state is None:
-            raise NoSuchTable(f"no table {string_of(name)} in catalog '{self._backend.name}'", table=name)
+            raise NoSuchTable(f"no table {'.'.join(name)} in catalog '{self._backend.name}'", table=name)
         return handle, state
 
     def _check_absent(self, name: TableName, strategy: CommitStrategy) -> None:
         if strategy.load() is not None:
-            raise TableExists(f"table {string_of(name)} exists already in catalog '{self._backend.name}'", table=name)
+            raise TableExists(f"table {'.'.join(name)} exists already in catalog '{self._backend.name}'", table=name)
 
     def _check_move(self, handle: TableHandle, base: TableState, changed: TableMetadata) -> None:
         """Call ``check_move``, unless a service manages the metadata and checks the move itself."""

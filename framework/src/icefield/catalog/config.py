@@ -24,9 +24,9 @@ from icefield.errors import IcefieldError, InvalidArgument
 from icefield.metadata.property_checks import warn_at_caller
 from icefield.metadata.spelling import nearest
 from icefield.plugins import Plugins
+from icefield.plugins.records import DISABLE, PREFER
 
 _PREFIX = "ICEFIELD_CATALOG__"
-_PREFER = "plugins.prefer."
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 FILE_NAME = "icefield.toml"
 
@@ -40,9 +40,9 @@ _NAMES: Final = (
     "location.credentials-for",
     "io.threads",
     "io.manifest.cache-enabled",
-    "plugins.disable",
+    DISABLE,
 )
-_PREFIXES: Final = ("location.map", "plugins.prefer", "table-default", "table-override")
+_PREFIXES: Final = ("location.map", PREFER, "table-default", "table-override")
 _IMPLEMENTATIONS: Final = {"py-catalog-impl": "a class of PyIceberg", "catalog-impl": "a class of Java"}
 
 
@@ -159,18 +159,13 @@ def _anchored(properties: dict[str, str], folder: Path, plugins: Plugins | None)
     warehouse = properties.get("warehouse")
     if not warehouse or warehouse.startswith("/") or _SCHEME.match(warehouse):
         return properties
-    if _is_served(properties, plugins or Plugins.configured(properties)):
+    try:
+        found = backend_class(properties, plugins or Plugins.configured(properties))
+    except IcefieldError:  # opening the catalog raises it
+        return properties
+    if found is not None and issubclass(found, ServedCatalog):  # its ``warehouse`` is a name
         return properties
     return {**properties, "warehouse": os.path.normpath(folder / Path(warehouse).expanduser())}
-
-
-def _is_served(properties: Mapping[str, str], plugins: Plugins) -> bool:
-    """Whether a service manages the metadata of the catalog; its ``warehouse`` is a name, not a location."""
-    try:
-        found = backend_class(properties, plugins)
-    except IcefieldError:  # opening the catalog raises it
-        return True
-    return found is not None and issubclass(found, ServedCatalog)
 
 
 def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -187,20 +182,16 @@ def _read_file(environment: Mapping[str, str]) -> tuple[Path, dict[str, Any]]:
     path = configuration_file(environment)
     if path is None:
         return Path(FILE_NAME), {}
-    try:
-        return path, tomllib.loads(_bounded(path).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"{path} is not valid TOML: {error}", location=str(path)) from error
-
-
-def _bounded(path: Path) -> bytes:
     with path.open("rb") as file:
         data = file.read(MAX_CONFIGURATION_BYTES + 1)
     if len(data) > MAX_CONFIGURATION_BYTES:
         raise InvalidArgument(
             f"{path} has more than {MAX_CONFIGURATION_BYTES:,} bytes and is no configuration", location=str(path)
         )
-    return data
+    try:
+        return path, tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"{path} is not valid TOML: {error}", location=str(path)) from error
 
 
 def _string(key: str, value: Any) -> str:

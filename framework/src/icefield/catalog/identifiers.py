@@ -25,11 +25,6 @@ def namespace_name(identifier: str | Iterable[str]) -> NamespaceName:
     return _levels(identifier, "namespace")
 
 
-def string_of(name: Iterable[str]) -> str:
-    """The dotted form of a name."""
-    return ".".join(name)
-
-
 def _levels(identifier: str | Iterable[str], what: str) -> tuple[str, ...]:
     if isinstance(identifier, bytes) or not isinstance(identifier, Iterable):
         raise InvalidArgument(f"a {what}'s name is a string, or a tuple of strings, not {identifier!r}")
@@ -37,14 +32,10 @@ def _levels(identifier: str | Iterable[str], what: str) -> tuple[str, ...]:
     if not levels or len(levels) > _MAX_LEVELS:
         raise InvalidArgument(f"a {what}'s name has 1 to {_MAX_LEVELS} levels, not {len(levels)}")
     for level in levels:
-        _check(level, identifier, what)
+        if not isinstance(level, str):
+            raise InvalidArgument(f"a {what}'s name is a string, or a tuple of strings, not {identifier!r}")
+        if not level.strip() or level in (".", ".."):
+            raise InvalidArgument(f"{identifier!r} is no {what}'s name: it has a level that is empty or only dots")
+        if len(level) > _MAX_LENGTH or not level.isprintable():
+            raise InvalidArgument(f"{identifier!r:.200} is no {what}'s name: a level is too long or not printable")
     return levels
-
-
-def _check(level: object, identifier: object, what: str) -> None:
-    if not isinstance(level, str):
-        raise InvalidArgument(f"a {what}'s name is a string, or a tuple of strings, not {identifier!r}")
-    if not level.strip() or level in (".", ".."):
-        raise InvalidArgument(f"{identifier!r} is no {what}'s name: it has a level that is empty or only dots")
-    if len(level) > _MAX_LENGTH or not level.isprintable():
-        raise InvalidArgument(f"{identifier!r:.200} is no {what}'s name: a level is too long or not printable")

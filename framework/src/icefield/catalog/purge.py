@@ -30,10 +30,9 @@ _log = logging.getLogger(__name__)
 def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str, strategy: CommitStrategy) -> None:
     """Delete the data, the manifests and the metadata of a dropped table.
 
-    The strategy deletes the metadata versions that it published: see ``delete_versions_of``. Data files stay when
-    ``gc.enabled`` is false, and files that are not the table's own stay. A file that cannot be read or deleted is
-    logged and skipped, because the table is already dropped. Metadata is deleted last, so that after a crash the
-    remaining files can still be found.
+    Data files stay when ``gc.enabled`` is false, and files of other tables stay. A file that cannot be read
+    or deleted is logged and skipped, because the table is already dropped. Metadata is deleted last, so that after a
+    crash the remaining files can still be found. The strategy deletes the metadata versions that it published.
     """
     places = HashedLocations(io, metadata.location)
     owned = TableFiles(io, metadata)
@@ -64,6 +63,10 @@ def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str,
             ".".join(strategy.table),
             OWNED_ONLY,
         )
+    try:
+        strategy.purge()
+    except IcefieldError as error:
+        _log.warning("could not delete every version of a dropped table: %s", error)
 
 
 def _content(io: FileIO, places: HashedLocations, manifests: Sequence[ManifestFile]) -> Iterator[str]:
@@ -82,11 +85,3 @@ def _is_kept(io: FileIO, location: str, strategy: CommitStrategy) -> bool:
         return io.resolve(location).rpartition("/")[0] == io.resolve(strategy.folder)
     except IcefieldError:
         return False
-
-
-def delete_versions_of(strategy: CommitStrategy) -> None:
-    """Delete the strategy's own files of a dropped table. A failure is only logged, because the drop succeeded."""
-    try:
-        strategy.purge()
-    except IcefieldError as error:
-        _log.warning("could not delete every version of a dropped table: %s", error)

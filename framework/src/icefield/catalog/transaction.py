@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Self
 
 from icefield.abc import CatalogBackend, Committed, Conflict, MultiTableCatalog, Proposal, TableChange, TableName
-from icefield.catalog.identifiers import string_of, table_name
+from icefield.catalog.identifiers import table_name
 from icefield.commit import (
     NO_LOOK,
     Change,
@@ -44,11 +43,10 @@ class _Part:
         if state is None:
             raise NoSuchTable(f"table '{self.handle.full_name}' was dropped", table=self.handle.name)
         self.state = state
-        proposal = self.staged.proposal(state.metadata)
-        if proposal is not None:
-            proposal = replace(proposal, metadata=self.handle.logged(proposal.metadata, state))
-        self.proposal = proposal
-        return Staged(self.handle, state, proposal)
+        self.proposal = self.staged.proposal(state.metadata)
+        if self.proposal is not None:
+            self.proposal = replace(self.proposal, metadata=self.handle.logged(self.proposal.metadata, state))
+        return Staged(self.handle, state, self.proposal)
 
 
 @dataclass(slots=True)
@@ -85,7 +83,7 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The names of the tables."""
-        return ", ".join(string_of(part.handle.name) for part in self.parts)[:500]
+        return ", ".join(".".join(part.handle.name) for part in self.parts)[:500]
 
     @property
     def _properties(self) -> list[Mapping[str, str]]:
@@ -222,9 +220,7 @@ class CatalogTransaction:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self.abort()
         elif self._open:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from icefield.abc import CatalogBackend, CommitConflict, Conflict, CurrentView, TableName, ViewCatalog, ViewProposal
-from icefield.catalog.identifiers import string_of, table_name
+from icefield.catalog.identifiers import table_name
 from icefield.commit import Change, RetryPolicy, settle
 from icefield.errors import CommitFailed, InvalidArgument, NoSuchView, NotSupportedByCatalog, ViewExists
 from icefield.metadata import (
@@ -88,7 +88,7 @@ class View:
         found = {name.lower(): sql for name, sql in self.sql.items()}.get(dialect.lower())
         if found is None:
             raise NotSupportedByCatalog(
-                f"view {string_of(self._name)} has no query in the dialect '{dialect}'; it has: "
+                f"view {'.'.join(self._name)} has no query in the dialect '{dialect}'; it has: "
                 f"{', '.join(sorted(self.sql)) or 'none'}"
             )
         return found
@@ -124,7 +124,7 @@ class View:
         return View(self._backend, self._name, commit_view(self._backend, self._name, build, requirements))
 
     def __repr__(self) -> str:
-        return f"View({string_of(self._name)!r}, dialects={sorted(self.sql)})"
+        return f"View({'.'.join(self._name)!r}, dialects={sorted(self.sql)})"
 
 
 def commit_view(
@@ -155,7 +155,7 @@ class _ViewChange(Change[CurrentView]):
         requirements: tuple[ViewRequirement, ...],
         judge: CheckView | None,
     ) -> None:
-        self._backend, self._view, self.name = backend, name, string_of(name)
+        self._backend, self._view, self.name = backend, name, ".".join(name)
         self._build, self._requirements, self._judge = build, requirements, judge
         self._base = self._loaded()
         properties = {COMMIT_RETRY_NUM_RETRIES.name: _RETRIES, **self._base.metadata.properties}
@@ -219,14 +219,6 @@ class _ViewChange(Change[CurrentView]):
         return found
 
 
-def create_view(backend: ViewCatalog, name: TableName, metadata: ViewMetadata) -> CurrentView:
-    """Create a view. Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
-    committed = backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
-    if committed is None:
-        raise ViewExists(f"view {string_of(name)} exists already in catalog '{backend.name}'", view=name)
-    return committed
-
-
 def view_version(
     sql: Mapping[str, str], default_namespace: Iterable[str], default_catalog: str | None = None
 ) -> ViewVersion:
@@ -240,7 +232,7 @@ def view_version(
 
 def no_view(backend: CatalogBackend, name: TableName) -> NoSuchView:
     """The error for a view that is not there."""
-    return NoSuchView(f"no view {string_of(name)} in catalog '{backend.name}'", view=name)
+    return NoSuchView(f"no view {'.'.join(name)} in catalog '{backend.name}'", view=name)
 
 
 class ViewsOfCatalog:
@@ -294,7 +286,10 @@ class ViewsOfCatalog:
         columns, _ = assign_fresh_ids(as_schema(schema).with_schema_id(0))
         place = (location or self.free_location(name)).rstrip("/")
         metadata = new_view_metadata(columns, version, place, property_strings(properties or {}))
-        return View(backend, name, create_view(backend, name, metadata))
+        made = backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
+        if made is None:
+            raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{backend.name}'", view=name)
+        return View(backend, name, made)
 
     def commit_view(
         self,

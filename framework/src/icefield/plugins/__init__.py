@@ -1,7 +1,8 @@
 """The hook specifications and the registry of plugins."""
 
 from icefield.plugins.hookspecs import InstallHint, Provider, TableService, hookimpl, hookspec
-from icefield.plugins.registry import PluginInfo, Plugins, library
+from icefield.plugins.records import PluginInfo
+from icefield.plugins.registry import Plugins, library
 from icefield.plugins.services import Extensible
 
 __all__ = [

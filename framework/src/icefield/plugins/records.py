@@ -4,14 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
-from icefield.errors import InvalidArgument
+from icefield.errors import BrokenPlugin, InvalidArgument
 from icefield.metadata.properties import TABLE_PROPERTIES, Property, check_property_name
 from icefield.metadata.spelling import was_meant
 from icefield.plugins.extras import EXTRAS
 from icefield.plugins.hookspecs import PROJECT, InstallHint, Provider, TableService
+
+PREFER: Final = "plugins.prefer"
+"""Properties ``plugins.prefer.<kind>.<name>`` of a catalog choose between plugins that provide one name."""
+
+DISABLE: Final = "plugins.disable"
+"""Property of a catalog: the names of plugins to disable, separated by commas."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """The description of one plugin: its distribution and version, its providers, and its error, if it failed.
+
+    A disabled plugin provides nothing; ``provides`` shows its providers all the same.
+    """
+
+    name: str
+    distribution: str | None = None
+    version: str | None = None
+    provides: tuple[tuple[str, str], ...] = ()
+    error: str | None = None
+    disabled: bool = False
+
+    def __str__(self) -> str:
+        origin = f"{self.distribution} {self.version}" if self.distribution else "not from a distribution"
+        return f"'{self.name}' ({origin})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +71,34 @@ KINDS = {
 }
 
 
+def kind_of(hook: str) -> str:
+    """The kind of the records of a hook that a plugin specifies, in properties: ``rest-authenticators``."""
+    return hook.removeprefix(f"{PROJECT}_").replace("_", "-")
+
+
+def names_of(record: Any) -> tuple[str, ...]:
+    """The names under which a record of a plugin's own hook is found."""
+    if isinstance(record, Provider):
+        return record.names
+    return (record.name,) if hasattr(record, "name") else ()
+
+
+def check_contract(plugin: PluginInfo, provider: Provider, kind: str, name: str) -> None:
+    """Refuse a provider if its range of contract versions does not include the kernel's version."""
+    contract, stated = KINDS[kind].contract, provider.contract
+    if contract is None or stated is None or stated[0] <= contract.contract <= stated[1]:
+        return
+    low, high = stated
+    versions = f"version {low}" if low == high else f"versions {low} to {high}"
+    older, newer = ("the plugin", "icefield") if high < contract.contract else ("icefield", "the plugin")
+    raise BrokenPlugin(
+        f"plugin {plugin} provides {KINDS[kind].noun} '{name}' for {versions} of the contract "
+        f"icefield.abc.{contract.__name__}, and this version of icefield has version {contract.contract}: "
+        f"{older} is older than {newer}; upgrade it",
+        plugin=plugin.name,
+    )
+
+
 def providers_of(plugin: Any, kind: Kind) -> Iterator[Provider]:
     """The providers of a kind that a plugin returns. Raises ``InvalidArgument`` for a wrong one."""
     if kind.contract is None:
@@ -55,7 +108,7 @@ def providers_of(plugin: Any, kind: Kind) -> Iterator[Provider]:
             if kind.name == f"{each.of}-services"
         )
         return
-    for provider in returned_by(plugin, kind.hook, Provider):
+    for provider in returned_by(plugin, kind.hook):
         if not isinstance(provider, Provider) or not provider.names or ":" not in provider.target:
             raise InvalidArgument(f"{kind.hook} returned {provider!r}, which is no Provider(names, 'module:attribute')")
         if not _is_range(provider.contract):
@@ -66,7 +119,7 @@ def providers_of(plugin: Any, kind: Kind) -> Iterator[Provider]:
 def properties_of(plugin: Any) -> Iterator[Property]:
     """The table properties that a plugin declares. Raises ``InvalidArgument`` for a wrong one."""
     hook = "icefield_table_properties"
-    for each in returned_by(plugin, hook, Property):
+    for each in returned_by(plugin, hook):
         if not isinstance(each, Property) or not each.name:
             raise InvalidArgument(f"{hook} returned {each!r}, which is no Property(name, type, default, doc)")
         if each.name in TABLE_PROPERTIES:
@@ -78,7 +131,7 @@ def properties_of(plugin: Any) -> Iterator[Property]:
 
 
 def _services(plugin: Any, hook: str) -> Iterator[TableService]:
-    for each in returned_by(plugin, hook, TableService):
+    for each in returned_by(plugin, hook):
         if not isinstance(each, TableService) or each.of not in ("table", "scan") or ":" not in each.target:
             raise InvalidArgument(f"{hook} returned {each!r}, which is no TableService(name, 'module:attribute')")
         if not each.name.isidentifier() or each.name.startswith("_"):
@@ -97,7 +150,7 @@ def _is_range(contract: Any) -> bool:
 def install_hints_of(plugin: Any) -> list[InstallHint]:
     """The installation hints that a plugin returns. Raises ``InvalidArgument`` for a wrong one."""
     hints = []
-    for hint in returned_by(plugin, "icefield_install_hints", InstallHint):
+    for hint in returned_by(plugin, "icefield_install_hints"):
         if not isinstance(hint, InstallHint) or not hint.names or not _is_requirement(hint.requirement):
             raise InvalidArgument(
                 f"icefield_install_hints returned {hint!r}, which is no InstallHint(kind, names, 'distribution[extra]')"
@@ -117,12 +170,12 @@ def _is_requirement(given: Any) -> bool:
     return isinstance(given, str) and given[:1].isalnum() and given.isprintable() and not set(given) & set('"$`\\')
 
 
-def returned_by(plugin: Any, name: str, record: type) -> Iterable[Any]:
+def returned_by(plugin: Any, name: str) -> Iterable[Any]:
     """The records that a hook of the plugin returned; empty if the plugin lacks the hook."""
     hook = getattr(plugin, name, None)
     if hook is None or not hasattr(hook, f"{PROJECT}_impl"):
         return ()
     returned: Iterable[Any] = hook() or ()
-    if isinstance(returned, record):
-        raise InvalidArgument(f"{name} returned one {record.__name__}, not a list of them")
+    if isinstance(returned, str) or not isinstance(returned, Iterable):
+        raise InvalidArgument(f"{name} returned one {type(returned).__name__}, not a list of them")
     return returned

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -25,44 +25,28 @@ from icefield.metadata.properties import Property
 from icefield.metadata.property_checks import KnownProperties
 from icefield.metadata.spelling import was_meant
 from icefield.plugins import hookspecs
-from icefield.plugins.by_name import ProvidersByName
 from icefield.plugins.extras import EXTRAS
 from icefield.plugins.hookspecs import PROJECT, Provider
-from icefield.plugins.records import KINDS, install_hints_of, properties_of, providers_of, returned_by
+from icefield.plugins.records import (
+    DISABLE,
+    KINDS,
+    PREFER,
+    PluginInfo,
+    check_contract,
+    install_hints_of,
+    kind_of,
+    names_of,
+    properties_of,
+    providers_of,
+    returned_by,
+)
 
 if TYPE_CHECKING:
     from icefield.abc import Event
 
 _LOG = logging.getLogger(__name__)
 
-_PREFER = "plugins.prefer."
-
 _Record = TypeVar("_Record")
-
-
-@dataclass(frozen=True, slots=True)
-class PluginInfo:
-    """The description of one plugin: its distribution and version, its providers, and its error, if it failed.
-
-    A disabled plugin provides nothing; ``provides`` shows its providers all the same.
-    """
-
-    name: str
-    distribution: str | None = None
-    version: str | None = None
-    provides: tuple[tuple[str, str], ...] = ()
-    error: str | None = None
-    disabled: bool = False
-
-    def __str__(self) -> str:
-        origin = f"{self.distribution} {self.version}" if self.distribution else "not from a distribution"
-        return f"'{self.name}' ({origin})"
-
-
-@dataclass(frozen=True, slots=True)
-class _Offer:
-    plugin: PluginInfo
-    provider: Provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +55,14 @@ class _Assembled:
 
     listing: list[PluginInfo]
     working: list[tuple[PluginInfo, Any]]
-    offers: dict[tuple[str, str], list[_Offer]]
+    offers: dict[tuple[str, str], list[tuple[PluginInfo, Provider]]]
     disabled: dict[tuple[str, str], PluginInfo]
     requirements: dict[tuple[str, str], list[str]]
     properties: KnownProperties
     manager: pluggy.PluginManager
 
 
-class Plugins(ProvidersByName):
+class Plugins:
     """A set of plugins, and their providers by kind and name.
 
     ``plugins`` are modules, module names or objects with hook implementations. ``prefer`` settles conflicts:
@@ -116,8 +100,9 @@ class Plugins(ProvidersByName):
         ``plugins.prefer.<kind>.<name>`` settles a conflict. ``plugins.disable`` names plugins to disable, separated by
         commas.
         """
-        prefer = {key[len(_PREFER) :]: value for key, value in properties.items() if key.startswith(_PREFER)}
-        return cls.installed(prefer, extra, _split(properties.get("plugins.disable", "")))
+        prefix = f"{PREFER}."
+        prefer = {key[len(prefix) :]: value for key, value in properties.items() if key.startswith(prefix)}
+        return cls.installed(prefer, extra, _split(properties.get(DISABLE, "")))
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = tuple(plugin.__name__ if isinstance(plugin, ModuleType) else plugin for plugin in self._given)
@@ -139,7 +124,7 @@ class Plugins(ProvidersByName):
         offers = [
             each for (found, _), given in sorted(self._assembled.offers.items()) if found == kind for each in given
         ]
-        return list(dict.fromkeys(offer.provider for offer in offers))
+        return list(dict.fromkeys(provider for _, provider in offers))
 
     @property
     def table_properties(self) -> KnownProperties:
@@ -197,7 +182,7 @@ class Plugins(ProvidersByName):
         found: list[tuple[PluginInfo, _Record]] = []
         for info, plugin in self._assembled.working:
             try:
-                returned = list(returned_by(plugin, hook, record))
+                returned = list(returned_by(plugin, hook))
                 if wrong := [each for each in returned if not isinstance(each, record)]:
                     raise InvalidArgument(f"{hook} returned {wrong[0]!r}, which is no {record.__name__}")
             except (Exception, SystemExit) as error:
@@ -205,6 +190,24 @@ class Plugins(ProvidersByName):
                 continue
             found.extend((info, each) for each in returned)
         return found
+
+    def chosen(self, hook: str, record: type[_Record], name: str, noun: str) -> tuple[PluginInfo, _Record]:
+        """The record of a name that plugins return from a hook, with its plugin. For a hook that a plugin specifies.
+
+        ``noun`` says in errors what the hook provides: ``"authorizer"``. Raises ``MissingPlugin`` with the names that
+        there are, and ``PluginConflict`` unless a preference chooses among several plugins.
+        """
+        given = self.records(hook, record)
+        offers = [(info, each) for info, each in given if name in names_of(each)]
+        if not offers:
+            names = sorted({known for _, each in given for known in names_of(each)})
+            raise self._missing(kind_of(hook), name, f"{noun} '{name}'", names)
+        return self._preferred(kind_of(hook), name, noun, offers)
+
+    def provided(self, hook: str, name: str, noun: str) -> Any:
+        """Import the target of the ``Provider`` that ``chosen`` returns. Raises ``BrokenPlugin``, too."""
+        plugin, provider = self.chosen(hook, Provider, name, noun)
+        return self.load(plugin, provider.target, f"{noun} '{name}'")
 
     @staticmethod
     def load(plugin: PluginInfo, target: str, what: str) -> Any:
@@ -227,17 +230,33 @@ class Plugins(ProvidersByName):
 
         Nothing provides its kind or name, or the preferred plugin does not.
         """
+        if not self._prefer:
+            return
+        specified = _specified(self._assembled.manager) - vars(hookspecs).keys()
+        hooks = {kind_of(hook): hook for hook in specified}
         for key, wanted in self._prefer.items():
             kind, _, name = key.partition(".")
-            if kind not in KINDS:
-                raise _no_preference(key, f"no '{kind}' is provided by plugins", kind, KINDS)
-            offers = self._assembled.offers.get((kind, name), [])
-            if not offers:
-                raise _no_preference(key, f"no plugin provides {KINDS[kind].noun} '{name}'", name, self.names(kind))
-            origins = {each for offer in offers for each in (offer.plugin.name, offer.plugin.distribution) if each}
+            if kind not in KINDS and kind not in hooks:
+                raise _no_preference(key, f"no '{kind}' is provided by plugins", kind, [*KINDS, *hooks])
+            offers = self._offers(kind, hooks.get(kind))
+            noun = KINDS[kind].noun if kind in KINDS else kind
+            if name not in offers:
+                raise _no_preference(key, f"no plugin provides {noun} '{name}'", name, offers)
+            origins = {each for info in offers[name] for each in (info.name, info.distribution) if each}
             if wanted not in origins:
-                why = f"{KINDS[kind].noun} '{name}' is provided by {', '.join(sorted(origins))}, not by '{wanted}'"
+                why = f"{noun} '{name}' is provided by {', '.join(sorted(origins))}, not by '{wanted}'"
                 raise _no_preference(key, why, wanted, sorted(origins))
+
+    def _offers(self, kind: str, hook: str | None) -> dict[str, list[PluginInfo]]:
+        """The plugins that provide each name of a kind; ``hook`` is None for a kind of the kernel."""
+        if hook is None:
+            offers = self._assembled.offers.items()
+            return {name: [info for info, _ in given] for (found, name), given in offers if found == kind}
+        named: dict[str, list[PluginInfo]] = {}
+        for info, record in self.records(hook, object):
+            for name in names_of(record):
+                named.setdefault(name, []).append(info)
+        return named
 
     def emit(self, event: Event) -> None:
         """Notify every listener. The error of a listener is logged and has no other effect."""
@@ -256,41 +275,42 @@ class Plugins(ProvidersByName):
         return known
 
     def _checked(self, kind: str, name: str) -> Any:
-        offer = self._choose(kind, name)
-        _check_contract(offer, kind, name)
-        found = self.load(offer.plugin, offer.provider.target, f"{KINDS[kind].noun} '{name}'")
+        noun = KINDS[kind].noun
+        offers = self._assembled.offers.get((kind, name), [])
+        if not offers:
+            raise self._missing(kind, name, f"{noun} for '{name}'", self.names(kind))
+        plugin, provider = self._preferred(kind, name, noun, offers)
+        check_contract(plugin, provider, kind, name)
+        found = self.load(plugin, provider.target, f"{noun} '{name}'")
         contract = KINDS[kind].contract
-        if contract is None:
-            return found
-        if not (isinstance(found, type) and issubclass(found, contract)):
+        if contract is not None and not (isinstance(found, type) and issubclass(found, contract)):
             raise BrokenPlugin(
-                f"plugin {offer.plugin} provides {offer.provider.target} as {KINDS[kind].noun} '{name}', "
+                f"plugin {plugin} provides {provider.target} as {noun} '{name}', "
                 f"but it is no subclass of icefield.abc.{contract.__name__}",
-                plugin=offer.plugin.name,
+                plugin=plugin.name,
             )
         return found
 
-    def _choose(self, kind: str, name: str) -> _Offer:
-        offers = self._assembled.offers.get((kind, name), [])
-        if not offers:
-            raise self._missing(kind, name)
-        if len(offers) == 1:
-            return offers[0]
+    def _preferred(
+        self, kind: str, name: str, noun: str, offers: list[tuple[PluginInfo, _Record]]
+    ) -> tuple[PluginInfo, _Record]:
+        """The only offer, or the preferred one of several."""
         wanted = self._prefer.get(f"{kind}.{name}")
-        chosen = [offer for offer in offers if wanted in (offer.plugin.name, offer.plugin.distribution)]
-        if wanted is not None and len(chosen) == 1:
-            return chosen[0]
+        chosen = [each for each in offers if wanted is not None and wanted in (each[0].name, each[0].distribution)]
+        if len(offers) == 1 or len(chosen) == 1:
+            return (chosen or offers)[0]
         raise PluginConflict(
-            f"{KINDS[kind].noun} '{name}' is provided by {' and by '.join(str(offer.plugin) for offer in offers)}; "
-            f"set the property plugins.prefer.{kind}.{name} to the one to use, or uninstall the other",
+            f"{noun} '{name}' is provided by {' and by '.join(str(info) for info, _ in offers)}; "
+            f"set the property {PREFER}.{kind}.{name} to the one to use, or uninstall the other",
             name=name,
         )
 
-    def _missing(self, kind: str, name: str) -> MissingPlugin:
+    def _missing(self, kind: str, name: str, wanted: str, installed: list[str]) -> MissingPlugin:
+        """The error for a name that no plugin provides; ``wanted`` describes it."""
         if (off := self._assembled.disabled.get((kind, name))) is not None:
             return MissingPlugin(
-                f"no {KINDS[kind].noun} for '{name}': plugin {off} provides it and is disabled; remove its name "
-                "from the property plugins.disable or the environment variable ICEFIELD_PLUGINS_DISABLE",
+                f"no {wanted}: plugin {off} provides it and is disabled; remove its name "
+                f"from the property {DISABLE} or the environment variable ICEFIELD_PLUGINS_DISABLE",
                 kind=kind,
                 name=name,
             )
@@ -298,47 +318,28 @@ class Plugins(ProvidersByName):
         if (kind, name) in requirements:
             advice = " or ".join(f'pip install "{each}"' for each in requirements[kind, name])
         else:
-            installed = self.names(kind)
             known = [*installed, *(other for found, other in requirements if found == kind)]
             advice = f"installed are: {', '.join(filter(None, installed)) or 'none'}{was_meant(name, known)}"
-        return MissingPlugin(f"no {KINDS[kind].noun} for '{name}'; {advice}{self._failures()}", kind=kind, name=name)
+        failures = "".join(f"; plugin {info} failed to load: {info.error}" for info in self.listing() if info.error)
+        return MissingPlugin(f"no {wanted}; {advice}{failures}", kind=kind, name=name)
 
     @property
     def _assembled(self) -> _Assembled:
         if self._state is None:
             installed = _entry_points() if self._from_entry_points else ()
-            given = tuple(self._named())
+            given = tuple(
+                (PluginInfo(each), _import(each))
+                if isinstance(each, str)
+                else (PluginInfo(getattr(each, "__name__", type(each).__name__)), each)
+                for each in self._given
+            )
             off = self._disable
             self._state = _assemble((*installed, *given), off) if given else _assemble_installed(installed, off)
         return self._state
 
-    def _named(self) -> Iterator[tuple[PluginInfo, Any]]:
-        """Each given plugin, with its module, or with the exception from importing it."""
-        for plugin in self._given:
-            if isinstance(plugin, str):
-                yield PluginInfo(plugin), _import(plugin)
-            else:
-                yield PluginInfo(getattr(plugin, "__name__", type(plugin).__name__)), plugin
-
-
-def _check_contract(offer: _Offer, kind: str, name: str) -> None:
-    """Refuse a provider if its range of contract versions does not include the kernel's version."""
-    contract, stated = KINDS[kind].contract, offer.provider.contract
-    if contract is None or stated is None or stated[0] <= contract.contract <= stated[1]:
-        return
-    low, high = stated
-    versions = f"version {low}" if low == high else f"versions {low} to {high}"
-    older, newer = ("the plugin", "icefield") if high < contract.contract else ("icefield", "the plugin")
-    raise BrokenPlugin(
-        f"plugin {offer.plugin} provides {KINDS[kind].noun} '{name}' for {versions} of the contract "
-        f"icefield.abc.{contract.__name__}, and this version of icefield has version {contract.contract}: "
-        f"{older} is older than {newer}; upgrade it",
-        plugin=offer.plugin.name,
-    )
-
 
 def _no_preference(key: str, why: str, given: str, known: Iterable[str]) -> InvalidArgument:
-    return InvalidArgument(f"the property plugins.prefer.{key} has no effect: {why}{was_meant(given, known)}", name=key)
+    return InvalidArgument(f"the property {PREFER}.{key} has no effect: {why}{was_meant(given, known)}", name=key)
 
 
 def _rebuild(
@@ -392,7 +393,7 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]], disable: frozenset[s
     candidates = [(info, _with_specifications(manager, plugin)) for info, plugin in candidates]
     listing: list[PluginInfo] = []
     working: list[tuple[PluginInfo, Any]] = []
-    offers: dict[tuple[str, str], list[_Offer]] = {}
+    offers: dict[tuple[str, str], list[tuple[PluginInfo, Provider]]] = {}
     disabled: dict[tuple[str, str], PluginInfo] = {}
     requirements = {each: [f"icefield[{extra}]"] for each, extra in EXTRAS.items()}
     properties: list[Property] = []
@@ -421,7 +422,7 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]], disable: frozenset[s
         working.append((full, plugin))
         for kind, provider in provided:
             for name in kind.names_of(provider):
-                offers.setdefault((kind.name, name), []).append(_Offer(full, provider))
+                offers.setdefault((kind.name, name), []).append((full, provider))
         for hint in hints:
             for name in hint.names:
                 known = requirements.setdefault((hint.kind, name), [])
@@ -434,7 +435,7 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]], disable: frozenset[s
 def _with_specifications(manager: pluggy.PluginManager, plugin: Any) -> Any:
     """Add the hook specifications that a plugin brings. Returns the plugin, or the exception that it caused."""
     try:
-        for name in returned_by(plugin, "icefield_addhooks", str):
+        for name in returned_by(plugin, "icefield_addhooks"):
             manager.add_hookspecs(import_module(name))
     except (Exception, SystemExit) as error:
         return error

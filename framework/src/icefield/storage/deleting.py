@@ -25,21 +25,18 @@ def delete_files(io: FileIO, locations: Iterable[str], notify: Callable[[int], N
     Files that may not be deleted by this file IO (``FileIO.deleting_only``) stay, are logged, and are no failure.
     ``notify`` is called with the number of files done, call by call. Remote stores are called by several threads.
     """
+    chunks = _chunks(io, locations)
+    first = next(chunks, None)
+    if first is None:
+        return 0
     failed = done = 0
-    for chunk, missed in _deleted(io, _chunks(io, locations)):
+    workers = io.workers(waiting=True) if is_remote(io, first[0]) else 1
+    for count, missed in map_ahead(chain([first], chunks), lambda chunk: (len(chunk), _delete(io, chunk)), workers):
         failed += missed
-        done += len(chunk)
+        done += count
         if notify is not None:
             notify(done)
     return failed
-
-
-def _deleted(io: FileIO, chunks: Iterator[list[str]]) -> Iterator[tuple[list[str], int]]:
-    first = next(chunks, None)
-    if first is None:
-        return
-    workers = io.workers(waiting=True) if is_remote(io, first[0]) else 1
-    yield from map_ahead(chain([first], chunks), lambda chunk: (chunk, _delete(io, chunk)), workers)
 
 
 def _delete(io: FileIO, locations: Sequence[str]) -> int:

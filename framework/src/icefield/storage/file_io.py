@@ -48,8 +48,7 @@ from icefield.plugins import Plugins
 from icefield.storage.local_paths import local_path
 from icefield.storage.maps import MAP, completed, joined, map_of
 from icefield.toolkit.authority import CREDENTIALS_FOR, scheme_of, shown, split_location
-from icefield.toolkit.bounded_reads import read_bounded
-from icefield.toolkit.input_files import as_input_file
+from icefield.toolkit.input_files import as_input_file, read_bounded
 from icefield.toolkit.options import thread_count
 
 _ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed-roots"
@@ -104,16 +103,19 @@ class FileIO:
     def __repr__(self) -> str:  # properties may hold credentials
         return without_userinfo(f"FileIO(base={self.base!r})")
 
-    def relative_to(self, base: str) -> FileIO:
+    def relative_to(self, base: str | None) -> FileIO:
         """The same file IO for a table at ``base``; connections are shared."""
-        return self._at(base)
+        other = FileIO(self.plugins, self.properties, base, self.access, self.catalog)
+        other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table
+        other._judge, other._deletable = self._judge, self._deletable
+        return other
 
     def opening_only(self, judge: Callable[[str], bool]) -> FileIO:
         """The same file IO, which opens and deletes only the files that ``judge`` allows by their resolved location.
 
         For a service that reads files which metadata names, for a client that may have written this metadata.
         """
-        other = self._at(self.base)
+        other = self.relative_to(self.base)
         other._judge = judge
         return other
 
@@ -123,7 +125,7 @@ class FileIO:
         For a service that deletes files which metadata names, for a client that may have written this metadata. Other
         files stay.
         """
-        other = self._at(self.base)
+        other = self.relative_to(self.base)
         other._deletable = deletable
         return other
 
@@ -155,19 +157,13 @@ class FileIO:
         """
         return worker_count(self._threads if threads is None else max(1, threads), waiting=waiting)
 
-    def _at(self, base: str | None) -> FileIO:
-        other = FileIO(self.plugins, self.properties, base, self.access, self.catalog)
-        other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table
-        other._judge, other._deletable = self._judge, self._deletable
-        return other
-
     def for_table(self, base: str | None, properties: Mapping[str, str], access: Sequence[FileAccess] = ()) -> FileIO:
         """The file IO of one table, at ``base`` if it is known, with properties of its own.
 
         ``properties`` replace the properties of an earlier call and override the catalog's. The limits and the maps,
         ``location.*``, stay the catalog's. Connections are shared where the properties are the same.
         """
-        wanted = {key: value for key, value in properties.items() if not key.startswith("location.")}
+        wanted = _without_locations(properties)
         if wanted == self._of_the_table and set(access) == set(self.access):
             return self if base in (None, self.base) else self.relative_to(base)
         whole = {**self._origin.properties, **wanted}
@@ -202,7 +198,7 @@ class FileIO:
                 f"{shown(location)} is on the scheme '{scheme}', which location.allowed-schemes does not list",
                 location=location,
             )
-        if self._roots and not any(_below(_canonical(mapped), root) for root in self._roots):
+        if self._roots and not _is_below(mapped, self._roots):
             said = f"{shown(location)} is below no root of location.allowed-roots"
             raise LocationRefused(said, location=location)
         if self._judge is not None and not self._judge(mapped):
@@ -228,16 +224,12 @@ class FileIO:
         access = next((each for each in self.access if resolved.startswith(each.prefix)), None)
         system = self._systems.get((kind, access))
         if system is None:
-            system = self._systems.setdefault((kind, access), self._built(kind, access))
+            own = {} if access is None else access.properties()
+            system = kind({**self.properties, **_without_locations(own)})
+            if access is not None:
+                system.access = access
+            system = self._systems.setdefault((kind, access), system)
         return system, resolved
-
-    def _built(self, kind: type[FileSystem], access: FileAccess | None) -> FileSystem:
-        if access is None:
-            return kind(self.properties)
-        own = {key: value for key, value in access.properties().items() if not key.startswith("location.")}
-        system = kind({**self.properties, **own})
-        system.access = access
-        return system
 
     def storage(self, location: str | None = None) -> FileSystem:
         """The file system that serves a location, with the maps and allow-lists of this file IO before it.
@@ -281,11 +273,8 @@ class FileIO:
 
     def read(self, location: str, *, limit: int | None = None) -> bytes:
         """Read a whole file. Raises ``InvalidFile`` when it has more than ``limit`` bytes."""
-        source = self.open_input(location)
-        try:
+        with self.open_input(location) as source:
             return read_bounded(source, location, limit)
-        finally:
-            source.close()
 
     def read_metadata(self, location: str) -> bytes:
         """Read a metadata file. Raises ``InvalidMetadata``, without reading it, for a file above the size limit."""
@@ -311,11 +300,10 @@ class FileIO:
 
     def exists(self, location: str) -> bool:
         """Whether a file is there."""
-        try:
+        with suppress(FileMissing):
             self.stat(location)
-        except FileMissing:
-            return False
-        return True
+            return True
+        return False
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         """Every file below a folder, by the location that opens it, without the files that a map hides."""
@@ -459,22 +447,27 @@ def _check_limits(properties: Mapping[str, str]) -> None:
             raise InvalidArgument(f"{CREDENTIALS_FOR} lists locations with a scheme and an authority, not {location}")
 
 
+def _without_locations(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties without those of locations, which stay the catalog's."""
+    return {key: value for key, value in properties.items() if not key.startswith("location.")}
+
+
 def _listed(string: str | None) -> list[str]:
     return [part.strip() for part in (string or "").split(",") if part.strip()]
 
 
 def _canonical(location: str) -> tuple[str, str, str]:
-    """Scheme, authority and path of a location, as its store takes them.
+    """Scheme, authority and path of a location, as its store takes them, the path with a slash at its end.
 
     On local disks ``..`` and links are followed. Other stores know names only: ``a//b`` is not ``a/b`` there, and
     paths with ``.`` or ``..`` between slashes were refused.
     """
     if scheme_of(location) == "file":
-        return "file", "", os.path.realpath(local_path(location))
+        return "file", "", f"{os.path.realpath(local_path(location)).rstrip('/')}/"
     scheme, authority, path = split_location(location)
-    return scheme, authority, f"/{path}"
+    return scheme, authority, f"/{path}".rstrip("/") + "/"
 
 
-def _below(place: tuple[str, str, str], root: tuple[str, str, str]) -> bool:
-    folder = root[2].rstrip("/")
-    return place[:2] == root[:2] and (place[2] == folder or place[2].startswith(f"{folder}/"))
+def _is_below(location: str, roots: Iterable[tuple[str, str, str]]) -> bool:
+    scheme, authority, path = _canonical(location)
+    return any((scheme, authority) == root[:2] and path.startswith(root[2]) for root in roots)

@@ -37,10 +37,11 @@ def local_path(location: str) -> str:
             f"absolute one, such as file://{os.path.abspath(path)}",
             location=location,
         )
-    if path.isascii():
-        return path
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        raise LocationRefused(f"{shown(location)} is refused: no file can have that name", location=location) from None
+    if not path.isascii():
+        try:
+            os.fsencode(path)
+            path.encode()  # a lone surrogate stands for a byte that is no text
+        except UnicodeEncodeError:
+            said = f"{shown(location)} is refused: no file can have that name"
+            raise LocationRefused(said, location=location) from None
     return path

@@ -62,13 +62,17 @@ class LocationProvider:
         """The provider for a table's location and properties."""
         base = location.rstrip("/") or location
         object_storage = get_bool(properties, OBJECT_STORAGE_ENABLED)
-        data = folder_below(base, _data_path(properties, object_storage))
+        formerly = OBJECT_STORAGE_PATH, FOLDER_STORAGE_PATH
+        names = (WRITE_DATA_PATH, *(formerly if object_storage else formerly[1:]))
+        path = next((path for each in names if (path := properties.get(each.name))), DATA_FOLDER)
+        data = folder_below(base, path)
+        folders = (base.partition("://")[2] or base).split("/")
         return cls(
             data_folder=data,
             metadata_folder=metadata_folder(location, properties),
             object_storage=object_storage,
             partitioned_paths=get_bool(properties, OBJECT_STORAGE_PARTITIONED_PATHS),
-            context="" if data == base or data.startswith(base + "/") else _last_two_folders(base),
+            context="" if data == base or data.startswith(base + "/") else "/".join(filter(None, folders[-2:])),
         )
 
     def data_location(self, file_name: str, partition_path: str = "") -> str:
@@ -97,18 +101,6 @@ class LocationProvider:
     def metadata_location(self, file_name: str) -> str:
         """The location of a new metadata file, manifest list or manifest."""
         return f"{self.metadata_folder}/{file_name}"
-
-
-def _data_path(properties: Mapping[str, str], object_storage: bool) -> str:
-    formerly = OBJECT_STORAGE_PATH, FOLDER_STORAGE_PATH
-    names = (WRITE_DATA_PATH, *(formerly if object_storage else formerly[1:]))
-    return next((path for prop in names if (path := properties.get(prop.name))), DATA_FOLDER)
-
-
-def _last_two_folders(location: str) -> str:
-    """The last two folders of a table's location: ``db.db/events``."""
-    path = location.partition("://")[2] or location
-    return "/".join([part for part in path.split("/")[-2:] if part])
 
 
 def _shortened(path: str) -> str:

@@ -41,6 +41,9 @@ from icefield.toolkit.table_folders import (
 )
 
 _MOST_FOLDERS: Final = 64
+_UNKNOWN: Final = (AccessDenied, LocationRefused, MissingPlugin)
+"""Errors that say that nothing is known of a location."""
+
 _OTHER: Final = "give another location, or remove what is there if no table needs it any more"
 
 
@@ -67,13 +70,17 @@ def check_location(io: FileIO, strategy: CommitStrategy, location: str, uuid: st
     catalog. A location with no file below it costs one request.
     """
     places = [*folders_around(location)]
-    if _may_be_used(io, location):
+    may_be_used = True
+    with suppress(*_UNKNOWN):
+        system = io.storage(location)
+        may_be_used = FileSystemAbility.LIST not in system.abilities or is_used(system, location)
+    if may_be_used:
         _refuse_around(io, strategy, location)
         places.insert(0, location.rstrip("/"))
     for place in places:
         try:
             found = metadata_of_another(io.storage(place), place, uuid)
-        except (AccessDenied, LocationRefused, MissingPlugin):
+        except _UNKNOWN:
             continue
         # A table may have its metadata elsewhere, or nothing but data here.
         folders = (place, *(f"{place}/{each}" for each in TABLE_FOLDERS))
@@ -89,14 +96,6 @@ def check_location(io: FileIO, strategy: CommitStrategy, location: str, uuid: st
             f"{location} may be in use: {found} is the metadata of another table, or of one that was dropped; {_OTHER}"
         )
         return
-
-
-def _may_be_used(io: FileIO, location: str) -> bool:
-    try:
-        system = io.storage(location)
-        return FileSystemAbility.LIST not in system.abilities or is_used(system, location)
-    except (AccessDenied, LocationRefused, MissingPlugin):
-        return True
 
 
 def _refuse_around(io: FileIO, strategy: CommitStrategy, location: str) -> None:
@@ -198,24 +197,20 @@ def tables_noted(io: FileIO, strategy: CommitStrategy | None, folder: str, uuid:
     """
     try:
         noted = [each for each in folders_noted(io.storage(folder), folder) if each[1] != uuid]
-    except (AccessDenied, LocationRefused, MissingPlugin):
+    except _UNKNOWN:
         return []
     found: list[str] = []
     for place, other in noted:
         if strategy is None or type(strategy).tables_in is CommitStrategy.tables_in:
-            found += [place] if _may_have_metadata_of(io, place, other) else []
+            has_metadata = True
+            with suppress(*_UNKNOWN):
+                has_metadata = has_metadata_of(io.storage(place), place, other)
+            found += [place] if has_metadata else []
         else:
             wanted = _folder(io, f"{place}/-")
             here = [each for each in strategy.tables_in(place) if _folder(io, each[1]) == wanted]
             found += [name for name, location in here if _uuid_in(io, location) == other]
     return sorted(set(found))
-
-
-def _may_have_metadata_of(io: FileIO, folder: str, uuid: str | None) -> bool:
-    try:
-        return has_metadata_of(io.storage(folder), folder, uuid)
-    except (AccessDenied, LocationRefused, MissingPlugin):  # nothing says that the table is gone
-        return True
 
 
 def refuse_twins(
@@ -234,20 +229,16 @@ def refuse_twins(
     folders = {file.rpartition("/")[0]: file for file in files}
     others = [each for file in folders.values() for each in tables_in(io, strategy, file, metadata.table_uuid)]
     if type(strategy).tables_in is CommitStrategy.tables_in:  # a service's client: the service has left a note
-        others = [("another name", each) for each in folders if _is_noted_twice(io, each, metadata.table_uuid)]
+        for each in folders:
+            with suppress(*_UNKNOWN):
+                if is_registered_twice(io.storage(each), each, metadata.table_uuid):
+                    others.append(("another name", each))
     if others:
         raise InvalidArgument(
             f"{what} would delete files that {_names(others)} may need, or forget that it needs them: the same table "
             "is registered under both names. Drop one of the names without purging it, and try again",
             table=strategy.table,
         )
-
-
-def _is_noted_twice(io: FileIO, folder: str, uuid: str | None) -> bool:
-    try:
-        return is_registered_twice(io.storage(folder), folder, uuid)
-    except (AccessDenied, LocationRefused, MissingPlugin):  # nothing is known
-        return False
 
 
 def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable[str]) -> None:

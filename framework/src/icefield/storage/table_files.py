@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,9 +19,8 @@ from icefield.base.secrets import without_userinfo
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.metadata import TableMetadata, decode_metadata
 from icefield.storage.file_io import FileIO
-from icefield.storage.locations import JOB_FOLDER
+from icefield.storage.locations import JOB_FOLDER, LocationProvider
 from icefield.storage.neighbours import owned_only, tables_noted
-from icefield.storage.owned import folders_of
 from icefield.storage.places import HashedLocations, Mask
 from icefield.toolkit.table_folders import folders_around, metadata_of_another
 
@@ -73,10 +72,9 @@ class TableFiles:
 
     def _owns(self, folder: str) -> bool:
         """Whether the files directly in a folder, given in canonical form, are owned."""
-        found = self._verdicts.get(folder)
-        if found is None:
-            found = self._verdicts[folder] = self._judged(folder)
-        return found
+        if folder not in self._verdicts:
+            self._verdicts[folder] = self._judged(folder)
+        return self._verdicts[folder]
 
     def _judged(self, folder: str) -> bool:
         while (root := self._root_of(folder)) is None:
@@ -137,7 +135,8 @@ class TableFiles:
             folder = self._folder(each)
             if folder not in self._roots:
                 self._roots[folder] = each.rstrip("/") if self._is_own(folder, each) else None
-                others = [] if folder.startswith(self._location) else self._noted_around(each)
+                around = () if folder.startswith(self._location) else _with_parents(each)
+                others = [other for above in around for other in self._noted(above)]
                 if others:
                     self._shared.add(folder)
                 if any(other.split("/")[-3:-1] == self._context for other in others):  # the same names elsewhere
@@ -153,9 +152,6 @@ class TableFiles:
         """Whether the folders below a folder of data follow the object storage layout, with the table's context."""
         start = next((at for at, part in enumerate(parts) if _OF_LAYOUT.fullmatch(part) is None), 0)
         return start > 0 and parts[start : start + 2] == self._context
-
-    def _noted_around(self, place: str) -> list[str]:
-        return [other for each in _with_parents(place) for other in self._noted(each)]
 
     def _noted(self, place: str) -> list[str]:
         return tables_noted(self._io, None, place.rstrip("/"), self._metadata.table_uuid)
@@ -188,3 +184,45 @@ def _with_parents(location: str) -> Iterator[str]:
 def folders_in(locations: pa.StringArray) -> pa.StringArray:
     """The folder of each location, with a slash at its end."""
     return pc.replace_substring_regex(locations, "[^/]*$", "")
+
+
+def folders_of(metadata: TableMetadata) -> tuple[str, ...]:
+    """The folders for a table's files by its own metadata: its location, and its folders of data and metadata."""
+    placed = LocationProvider.from_metadata(metadata)
+    return metadata.location, placed.data_folder, placed.metadata_folder
+
+
+class OwnedFiles:
+    """Selects the files below one of the folders ``below`` and below none of ``others``, however they are spelled.
+
+    Folders of ``below`` count only if they are deeper than one of ``within``.
+    """
+
+    def __init__(self, io: FileIO, below: Iterable[str], within: Iterable[str], others: Iterable[str] = ()) -> None:
+        self._places = HashedLocations(io, "", follows_links=True)
+        roots, folders = set(map(self._folder, within)), set(map(self._folder, below))
+        deep = {each for each in folders if any(each != root and each.startswith(root) for root in roots)}
+        self.below = tuple(sorted(deep))
+        """The folders that count, in canonical form."""
+        self._others = sorted(map(self._folder, others))
+
+    def of(self, locations: Sequence[str]) -> list[str]:
+        """The owned files among ``locations``."""
+        if not locations:
+            return []
+        places = self._places.column(pa.array(locations, pa.string()))
+        owned = _any_starts(places, self.below)
+        if pc.any(owned).as_py():
+            owned = pc.and_not(owned, _any_starts(places, self._others))
+        found: list[str] = pa.array(locations, pa.string()).filter(owned).to_pylist()
+        return found
+
+    def _folder(self, location: str) -> str:
+        return self._places.place(location.rstrip("/") + "/x")[:-1]
+
+
+def _any_starts(places: pa.StringArray, folders: Sequence[str]) -> pa.BooleanArray:
+    found = pa.repeat(pa.scalar(False), len(places))
+    for folder in folders:
+        found = pc.or_(found, pc.starts_with(places, folder))
+    return found

@@ -9,7 +9,7 @@ from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.metadata.spelling import was_meant
 from icefield.partitioning.transforms import parse_transform
 from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
-from icefield.toolkit.answers import LimitedStream, answer_limit, located, refusal_in
+from icefield.toolkit.answers import LimitedStream, answer_limit, located, refusal_in, unquoted_etag
 from icefield.toolkit.arrow_forms import as_form, conform
 from icefield.toolkit.authority import (
     Endpoint,
@@ -21,25 +21,22 @@ from icefield.toolkit.authority import (
     split_host,
     split_location,
 )
-from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.batches import POSITION, all_skipped, bare_batch, bounded, row_range, with_positions
 from icefield.toolkit.blocks import Block, BlockReader, starts_inside, virtual_blocks
 from icefield.toolkit.damage import reporting_damage
-from icefield.toolkit.entity_tags import unquoted_etag
-from icefield.toolkit.filter_json import filter_to_json
 from icefield.toolkit.filters import parts_that_may_match, translate_filter
 from icefield.toolkit.from_catalogs import checked_names, checked_pointer, checked_properties
 from icefield.toolkit.fsspec_file_system import FsspecFileSystem
 from icefield.toolkit.input_files import ArrowInput, BytesInput, as_input_file
+from icefield.toolkit.json_forms import filter_to_json, metrics_from_json, metrics_to_json
 from icefield.toolkit.metastore_strategy import MetastoreStrategy, OutcomeUnknown
 from icefield.toolkit.metastore_views import MetastoreViews
-from icefield.toolkit.metrics_json import metrics_from_json, metrics_to_json
 from icefield.toolkit.multipart_output import PartedOutput
 from icefield.toolkit.options import is_true, whole_number
 from icefield.toolkit.partly_committed import warn_partly_committed
 from icefield.toolkit.publishing import delete_quietly, publish_by_create, publish_by_rename, read_whole
 from icefield.toolkit.ranged_input import FetchedRange, RangedInput
-from icefield.toolkit.retries import RetryLimits, persist, together
+from icefield.toolkit.retries import Backoff, RetryLimits, persist, together
 from icefield.toolkit.rows import Conversions, from_rows, to_rows
 from icefield.toolkit.shared_clients import SharedClients
 from icefield.toolkit.table_folders import folder_end
@@ -62,7 +59,6 @@ from icefield.types.arrow.types import (
     child_fields,
     field_id,
     from_arrow_type,
-    has_all_ids,
     to_arrow_field,
     to_arrow_type,
     with_dictionaries,
@@ -133,7 +129,6 @@ __all__ = [
     "from_arrow_scalar",
     "from_arrow_type",
     "from_rows",
-    "has_all_ids",
     "holds_credential",
     "is_tombstone",
     "is_true",

@@ -167,7 +167,11 @@ def authorities_named(properties: Mapping[str, str], schemes: frozenset[str]) ->
     They are the ``warehouse``, ``location.allowed-roots``, the targets of ``location.map.<prefix>`` and
     ``location.credentials-for``. The plugin of a store knows which further properties name locations.
     """
-    for location in _locations_named(properties):
+    named = [properties.get("warehouse", "")]
+    for name in _LISTS:
+        named += [location.strip() for location in properties.get(name, "").split(",")]
+    named += [value for name, value in properties.items() if name.startswith(_MAP)]
+    for location in named:
         if scheme_of(location, default="") in schemes:
             yield split_location(location)
 
@@ -199,16 +203,6 @@ def credentials_refused(location: str, what: str, named: str) -> LocationRefused
 def shown(location: str) -> str:
     """The form of a location in an error: unchanged, or escaped and cut if it could deceive a reader."""
     return location if location.isprintable() and len(location) <= 1_000 else ascii(location[:1_000])
-
-
-def _locations_named(properties: Mapping[str, str]) -> Iterator[str]:
-    yield properties.get("warehouse", "")
-    for name in _LISTS:
-        for location in properties.get(name, "").split(","):
-            yield location.strip()
-    for name, value in properties.items():
-        if name.startswith(_MAP):
-            yield value
 
 
 def _is_ipv6(string: str) -> bool:

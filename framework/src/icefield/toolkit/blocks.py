@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from icefield.abc import FormatReader, ReadRequest, Split
 from icefield.errors import InvalidArgument, InvalidFile
-from icefield.expressions import BooleanExpression
 from icefield.metadata.metrics import Metrics
 from icefield.toolkit.arrow_forms import conform
 from icefield.toolkit.batches import bare_batch, bounded, with_positions
@@ -105,7 +104,10 @@ class BlockReader(FormatReader):
 
     def __read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         first_row = 0
-        kept = self.__kept(request.row_filter, request.columns)
+        metrics = None if request.row_filter is None else self.block_metrics()
+        kept = None
+        if request.row_filter is not None and metrics is not None:
+            kept = parts_that_may_match(request.row_filter, request.columns, metrics)
         for number, block in enumerate(self.blocks):
             if starts_inside(block, request.split) and (kept is None or kept[number]):
                 row = first_row
@@ -113,12 +115,6 @@ class BlockReader(FormatReader):
                     yield with_positions(batch, row) if request.positions else batch
                     row += batch.num_rows
             first_row += block.rows
-
-    def __kept(self, row_filter: BooleanExpression | None, columns: pa.Schema) -> list[bool] | None:
-        metrics = None if row_filter is None else self.block_metrics()
-        if row_filter is None or metrics is None:
-            return None
-        return parts_that_may_match(row_filter, columns, metrics)
 
     def __rows_of(self, number: int, block: Block, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The rows of a block in exactly ``columns``. As many as it promises: else all positions after it are wrong."""

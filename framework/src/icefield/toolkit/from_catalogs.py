@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import islice
-from typing import Final
 
 from icefield.abc import NamespaceName, TableName
 from icefield.base.limits import (
@@ -15,8 +13,6 @@ from icefield.base.limits import (
     MAX_NAMESPACE_VALUE_LENGTH,
 )
 from icefield.errors import InvalidMetadata
-
-_AT_ONCE: Final = 100
 
 
 def checked_pointer(table: TableName, location: str | None) -> str | None:
@@ -47,40 +43,25 @@ def checked_properties(namespace: NamespaceName, properties: Mapping[str, str]) 
 
 
 def checked_names(listing: str, names: Iterable[str]) -> list[str]:
-    """The names of a listing, taken a hundred at a time. ``listing`` describes the listing in the error.
+    """The names of a listing. ``listing`` describes the listing in the error.
 
     Raises ``InvalidMetadata`` if a name is too long or there are too many names; it takes no more names then.
     """
     found: list[str] = []
-    left = MAX_LISTED_CHARACTERS
-    source = iter(names)
-    while some := list(islice(source, _AT_ONCE)):
-        lengths = list(map(len, some))
-        characters = sum(lengths)
-        if characters > left or max(lengths) > MAX_NAME_LENGTH or len(found) + len(some) > MAX_LISTED_NAMES:
-            return _checked_one_by_one(listing, [*found, *some])
-        left -= characters
-        found += some
-    return found
-
-
-def _checked_one_by_one(listing: str, names: Iterable[str]) -> list[str]:
-    """Check names one by one after a limit was passed. Raises ``InvalidMetadata`` that names the limit."""
-    found: list[str] = []
-    left = MAX_LISTED_CHARACTERS
+    characters = 0
     for name in names:
-        left -= len(name)
-        if left >= 0 and len(name) <= MAX_NAME_LENGTH and len(found) < MAX_LISTED_NAMES:
-            found.append(name)
+        characters += len(name)
+        found.append(name)
+        if len(found) > MAX_LISTED_NAMES:
+            passed = f"more names than {MAX_LISTED_NAMES:,}"
+        elif len(name) > MAX_NAME_LENGTH:
+            passed = f"a name of more characters than {MAX_NAME_LENGTH:,}"
+        elif characters > MAX_LISTED_CHARACTERS:
+            passed = f"names of more characters than {MAX_LISTED_CHARACTERS:,}"
+        else:
             continue
-        for what, passed, most in (
-            ("more names than", len(found) >= MAX_LISTED_NAMES, MAX_LISTED_NAMES),
-            ("a name of more characters than", len(name) > MAX_NAME_LENGTH, MAX_NAME_LENGTH),
-            ("names of more characters than", left < 0, MAX_LISTED_CHARACTERS),
-        ):
-            if passed:
-                raise InvalidMetadata(
-                    f"{listing} hold {what} {most:,}, the most that are listed: look what was written there and remove "
-                    "it, or load tables by their names"
-                )
+        raise InvalidMetadata(
+            f"{listing} hold {passed}, the most that are listed: look what was written there and remove it, or load "
+            "tables by their names"
+        )
     return found

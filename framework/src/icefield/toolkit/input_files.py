@@ -1,4 +1,4 @@
-"""Input files over bytes in memory, over pyarrow's own files, and over any other seekable binary file."""
+"""Input files over bytes in memory, pyarrow's own files and other seekable binary files, and reads of a whole file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from icefield.abc import InputFile
 from icefield.base.concurrency import reset_after_fork
+from icefield.errors import InvalidFile
 
 
 class BytesInput(InputFile):
@@ -150,3 +151,28 @@ def check_range(offset: int, length: int) -> None:
     """Raise ``ValueError`` for a negative offset or length."""
     if offset < 0 or length < 0:
         raise ValueError(f"no {length} bytes can be read from the offset {offset} on")
+
+
+def read_bounded(source: InputFile, location: str, limit: int | None) -> bytes:
+    """The bytes of an open file. Raises ``InvalidFile`` for more than ``limit``, before they are read.
+
+    The size that the file states is not trusted: bytes beyond it are counted as well.
+    """
+    # Read by size: a read of at most ``limit`` bytes would allocate all of them.
+    size = source.seek(0, os.SEEK_END)
+    if limit is not None and size > limit:
+        raise _too_long(location, limit)
+    source.seek(0)
+    parts = [source.read(size) if limit is not None else source.read()]
+    have = len(parts[0])
+    while limit is not None and (part := source.read(1 if have >= size else size - have)):
+        have += len(part)
+        parts.append(part)
+        if have > limit:
+            raise _too_long(location, limit)
+        size = max(size, min(2 * have, limit + 1)) if have > size else size
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_long(location: str, limit: int) -> InvalidFile:
+    return InvalidFile(f"{location} has more than {limit:,} bytes, the most that is read of it", location=location)

@@ -14,16 +14,16 @@ from typing import Final
 
 from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, Proposal
 from icefield.errors import AccessDenied, CommitStateUnknown, IcefieldError, LocationInUse
-from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
+from icefield.metadata import TableMetadata, ViewMetadata, decode_metadata, encode_metadata
 from icefield.metadata.file_names import (
     metadata_folder,
     new_metadata_file_name,
     parse_metadata_file_name,
     writes_gzip,
 )
-from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.publishing import delete_quietly, read_whole
+from icefield.toolkit.retries import Backoff
 from icefield.toolkit.table_folders import (
     folders_to_note,
     is_registered_twice,
@@ -31,8 +31,6 @@ from icefield.toolkit.table_folders import (
     note_folder,
     plain_folder,
 )
-
-__all__ = ["MetastoreStrategy", "OutcomeUnknown"]
 
 _log = logging.getLogger(__name__)
 
@@ -132,12 +130,9 @@ class MetastoreStrategy(CommitStrategy):
 
     def __written(self, base: Pointer | None, proposal: Proposal) -> Pointer:
         metadata = proposal.metadata
-        version = 0 if base is None else (_version(base.location) or 0) + 1
-        compress = writes_gzip(metadata.properties)
-        folder = metadata_folder(metadata.location, metadata.properties)
-        location = f"{folder}/{new_metadata_file_name(version, compress=compress)}"
+        location, version = next_location(None if base is None else base.location, metadata)
         with self.file_system.open_output(location) as sink:
-            sink.write(encode_metadata(metadata, compress=compress))
+            sink.write(encode_metadata(metadata, compress=writes_gzip(metadata.properties)))
         return Pointer(location, version)
 
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
@@ -165,10 +160,10 @@ class MetastoreStrategy(CommitStrategy):
             moved = self.__pointer() != (None if base is None else base.location)
             chain = self.__chain() if moved else []
         except Exception:
-            raise self.__unknown(ours) from error
+            raise unknown_commit("table", self.table, ours) from error
         happened = ours in chain
         if moved and not happened and not _rules_out(chain, base):
-            raise self.__unknown(ours) from error
+            raise unknown_commit("table", self.table, ours) from error
         if not happened:
             delete_quietly(self.file_system, ours)
             raise error
@@ -184,17 +179,9 @@ class MetastoreStrategy(CommitStrategy):
         if ours in chain:
             return Committed(Pointer(ours, version))
         if not _rules_out(chain, base):
-            raise self.__unknown(ours) from lost
+            raise unknown_commit("table", self.table, ours) from lost
         delete_quietly(self.file_system, ours)
         return Conflict()
-
-    def __unknown(self, ours: str) -> CommitStateUnknown:
-        return CommitStateUnknown(
-            f"the reply to committing {'.'.join(self.table)} was lost and the catalog does not say yet whether it "
-            f"happened; no file was deleted, {ours} among them: load the table again and look for the change",
-            table=self.table,
-            location=ours,
-        )
 
     def __pointer(self) -> str | None:
         return checked_pointer(self.table, self.read_pointer())
@@ -225,18 +212,14 @@ class MetastoreStrategy(CommitStrategy):
             current = f"{metadata_folder(metadata.location, metadata.properties)}/"
             own = {plain_folder(base.location), plain_folder(current)}
             old = sorted(each for each in set(logged) - kept if plain_folder(each) in own)
-            needed = self.__needed_by_other_names(old, metadata.table_uuid)
+            folders = {each.rpartition("/")[0] for each in old}
+            shared = [each for each in folders if is_registered_twice(self.file_system, each, metadata.table_uuid)]
+            needed = {location for folder in shared for _, location in self.tables_in(folder)}  # by other names
             for location in old:
                 if location not in needed:
                     delete_quietly(self.file_system, location)
         except Exception as error:
             _log.warning("old metadata files of '%s' were not deleted: %s", ".".join(self.table), type(error).__name__)
-
-    def __needed_by_other_names(self, old: list[str], uuid: str | None) -> set[str]:
-        """The metadata files that are current under another name of the table, in the folders of some files."""
-        folders = {each.rpartition("/")[0] for each in old}
-        noted = [each for each in folders if is_registered_twice(self.file_system, each, uuid)]
-        return {location for folder in noted for _, location in self.tables_in(folder)}
 
 
 def _rules_out(chain: list[str], base: Pointer | None) -> bool:
@@ -255,3 +238,20 @@ def _log_of(metadata: TableMetadata) -> list[str]:
 def _version(location: str) -> int | None:
     parsed = parse_metadata_file_name(location)
     return None if parsed is None else parsed.version
+
+
+def next_location(before: str | None, metadata: TableMetadata | ViewMetadata) -> tuple[str, int]:
+    """The location of a new metadata file, and its version; ``before`` is the location of the version before it."""
+    version = 0 if before is None else (_version(before) or 0) + 1
+    name = new_metadata_file_name(version, compress=writes_gzip(metadata.properties))
+    return f"{metadata_folder(metadata.location, metadata.properties)}/{name}", version
+
+
+def unknown_commit(kind: str, name: tuple[str, ...], ours: str) -> CommitStateUnknown:
+    """The error for a table or view whose pointer may or may not come to name our metadata file."""
+    return CommitStateUnknown(
+        f"the reply to committing {kind} {'.'.join(name)} was lost and the catalog does not say yet whether it "
+        f"happened; no file was deleted, {ours} among them: load the {kind} again and look for the change",
+        location=ours,
+        **{kind: name},
+    )

@@ -7,22 +7,15 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from icefield.abc import CurrentView, TableName, ViewProposal
-from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError, StorageError
+from icefield.errors import FileMissing, IcefieldError, StorageError
 from icefield.metadata import decode_view_metadata, encode_view_metadata
-from icefield.metadata.file_names import (
-    metadata_folder,
-    new_metadata_file_name,
-    parse_metadata_file_name,
-    writes_gzip,
-)
+from icefield.metadata.file_names import writes_gzip
 from icefield.toolkit.from_catalogs import checked_pointer
-from icefield.toolkit.metastore_strategy import OutcomeUnknown
+from icefield.toolkit.metastore_strategy import OutcomeUnknown, next_location, unknown_commit
 from icefield.toolkit.publishing import delete_quietly
 
 if TYPE_CHECKING:
     from icefield.storage import FileIO
-
-__all__ = ["MetastoreViews"]
 
 _log = logging.getLogger(__name__)
 
@@ -68,13 +61,9 @@ class MetastoreViews(ABC):
         """See ``ViewCatalog.commit_view``."""
         metadata = proposal.metadata
         system = self.io.storage(metadata.location)
-        parsed = None if base is None else parse_metadata_file_name(base.location)
-        compress = writes_gzip(metadata.properties)
-        version = 0 if base is None else (parsed.version if parsed is not None else 0) + 1
-        folder = metadata_folder(metadata.location, metadata.properties)
-        location = f"{folder}/{new_metadata_file_name(version, compress=compress)}"
+        location, _ = next_location(None if base is None else base.location, metadata)
         with system.open_output(location) as sink:
-            sink.write(encode_view_metadata(metadata, compress=compress))
+            sink.write(encode_view_metadata(metadata, compress=writes_gzip(metadata.properties)))
         try:
             swapped = self.swap_pointer(view, None if base is None else base.location, location)
         except OutcomeUnknown as lost:
@@ -94,13 +83,13 @@ class MetastoreViews(ABC):
         try:
             current = self.read_pointer(view)
         except Exception:
-            raise self.__unknown(view, ours) from error
+            raise unknown_commit("view", view, ours) from error
         if current == ours:
             _log.warning("view '%s' is committed, though the swap ended in %s", ".".join(view), type(error).__name__)
             return True
         is_answer = isinstance(error, IcefieldError) and not isinstance(error, StorageError)
         if not is_answer and current != (None if base is None else base.location):  # ours may be before it
-            raise self.__unknown(view, ours) from error
+            raise unknown_commit("view", view, ours) from error
         return False
 
     def __settled(self, view: TableName, ours: str, lost: Exception) -> bool:
@@ -110,12 +99,4 @@ class MetastoreViews(ABC):
                 return True
         except Exception as error:
             _log.warning("view '%s' cannot be looked at: %s", ".".join(view), type(error).__name__)
-        raise self.__unknown(view, ours) from lost
-
-    def __unknown(self, view: TableName, ours: str) -> CommitStateUnknown:
-        return CommitStateUnknown(
-            f"the reply to committing view {'.'.join(view)} was lost and the catalog does not say yet whether it "
-            f"happened; no file was deleted, {ours} among them: load the view again and look for the change",
-            view=view,
-            location=ours,
-        )
+        raise unknown_commit("view", view, ours) from lost

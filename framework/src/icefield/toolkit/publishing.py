@@ -20,7 +20,7 @@ from icefield.errors import (
     StorageError,
 )
 from icefield.metadata.file_names import version_of
-from icefield.toolkit.bounded_reads import read_bounded
+from icefield.toolkit.input_files import read_bounded
 
 _log = logging.getLogger(__name__)
 

@@ -59,13 +59,16 @@ class RangedInput(InputFile):
 
     def open(self) -> Self:
         """Make the first request. Raises ``FileMissing``."""
-        self.__size_of_file()
+        _ = self.size
         return self
 
     @property
     def size(self) -> int:
         """How many bytes the file has, by the response to the first request."""
-        return self.__size_of_file()
+        if self.__size is None:
+            self.__window = self.fetch_first()
+            self.__size = self.__window.file_size
+        return self.__size
 
     @property
     def is_remote(self) -> bool:
@@ -120,16 +123,6 @@ class RangedInput(InputFile):
         if window.offset <= start and end <= window.offset + len(window.data):
             return window.data[start - window.offset : end - window.offset]
         return None
-
-    def __size_of_file(self) -> int:
-        if self.__size is None:
-            self.__keep(self.fetch_first())
-        assert self.__size is not None
-        return self.__size
-
-    def __keep(self, fetched: FetchedRange) -> None:
-        self.__size = fetched.file_size
-        self.__window = fetched
 
     def __between(self, start: int, end: int) -> bytes:
         known = self.__known(start, end)

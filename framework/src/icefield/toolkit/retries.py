@@ -1,22 +1,49 @@
-"""Retries of a request, with growing, random waits, and for a bounded time.
+"""Retries with growing, random waits, and of a request for a bounded time.
 
-The plugins for object stores share this module. Their clients make a request once, and only ``persist`` retries it, so
+The plugins for object stores share ``persist``. Their clients make a request once, and only ``persist`` retries it, so
 that the response to a retry never hides a lost response.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.options import whole_number
 
-__all__ = ["RetryLimits", "persist", "together"]
-
 T = TypeVar("T")
+
+_MOST_GROWTHS: Final = 64
+"""The number of growths after which a wait has reached any limit; 2 ** 1,024 would be no float."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """A schedule of waits, in seconds: ``least`` first, each ``growth`` times the previous one, ``most`` at most.
+
+    ``jitter`` is the random part of a wait, from 0 (none) to 1 (all of it), so that callers that failed together do not
+    all return together.
+    """
+
+    least: float
+    most: float
+    growth: float = 2.0
+    jitter: float = 0.5
+
+    def longest(self, retry: int) -> float:
+        """The wait before a retry, counted from 1, without anything taken off."""
+        return min(self.least * self.growth ** min(retry - 1, _MOST_GROWTHS), self.most)
+
+    def wait(self, retry: int) -> float:
+        """The wait before a retry, counted from 1."""
+        return self.longest(retry) * random.uniform(1 - self.jitter, 1)
+
+    def waits(self, retries: int) -> Iterator[float]:
+        """The waits before the given number of retries."""
+        return (self.wait(retry) for retry in range(1, retries + 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,6 @@ from icefield.metadata.file_names import (
 from icefield.toolkit.publishing import delete_quietly, read_whole
 from icefield.toolkit.table_folders import table_uuid_in
 
-__all__ = ["Top", "VersionedStrategy", "is_tombstone", "pointer_version"]
-
 _LOOKS: Final = 4
 _DROP_TRIES: Final = 100
 _SETTLED_MS: Final = 60_000
@@ -294,7 +292,8 @@ class VersionedStrategy(CommitStrategy):
         The responses are of different times. A version is never freed, so a version that is there was the last one at
         the time when the next was missing.
         """
-        plain, *nexts = self.file_system.stat_many([self.__plain(version), *self.__names(version + 1)])
+        names = [self.__plain(version), self.__plain(version + 1), *self.__compressed(version + 1)]
+        plain, *nexts = self.file_system.stat_many(names)
         found = plain or _first(self.file_system.stat_many(self.__compressed(version)))
         return found, _first(nexts)
 
@@ -303,9 +302,6 @@ class VersionedStrategy(CommitStrategy):
         with suppress(FileMissing):
             return self.file_system.stat(self.__plain(version))
         return _first(self.file_system.stat_many(self.__compressed(version)))
-
-    def __names(self, version: int) -> list[str]:
-        return [self.__plain(version), *self.__compressed(version)]
 
     def __plain(self, version: int) -> str:
         return f"{self.folder}/{file_system_metadata_name(version)}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from icefield import lazy_names
 
 if TYPE_CHECKING:
     from icefield_cli.context import Context, Row
@@ -12,27 +13,14 @@ if TYPE_CHECKING:
     from icefield_cli.rows import rows_of
 
 # Names are imported lazily: each process that lists plugins imports this package.
-_PUBLIC = {
-    "Argument": "icefield_cli.hookspecs",
-    "Command": "icefield_cli.hookspecs",
-    "Context": "icefield_cli.context",
-    "Option": "icefield_cli.hookspecs",
-    "Row": "icefield_cli.context",
-    "WrongUsage": "icefield_cli.hookspecs",
-    "rows_of": "icefield_cli.rows",
-    "size": "icefield_cli.people",
-    "utc": "icefield_cli.people",
-}
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "icefield_cli.context": ("Context", "Row"),
+        "icefield_cli.hookspecs": ("Argument", "Command", "Option", "WrongUsage"),
+        "icefield_cli.people": ("size", "utc"),
+        "icefield_cli.rows": ("rows_of",),
+    },
+)
 
 __all__ = ["Argument", "Command", "Context", "Option", "Row", "WrongUsage", "rows_of", "size", "utc"]
-
-
-def __getattr__(name: str) -> Any:
-    module = _PUBLIC.get(name)
-    if module is None:
-        raise AttributeError(f"module 'icefield_cli' has no attribute {name!r}")
-    return getattr(import_module(module), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

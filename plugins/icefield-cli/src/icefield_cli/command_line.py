@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import shell_complete
 from icefield import IcefieldError, PluginInfo, Plugins, __version__, catalog_properties, default_catalog_name
-from icefield.errors import MissingPlugin, PluginConflict
+from icefield.errors import MissingPlugin
 from icefield.toolkit import without_credentials
 
 from icefield_cli.context import Context
@@ -30,16 +30,19 @@ A catalog is named by --catalog and described by icefield.toml, by the environme
 ICEFIELD_DEBUG=1 shows where an error came from."""
 
 
+_Provided = dict[str, list[tuple[PluginInfo, Command]]]
+
+
 class Commands(click.Group):
     """The commands that plugins provide. The target of a command is imported when the command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order of the help."""
-        return list(provided_commands())
+        return list(_commands_of(ctx))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of that name."""
-        found = provided_commands().get(cmd_name)
+        """Return the command of that name, for the help and for a shell."""
+        found = _commands_of(ctx).get(cmd_name)
         return None if found is None else RenderedCommand(found[0][1], found[0][0])
 
     def resolve_command(
@@ -48,27 +51,32 @@ class Commands(click.Group):
         """The command that the first argument names. Raises click's error of wrong usage, with the nearest names.
 
         Raises ``MissingPlugin`` for a command that can be installed, ``PluginConflict`` for one of several plugins.
+        The option ``--property`` before the command may prefer a plugin.
         """
         name = args[0]
         if name[:1] == "-" or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        provided = provided_commands()
-        found = provided.get(name, [])
-        if len(found) > 1:
-            plugins = " and by ".join(str(plugin) for plugin, _ in found)
-            raise PluginConflict(f"command '{name}' is provided by {plugins}; uninstall all but one", name=name)
-        if not found:
-            if requirements := Plugins.installed().requirements("commands", name):
-                advice = " or ".join(f'pip install "{each}"' for each in requirements)
-                raise MissingPlugin(f"no command '{name}'; {advice}", kind="commands", name=name)
-            near = " or ".join(f"'{each}'" for each in get_close_matches(name, provided))
-            raise click.UsageError(f"no command '{name}'{f'; did you mean {near}?' if near else ''}", ctx)
-        return super().resolve_command(ctx, args)
+        plugins = Plugins.configured(ctx.ensure_object(Context).catalog_properties)
+        try:
+            plugin, command = plugins.chosen("icefield_commands", Command, name, "command")
+        except MissingPlugin:
+            if plugins.requirements("commands", name):
+                raise
+            near = " or ".join(f"'{each}'" for each in get_close_matches(name, provided_commands()))
+            raise click.UsageError(f"no command '{name}'{f'; did you mean {near}?' if near else ''}", ctx) from None
+        return name, RenderedCommand(command, plugin), args[1:]
 
 
-def provided_commands() -> dict[str, list[tuple[PluginInfo, Command]]]:
+def _commands_of(ctx: click.Context) -> _Provided:
+    """The commands by name, gathered once for the help of all."""
+    found: _Provided = ctx.meta.get(__name__) or provided_commands()
+    ctx.meta[__name__] = found
+    return found
+
+
+def provided_commands() -> _Provided:
     """The commands by name, each with its plugin: first those of this plugin, then the plugins in order of names."""
-    found: dict[str, list[tuple[PluginInfo, Command]]] = {}
+    found: _Provided = {}
     records = Plugins.installed().records("icefield_commands", Command)
     for plugin, command in sorted(records, key=lambda each: (each[0].name != "cli", each[0].name)):
         found.setdefault(command.name, []).append((plugin, command))

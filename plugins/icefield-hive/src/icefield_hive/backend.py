@@ -16,6 +16,7 @@ from icefield.abc import (
     TableName,
 )
 from icefield.errors import (
+    CommitStateUnknown,
     IcefieldError,
     InvalidArgument,
     NamespaceExists,
@@ -23,7 +24,6 @@ from icefield.errors import (
     NoSuchNamespace,
     NoSuchTable,
     NotSupportedByCatalog,
-    StorageError,
     TableExists,
 )
 from icefield.metadata import decode_metadata
@@ -182,8 +182,10 @@ class HiveBackend(CaseInsensitiveCatalog):
         try:
             created = strategy.swap_pointer(None, metadata_location, Proposal(metadata))
         except OutcomeUnknown as lost:
-            raise StorageError(
-                f"whether {'.'.join(name)} was registered is not known: {lost}", retryable=True
+            raise CommitStateUnknown(
+                f"the reply to registering {'.'.join(name)} was lost: {lost}; look whether the table is there",
+                table=table,
+                location=metadata_location,
             ) from lost
         if not created:
             raise TableExists(f"table {'.'.join(name)} exists already in catalog '{self.name}'", table=table)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from icefield import lazy_names
 
 if TYPE_CHECKING:
     from icefield_maintenance.compaction import RewriteDataFilesResult, RewrittenGroup
@@ -34,34 +35,37 @@ if TYPE_CHECKING:
     from icefield_maintenance.paths import RewriteTablePathResult
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
-_PUBLIC = {
-    "CompactionStrategy": "icefield_maintenance.hookspecs",
-    "ConvertDeletesOptions": "icefield_maintenance.options",
-    "ConvertEqualityDeletesResult": "icefield_maintenance.deletes",
-    "ExpireOptions": "icefield_maintenance.options",
-    "ExpireSnapshotsResult": "icefield_maintenance.expiry",
-    "HealthRules": "icefield_maintenance.hookspecs",
-    "MaintenanceTable": "icefield_maintenance.maintenance_table",
-    "OPERATIONS": "icefield_maintenance.options",
-    "OperationOption": "icefield_maintenance.operation_options",
-    "Ordering": "icefield_maintenance.compaction.strategies",
-    "OrderingRequest": "icefield_maintenance.compaction.strategies",
-    "PartitionStatsOptions": "icefield_maintenance.options",
-    "RemoveDanglingDeletesResult": "icefield_maintenance.deletes",
-    "RemoveDanglingOptions": "icefield_maintenance.options",
-    "RemoveOrphansOptions": "icefield_maintenance.options",
-    "RewriteDataFilesResult": "icefield_maintenance.compaction",
-    "RewriteDeletesOptions": "icefield_maintenance.options",
-    "RewriteDeletesResult": "icefield_maintenance.deletes",
-    "RewriteManifestsOptions": "icefield_maintenance.options",
-    "RewriteManifestsResult": "icefield_maintenance.manifests",
-    "RewriteOptions": "icefield_maintenance.options",
-    "RewritePathOptions": "icefield_maintenance.options",
-    "RewriteTablePathResult": "icefield_maintenance.paths",
-    "RewrittenGroup": "icefield_maintenance.compaction",
-    "TableStatsOptions": "icefield_maintenance.options",
-    "options_of": "icefield_maintenance.operation_options",
-}
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "icefield_maintenance.compaction": ("RewriteDataFilesResult", "RewrittenGroup"),
+        "icefield_maintenance.compaction.strategies": ("Ordering", "OrderingRequest"),
+        "icefield_maintenance.deletes": (
+            "ConvertEqualityDeletesResult",
+            "RemoveDanglingDeletesResult",
+            "RewriteDeletesResult",
+        ),
+        "icefield_maintenance.expiry": ("ExpireSnapshotsResult",),
+        "icefield_maintenance.hookspecs": ("CompactionStrategy", "HealthRules"),
+        "icefield_maintenance.maintenance_table": ("MaintenanceTable",),
+        "icefield_maintenance.manifests": ("RewriteManifestsResult",),
+        "icefield_maintenance.operation_options": ("OperationOption", "options_of"),
+        "icefield_maintenance.options": (
+            "ConvertDeletesOptions",
+            "ExpireOptions",
+            "OPERATIONS",
+            "PartitionStatsOptions",
+            "RemoveDanglingOptions",
+            "RemoveOrphansOptions",
+            "RewriteDeletesOptions",
+            "RewriteManifestsOptions",
+            "RewriteOptions",
+            "RewritePathOptions",
+            "TableStatsOptions",
+        ),
+        "icefield_maintenance.paths": ("RewriteTablePathResult",),
+    },
+)
 
 __all__ = [
     "OPERATIONS",
@@ -91,14 +95,3 @@ __all__ = [
     "TableStatsOptions",
     "options_of",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    module = _PUBLIC.get(name)
-    if module is None:
-        raise AttributeError(f"module 'icefield_maintenance' has no attribute {name!r}")
-    return getattr(import_module(module), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

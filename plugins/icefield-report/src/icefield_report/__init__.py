@@ -5,23 +5,23 @@ Names are imported when they are first used: the hooks of this plugin need no li
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from icefield import lazy_names
 
 if TYPE_CHECKING:
     from icefield_report.hookspecs import ReportSection
     from icefield_report.reports import catalog_report, report, write_catalog_report, write_report
     from icefield_report.sections import SectionContext, html_table
 
-_PUBLIC = {
-    "ReportSection": "hookspecs",
-    "SectionContext": "sections",
-    "catalog_report": "reports",
-    "html_table": "sections",
-    "report": "reports",
-    "write_catalog_report": "reports",
-    "write_report": "reports",
-}
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "icefield_report.hookspecs": ("ReportSection",),
+        "icefield_report.reports": ("catalog_report", "report", "write_catalog_report", "write_report"),
+        "icefield_report.sections": ("SectionContext", "html_table"),
+    },
+)
 
 __all__ = [
     "ReportSection",
@@ -32,14 +32,3 @@ __all__ = [
     "write_catalog_report",
     "write_report",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    module = _PUBLIC.get(name)
-    if module is None:
-        raise AttributeError(f"module 'icefield_report' has no attribute {name!r}")
-    return getattr(import_module(f"icefield_report.{module}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

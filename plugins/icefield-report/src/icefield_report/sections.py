@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from icefield import IcefieldError, Table
-from icefield.errors import PluginConflict
 
 from icefield_report.facts import Facts
 from icefield_report.hookspecs import ReportSection
@@ -48,13 +47,9 @@ class RenderedSection:
 
 def sections_of(context: SectionContext) -> tuple[RenderedSection, ...]:
     """The sections of all plugins. Raises ``PluginConflict`` for two sections of one name."""
-    found = context.table.io.plugins.records("icefield_report_sections", ReportSection)
-    names = [section.name for _, section in found]
-    if twice := {name for name in names if names.count(name) > 1}:
-        origins = " and by ".join(str(plugin) for plugin, section in found if section.name in twice)
-        name = min(twice)
-        raise PluginConflict(f"report section '{name}' is provided by {origins}; uninstall one of them", name=name)
-    plugins = context.table.io.plugins
+    plugins, hook = context.table.io.plugins, "icefield_report_sections"
+    names = {section.name for _, section in plugins.records(hook, ReportSection)}
+    found = [plugins.chosen(hook, ReportSection, name, "report section") for name in sorted(names)]
     rendered = []
     for plugin, section in sorted(found, key=lambda each: (each[1].order, each[1].name)):
         try:

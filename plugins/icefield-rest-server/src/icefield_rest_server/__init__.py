@@ -5,8 +5,9 @@ Names are imported when they are first used: the hooks of this plugin need no we
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from icefield import lazy_names
 
 if TYPE_CHECKING:
     from icefield_rest_server.answers import Answer, Refused
@@ -19,18 +20,20 @@ if TYPE_CHECKING:
     from icefield_rest_server.signing import S3Signer
     from icefield_rest_server.tokens import Authenticator, JwtTokens, Principal, StaticTokens
 
-_MODULES = {
-    "answers": ("Answer", "Refused"),
-    "application": ("app",),
-    "aws_signature": ("S3Keys",),
-    "credentials": ("StaticCredentials", "StsCredentials", "VendedCredentials"),
-    "idempotency": ("Begun", "IdempotencyStore"),
-    "serving": ("Options", "check", "serve"),
-    "settings": ("Authorizer", "CredentialVendor", "Settings"),
-    "signing": ("S3Signer",),
-    "tokens": ("Authenticator", "JwtTokens", "Principal", "StaticTokens"),
-}
-_PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "icefield_rest_server.answers": ("Answer", "Refused"),
+        "icefield_rest_server.application": ("app",),
+        "icefield_rest_server.aws_signature": ("S3Keys",),
+        "icefield_rest_server.credentials": ("StaticCredentials", "StsCredentials", "VendedCredentials"),
+        "icefield_rest_server.idempotency": ("Begun", "IdempotencyStore"),
+        "icefield_rest_server.serving": ("Options", "check", "serve"),
+        "icefield_rest_server.settings": ("Authorizer", "CredentialVendor", "Settings"),
+        "icefield_rest_server.signing": ("S3Signer",),
+        "icefield_rest_server.tokens": ("Authenticator", "JwtTokens", "Principal", "StaticTokens"),
+    },
+)
 
 __all__ = [
     "Answer",
@@ -54,14 +57,3 @@ __all__ = [
     "check",
     "serve",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    module = _PUBLIC.get(name)
-    if module is None:
-        raise AttributeError(f"module 'icefield_rest_server' has no attribute {name!r}")
-    return getattr(import_module(f"icefield_rest_server.{module}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

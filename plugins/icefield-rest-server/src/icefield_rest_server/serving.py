@@ -10,12 +10,14 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import uvicorn
 from icefield import Plugins, catalog_properties, default_catalog_name, load_catalog
 from icefield.errors import InvalidArgument, UnsafeCommit
 from starlette.applications import Starlette
+from uvicorn.supervisors import Multiprocess
 
 from icefield_rest_server.application import app
 from icefield_rest_server.processes import shared_folder
@@ -117,7 +119,7 @@ def _vendor_of(given: Mapping[str, str]) -> str | None:
 def serve(options: Options, begins: Callable[[], None] = lambda: None, **properties: Any) -> None:
     """Serve a catalog until the process is stopped; requests under way are answered first.
 
-    ``begins`` is called once nothing is refused any more, before the address is opened.
+    ``begins`` is called as soon as a client can connect.
     Raises ``InvalidArgument``, and ``UnsafeCommit`` where others could reach a server without authentication.
     """
     settings = check(options, **properties)
@@ -125,7 +127,6 @@ def serve(options: Options, begins: Callable[[], None] = lambda: None, **propert
     limit_to_roots(catalog, settings)
     if options.workers > 1 and properties:
         raise InvalidArgument("several processes read the catalog from its configuration: give no properties here")
-    begins()
     common: dict[str, Any] = {
         "host": options.host,
         "port": options.port,
@@ -144,13 +145,42 @@ def serve(options: Options, begins: Callable[[], None] = lambda: None, **propert
     if options.workers == 1:
         _give_memory_back()
         _log_accesses(options)
-        uvicorn.run(app(catalog, settings), **common)
+        run(app(catalog, settings), begins, **common)
         return
     catalog.close()
     with shared_folder() if options.shared is None else nullcontext(options.shared) as shared:
         given = {**{name: getattr(options, name) for name in options.__dataclass_fields__}, "shared": str(shared)}
         os.environ[_OPTIONS] = json.dumps(given)
-        uvicorn.run("icefield_rest_server.serving:of_environment", factory=True, workers=options.workers, **common)
+        run("icefield_rest_server.serving:of_environment", begins, factory=True, workers=options.workers, **common)
+
+
+class _AnnouncedServer(uvicorn.Server):
+    """A server that calls a function when it listens."""
+
+    def __init__(self, config: uvicorn.Config, begins: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._begins = begins
+
+    async def startup(self, sockets: list[Any] | None = None) -> None:
+        await super().startup(sockets)
+        self._begins()
+
+
+def run(application: Starlette | str, begins: Callable[[], None], **options: Any) -> None:
+    """Run an application under uvicorn, in one process or in several; ``begins`` is called when it listens."""
+    config = uvicorn.Config(application, **options)
+    with suppress(KeyboardInterrupt):
+        if config.workers == 1:
+            _AnnouncedServer(config, begins).run()
+            return
+        with config.bind_socket() as address:
+            address.listen(config.backlog)  # clients wait until a process answers
+            begins()
+            # Versions of uvicorn differ in whether the function of a process is given, too.
+            takes_target = "target" in signature(Multiprocess).parameters
+            target = [uvicorn.Server(config).run] if takes_target else []
+            supervisor: Any = Multiprocess
+            supervisor(config, *target, [address]).run()
 
 
 def check(options: Options, **properties: Any) -> Settings:

@@ -95,7 +95,30 @@ def test_a_command_of_two_plugins_names_both(
 ) -> None:
     plant(monkeypatch, "again", again(), "other-lint", "2.0")
     assert lint("db.t") == 1
-    assert "'again' (other-lint 2.0) and by 'lint' (table-lint 1.0)" in capsys.readouterr().err
+    assert "'lint' (table-lint 1.0) and by 'again' (other-lint 2.0)" in capsys.readouterr().err
+
+
+def test_a_preference_before_the_command_chooses_the_plugin(
+    monkeypatch: pytest.MonkeyPatch, properties: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(monkeypatch, "lint", lint_hooks, "table-lint", "1.0")
+    plant(monkeypatch, "again", again(), "other-lint", "2.0")
+    assert main(["--property", "plugins.prefer.commands.lint=other-lint", *properties, "lint"]) == 1
+    assert "plugin 'again' (other-lint 2.0) provides command 'lint'" in capsys.readouterr().err
+
+
+def test_one_call_of_a_command_gathers_the_commands_once(monkeypatch: pytest.MonkeyPatch, lint: Lint) -> None:
+    plugin, calls = again(), list[str]()
+
+    @hookimpl(optionalhook=True)
+    def icefield_commands() -> list[Command]:
+        calls.append("icefield_commands")
+        return []
+
+    plugin.icefield_commands = icefield_commands  # type: ignore[attr-defined]
+    plant(monkeypatch, "again", plugin)
+    lint("db.t")
+    assert len(calls) == 1
 
 
 def again() -> types.ModuleType:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from icefield.catalog.inspection.summaries import _shown
+from icefield.catalog.inspection.manifests import _shown
 from icefield.partitioning.transforms import parse_transform
 from icefield.types import NestedField, parse_type
 from icefield.types.values import from_bytes, to_bytes

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from icefield import LocalFileSystem, MemoryFileSystem
 from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, Proposal, PutMode
-from icefield.builtin.create import CreateStrategy
-from icefield.builtin.rename import RenameStrategy
+from icefield.builtin.strategies import CreateStrategy, RenameStrategy
 from icefield.errors import AccessDenied, CommitStateUnknown
 from icefield.toolkit import VersionedStrategy
 from icefield_maintenance.doctor import CommitExamination, Finding, Result

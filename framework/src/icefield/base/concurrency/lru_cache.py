@@ -16,31 +16,21 @@ V = TypeVar("V")
 class LruCache(Generic[K, V]):
     """A thread-safe cache. Beyond ``capacity``, the least recently used values are evicted.
 
-    ``size_of`` gives the size of a value, mostly in bytes; without it each value counts as one. A value beyond the
-    capacity is not kept. A forked process begins with an empty cache.
+    ``size_of`` gives the size of a value, mostly in bytes; without it each value counts as one. ``size`` is the size of
+    all values together. A value beyond the capacity is not kept. A forked process begins with an empty cache.
     """
 
     def __init__(self, capacity: int, size_of: Callable[[V], int] = lambda _: 1) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self._size_of = size_of
         self._begin()
         reset_after_fork(self._begin)
 
     def _begin(self) -> None:
         self._lock = Lock()
-        self._size = 0
+        self.size = 0
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._pending: dict[K, _Pending[V]] = {}
-
-    @property
-    def size(self) -> int:
-        """The size of all values together."""
-        return self._size
-
-    @property
-    def capacity(self) -> int:
-        """The maximum total size."""
-        return self._capacity
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -62,9 +52,9 @@ class LruCache(Generic[K, V]):
         size = self._size_of(value)
         with self._lock:
             self._remove(key)
-            if size <= self._capacity:
+            if size <= self.capacity:
                 self._entries[key] = (value, size)
-                self._size += size
+                self.size += size
                 self._shrink()
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
@@ -97,26 +87,26 @@ class LruCache(Generic[K, V]):
     def resize(self, capacity: int) -> None:
         """Set the capacity."""
         with self._lock:
-            self._capacity = capacity
+            self.capacity = capacity
             self._shrink()
 
     def clear(self) -> None:
         """Drop all values."""
         with self._lock:
             self._entries.clear()
-            self._size = 0
+            self.size = 0
 
     def _remove(self, key: K) -> V | None:
         found = self._entries.pop(key, None)
         if found is None:
             return None
-        self._size -= found[1]
+        self.size -= found[1]
         return found[0]
 
     def _shrink(self) -> None:
-        while self._size > self._capacity:
+        while self.size > self.capacity:
             _, (_, size) = self._entries.popitem(last=False)
-            self._size -= size
+            self.size -= size
 
 
 class _Pending(Generic[V]):

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.catalog.inspection.manifest_pruning import ManifestPruning
-from icefield.catalog.inspection.metrics import MetricColumns
-from icefield.catalog.inspection.selection import MetadataSelection, narrow
+from icefield.catalog.inspection.selection import narrow
 from icefield.catalog.inspection.source import MetadataSource
-from icefield.manifest import ManifestContent, ManifestEntries, ManifestList, ManifestRequest
+from icefield.manifest import ManifestEntries, ManifestRequest
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import COLUMN_TYPES, MAP_TYPES, struct_array
-from icefield.manifest.manifest_list import CONTENT
-from icefield.metadata.snapshots import Snapshot
-from icefield.scan.planning.pruning import Mask
+from icefield.manifest.statistics import StatisticsRequest
+from icefield.schema import Schema
+from icefield.types import NestedField
+from icefield.types.arrow.types import to_arrow_type
+from icefield.types.values import from_bytes_array
 
 _NUMBERS: Final = {rule.name: rule.field_id for rule in (*f.ENTRY_FIELDS, *f.DATA_FILE_FIELDS)}
 _TYPES: Final = {**COLUMN_TYPES, **MAP_TYPES}
 _METRICS: Final = "readable_metrics"
+_COUNTS: Final = {
+    "column_size": f.COLUMN_SIZES,
+    "value_count": f.VALUE_COUNTS,
+    "null_value_count": f.NULL_VALUE_COUNTS,
+    "nan_value_count": f.NAN_VALUE_COUNTS,
+}
+_BOUNDS: Final = {"lower_bound": f.LOWER_BOUNDS, "upper_bound": f.UPPER_BOUNDS}
+_BY_METRIC: Final = {**_COUNTS, **_BOUNDS}
 _REQUIRED: Final = frozenset(
     {"status", "content", "file_path", "file_format", "spec_id", "record_count", "file_size_in_bytes"}
 )
@@ -52,6 +60,53 @@ _FILE: Final = (
 """The columns of a file, in Java's order. A table that was never partitioned has no ``partition``."""
 
 _ENTRY: Final = ("status", "snapshot_id", "sequence_number", "file_sequence_number")
+
+
+class MetricColumns:
+    """The column ``readable_metrics``: the metrics of each primitive column of a schema, by its full name.
+
+    Nested columns are included. ``type`` is a struct with one field per column, sorted by name, as in Java.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._fields: dict[str, NestedField] = {}
+        for field_id, field in schema.id_to_field.items():
+            name = schema.find_column_name(field_id)
+            if field.field_type.is_primitive and name is not None:
+                self._fields[name] = field
+        self.type = pa.struct([pa.field(name, _metrics_type(self._fields[name])) for name in sorted(self._fields)])
+
+    def request(self, wanted: pa.StructType) -> StatisticsRequest:
+        """The statistics that a part of the column needs."""
+        ids: dict[int, set[int]] = {}
+        for column in wanted:
+            for metric in column.type:
+                ids.setdefault(_BY_METRIC[metric.name], set()).add(self._fields[column.name].field_id)
+        return {kind: frozenset(found) for kind, found in ids.items()}
+
+    def column(self, entries: ManifestEntries, wanted: pa.StructType) -> pa.StructArray:
+        """The wanted metrics of each file."""
+        for kind, ids in self.request(wanted).items():
+            entries.gather(kind, ids)
+        columns = [struct_array(self._of(entries, column), list(column.type), len(entries)) for column in wanted]
+        return struct_array(columns, list(wanted), len(entries))
+
+    def _of(self, entries: ManifestEntries, column: pa.Field) -> list[pa.Array]:
+        field = self._fields[column.name]
+        found = []
+        for metric in column.type:
+            number = _BY_METRIC[metric.name]
+            if metric.name in _COUNTS:
+                values = entries.statistic(number, field.field_id)
+            else:
+                values = entries.bound(number, field.field_id, field.field_type, from_bytes_array)
+            found.append(pa.nulls(len(entries), metric.type) if values is None else values)
+        return found
+
+
+def _metrics_type(field: NestedField) -> pa.StructType:
+    bound = to_arrow_type(field.field_type)
+    return pa.struct([*((name, pa.int64()) for name in _COUNTS), *((name, bound) for name in _BOUNDS)])
 
 
 class EntryColumns:
@@ -114,36 +169,6 @@ class EntryColumns:
             elif partition.num_fields:
                 fields.append(pa.field(name, partition, nullable=False))
         return fields
-
-
-def entry_batches(
-    source: MetadataSource,
-    columns: EntryColumns,
-    selection: MetadataSelection,
-    snapshots: Sequence[Snapshot],
-    contents: frozenset[ManifestContent],
-    *,
-    live: bool,
-) -> Iterator[pa.RecordBatch]:
-    """The entries of the snapshots' manifests with these contents, each manifest once.
-
-    With ``live``, deleted entries are left out.
-    """
-    pruning = ManifestPruning(source, selection.row_filter)
-    wanted = [int(content) for content in contents]
-
-    def choice(manifests: ManifestList) -> Mask:
-        kept = np.isin(manifests.integers(CONTENT), wanted)
-        if live:
-            kept &= manifests.may_have_live_files()
-        return pruning.may_match(manifests, kept)
-
-    for entries in source.entries(snapshots, choice, columns.request(selection.read)):
-        rows = entries.filter(entries.live()) if live else entries
-        if selection.is_filtered:
-            rows = rows.filter(selection.matches(columns.batch(rows, selection.tested)))
-        if len(rows):
-            yield columns.batch(rows, selection.schema)
 
 
 def _field(name: str) -> pa.Field:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, TypedDict, Unpack
 
 import pyarrow as pa
 
 from icefield.catalog.inspection.entries import EntriesTable
-from icefield.catalog.inspection.files import FilesTable
-from icefield.catalog.inspection.history import HistoryTable
 from icefield.catalog.inspection.manifests import ManifestsTable
-from icefield.catalog.inspection.metadata_log_entries import MetadataLogEntriesTable
-from icefield.catalog.inspection.metadata_scan import MetadataScan
-from icefield.catalog.inspection.metadata_table import MetadataTable
+from icefield.catalog.inspection.metadata_scan import MetadataScan, MetadataTable
 from icefield.catalog.inspection.partitions import PartitionsTable
 from icefield.catalog.inspection.position_deletes import PositionDeletesTable
-from icefield.catalog.inspection.refs import RefsTable
-from icefield.catalog.inspection.snapshots import SnapshotsTable
+from icefield.catalog.inspection.small_tables import SMALL_TABLES, RowsTable
 from icefield.catalog.inspection.source import MetadataSource
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
@@ -33,27 +29,22 @@ _DELETES: Final = frozenset({ManifestContent.DELETES})
 _ALL: Final = AlwaysTrue()
 _EVERY: Final = ("*",)
 
-_OF_ONE_SNAPSHOT: Final[dict[str, Callable[[MetadataSource, Sequence[Snapshot]], MetadataTable]]] = {
-    "files": FilesTable,
-    "data_files": lambda source, snapshots: FilesTable(source, snapshots, _DATA),
-    "delete_files": lambda source, snapshots: FilesTable(source, snapshots, _DELETES),
+_MakeTable = Callable[[MetadataSource, Sequence[Snapshot]], MetadataTable]
+_OF_SNAPSHOTS: Final[Mapping[str, _MakeTable]] = {
+    "files": partial(EntriesTable, live=True),
+    "data_files": partial(EntriesTable, contents=_DATA, live=True),
+    "delete_files": partial(EntriesTable, contents=_DELETES, live=True),
     "entries": EntriesTable,
     "manifests": ManifestsTable,
+}
+_OF_ONE_SNAPSHOT: Final[Mapping[str, _MakeTable]] = {
+    **_OF_SNAPSHOTS,
     "partitions": PartitionsTable,
     "position_deletes": PositionDeletesTable,
 }
-_OF_ALL_SNAPSHOTS: Final[dict[str, Callable[[MetadataSource, Sequence[Snapshot]], MetadataTable]]] = {
-    "all_files": FilesTable,
-    "all_data_files": lambda source, snapshots: FilesTable(source, snapshots, _DATA),
-    "all_delete_files": lambda source, snapshots: FilesTable(source, snapshots, _DELETES),
-    "all_entries": EntriesTable,
-    "all_manifests": lambda source, snapshots: ManifestsTable(source, snapshots, every=True),
-}
-_OF_THE_TABLE: Final[dict[str, Callable[[MetadataSource], MetadataTable]]] = {
-    "snapshots": SnapshotsTable,
-    "history": HistoryTable,
-    "refs": RefsTable,
-    "metadata_log_entries": MetadataLogEntriesTable,
+_OF_ALL_SNAPSHOTS: Final[Mapping[str, _MakeTable]] = {
+    **{f"all_{name}": make for name, make in _OF_SNAPSHOTS.items()},
+    "all_manifests": partial(ManifestsTable, every=True),
 }
 
 
@@ -202,7 +193,7 @@ class InspectTable:
         of_one = _OF_ONE_SNAPSHOT.get(name)
         if of_one is not None:
             return of_one(source, source.snapshots(snapshot_id, ref, as_of))
-        known = {*_OF_ONE_SNAPSHOT, *_OF_ALL_SNAPSHOTS, *_OF_THE_TABLE}
+        known = {*_OF_ONE_SNAPSHOT, *_OF_ALL_SNAPSHOTS, *SMALL_TABLES}
         if name not in known:
             names = ", ".join(sorted(known))
             raise InvalidArgument(f"there is no metadata table '{name}'; there are {names}", name=name)
@@ -212,5 +203,6 @@ class InspectTable:
                 f"row_filter chooses among its rows, and {', '.join(sorted(_OF_ONE_SNAPSHOT))} are of one snapshot",
                 name=name,
             )
-        of_all = _OF_ALL_SNAPSHOTS.get(name)
-        return of_all(source, source.metadata.snapshots) if of_all is not None else _OF_THE_TABLE[name](source)
+        if name in SMALL_TABLES:
+            return RowsTable(source, *SMALL_TABLES[name])
+        return _OF_ALL_SNAPSHOTS[name](source, source.metadata.snapshots)

@@ -1,15 +1,28 @@
-"""A scan of a metadata table: some of its rows and columns, as one table or as a stream."""
+"""Metadata tables, and scans of them: some of the rows and columns, as one table or as a stream."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from icefield.catalog.inspection.metadata_table import MetadataTable
 from icefield.catalog.inspection.selection import MetadataSelection
 from icefield.expressions import AlwaysFalse, BooleanExpression
+
+INSTANT: Final = pa.timestamp("us", "UTC")
+"""The type of every time."""
+
+
+class MetadataTable(ABC):
+    """A metadata table. The columns of ``schema`` have the names and types of Java's."""
+
+    schema: pa.Schema
+
+    @abstractmethod
+    def batches(self, selection: MetadataSelection) -> Iterator[pa.RecordBatch]:
+        """The selected rows and columns, in batches. A batch may be empty."""
 
 
 class MetadataScan:

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.catalog.inspection.manifest_pruning import ManifestPruning
-from icefield.catalog.inspection.metadata_table import INSTANT, MetadataTable, instants
+from icefield.catalog.inspection.metadata_scan import INSTANT, MetadataTable
 from icefield.catalog.inspection.pieces import pieces
 from icefield.catalog.inspection.selection import MetadataSelection
 from icefield.catalog.inspection.source import MetadataSource
+from icefield.errors import InvalidMetadata
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import ManifestContent, ManifestList, ManifestRequest
 from icefield.metadata.snapshots import Snapshot
@@ -82,7 +83,11 @@ class PartitionsTable(MetadataTable):
         for name, (kind, sums) in _COUNTS.items():
             columns[name] = pa.array(sum(found.sums[:, SUMS.index(one)] for one in sums)).cast(kind)
         expired = pa.array(found.times < 0)
-        columns["last_updated_at"] = instants(pc.if_else(expired, None, pa.array(found.times)))
+        try:
+            times = pc.multiply_checked(pc.if_else(expired, None, pa.array(found.times)), 1000)
+        except pa.ArrowInvalid as error:
+            raise InvalidMetadata("the table metadata has a time that no timestamp holds") from error
+        columns["last_updated_at"] = times.cast(INSTANT)
         columns["last_updated_snapshot_id"] = pc.if_else(expired, None, pa.array(found.snapshot_ids))
         return pa.RecordBatch.from_arrays([columns[field.name] for field in self.schema], schema=self.schema)
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from icefield.abc import ReadRequest
 from icefield.base.concurrency import read_ahead
 from icefield.catalog.inspection.manifest_pruning import ManifestPruning, bounded, constants
-from icefield.catalog.inspection.metadata_table import MetadataTable
+from icefield.catalog.inspection.metadata_scan import MetadataTable
 from icefield.catalog.inspection.selection import MetadataSelection, narrow
 from icefield.catalog.inspection.source import MetadataSource
 from icefield.errors import InvalidFile

@@ -46,7 +46,8 @@ class MetadataSelection:
         tested = field_ids(self.row_filter)
         self.schema = pa.schema(_pruned(full, selected.fields))
         self.tested = pa.schema(_pruned(full, fields.select_ids(tested).fields))
-        leaves = {number for number in selected.field_ids if _has_no_fields(selected.find_field(number))}
+        kinds = {number: selected.find_field(number).field_type for number in selected.field_ids}
+        leaves = {each for each, kind in kinds.items() if not isinstance(kind, StructType) or not kind.fields}
         self.read = pa.schema(_pruned(full, fields.select_ids(leaves | tested).fields))
 
     @property
@@ -76,10 +77,6 @@ def narrow(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if array.null_count == 0:
         return struct_array(children, list(kind), len(array))
     return pa.StructArray.from_arrays(children, fields=list(kind), mask=array.is_null())
-
-
-def _has_no_fields(field: NestedField) -> bool:
-    return not isinstance(field.field_type, StructType) or not field.field_type.fields
 
 
 def _pruned(fields: Iterable[pa.Field], kept: Iterable[NestedField]) -> list[pa.Field]:

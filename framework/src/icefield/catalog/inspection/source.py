@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.catalog.inspection.pieces import pieces
-from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.errors import InvalidArgument
 from icefield.manifest import (
     ManifestEntries,
     ManifestFile,
@@ -22,9 +22,9 @@ from icefield.manifest import (
 )
 from icefield.manifest.manifest_list import PATH
 from icefield.metadata import TableMetadata
-from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
-from icefield.metadata.timestamps import Timestamp, as_milliseconds
+from icefield.metadata.timestamps import Timestamp
+from icefield.scan import TableScan
 from icefield.scan.partitions.united import UnitedPartition
 from icefield.scan.planning.manifest_filter import manifest_lists
 from icefield.scan.planning.manifest_reads import manifest_groups
@@ -59,22 +59,10 @@ class MetadataSource:
         By default the current snapshot; empty for a table without snapshots. Raises ``NoSuchSnapshot``, and
         ``InvalidArgument`` for an invalid time or if several arguments are given.
         """
-        metadata = self.metadata
         if sum(given is not None for given in (snapshot_id, ref, as_of)) > 1:
             raise InvalidArgument("a metadata table is of one snapshot: give snapshot_id, ref or as_of, not several")
-        if as_of is not None:
-            return (metadata.snapshot_as_of(as_milliseconds(as_of)),)
-        if snapshot_id is not None:
-            found = metadata.snapshot_by_id(snapshot_id)
-            if found is None:
-                raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)
-        elif ref is None or (ref == MAIN_BRANCH and metadata.ref(ref) is None):
-            found = metadata.current_snapshot()
-        else:
-            found = metadata.snapshot_by_name(ref)
-            if found is None:
-                known = ", ".join(sorted(metadata.refs)) or "none"
-                raise NoSuchSnapshot(f"the table has no branch or tag '{ref}'; it has {known}", ref=ref)
+        scan = TableScan(metadata=self.metadata, io=self.io, snapshot_id=snapshot_id, ref=ref)
+        found = (scan if as_of is None else scan.as_of(as_of)).snapshot
         return () if found is None else (found,)
 
     def entries(

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.partitioning.tuples import Ints
-from icefield.storage.hashing import path_hashes
+from icefield.storage.places import path_hashes
 
 Mask = npt.NDArray[np.bool_]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from icefield.errors import InvalidMetadata
 from icefield.manifest import ManifestEntries, ManifestFile
 from icefield.manifest import schemas as f
-from icefield.storage.hashing import Hashes, path_hashes
+from icefield.storage.places import Hashes, path_hashes
 
 _HASHED_AT_ONCE: Final = 1 << 13
 _FIRST_CHECK: Final = 1 << 15

@@ -14,7 +14,7 @@ from icefield.errors import InvalidArgument
 from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.manifest_file import ManifestContent
-from icefield.storage import CanonicalLocations
+from icefield.storage import HashedLocations
 from icefield.transaction.action import ActionContext
 from icefield.transaction.head.branch_head import Head
 from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer
@@ -58,7 +58,7 @@ class AddedFiles:
         """
         if not self._foreign:
             return
-        places = CanonicalLocations(head.io, head.metadata.location, follows_links=True)
+        places = HashedLocations(head.io, head.metadata.location, follows_links=True)
         refuse_twice(places, self._foreign)
         wanted = places.column(pa.array(self._foreign, pa.string()))
         # Of any partition: a file is in the table twice even if its partition is stated differently.
@@ -85,7 +85,7 @@ class AddedFiles:
                 )
 
 
-def refuse_twice(places: CanonicalLocations, locations: Sequence[str]) -> None:
+def refuse_twice(places: HashedLocations, locations: Sequence[str]) -> None:
     """Raise ``InvalidArgument`` where two of some locations are one file."""
     seen: dict[str, str] = {}
     for location, place in zip(locations, places.column(pa.array(locations, pa.string())).to_pylist(), strict=True):

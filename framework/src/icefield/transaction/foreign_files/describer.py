@@ -22,7 +22,7 @@ from icefield.scan.columns.conversions import IncompatibleType, conversion
 from icefield.scan.columns.projection import ColumnProjection
 from icefield.schema import Schema, create_name_mapping, parse_name_mapping
 from icefield.schema.name_mapping import carries_ids
-from icefield.storage import CanonicalLocations, FileIO, given_location
+from icefield.storage import FileIO, HashedLocations, given_location
 from icefield.transaction.files.append import refuse_twice
 from icefield.transaction.foreign_files.checks import (
     format_of,
@@ -207,7 +207,7 @@ def distinct_locations(
 ) -> list[str]:
     """The locations as a list, for a table at ``place``. Raises ``InvalidArgument`` when two are one file."""
     found = [given_location(each) for each in ([locations] if isinstance(locations, str | PathLike) else locations)]
-    refuse_twice(CanonicalLocations(io, place, follows_links=True), found)
+    refuse_twice(HashedLocations(io, place, follows_links=True), found)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from icefield import Plugins
 from icefield.engine import BUFFER_BYTES
-from icefield.errors import BrokenPlugin, InvalidArgument, PluginConflict
+from icefield.errors import BrokenPlugin, InvalidArgument
 from icefield.metadata import TableMetadata
 
 from icefield_maintenance.compaction.policy import RewriteDataPolicy
@@ -19,14 +19,12 @@ def chosen_strategy(policy: RewriteDataPolicy, metadata: TableMetadata, plugins:
     strategy cannot use; ``PluginConflict`` for a strategy of two plugins, ``BrokenPlugin`` if it cannot be loaded.
     """
     known = plugins.records("icefield_compaction_strategies", CompactionStrategy)
-    matching = [(plugin, record) for plugin, record in known if record.name == policy.strategy]
-    if not matching:
-        names = ", ".join(sorted({record.name for _, record in known})) or "none"
-        raise InvalidArgument(f"a strategy is one of {names}, not {policy.strategy!r}")
-    (plugin, record), *others = matching
-    what = f"compaction strategy '{record.name}'"
-    if others:
-        raise PluginConflict(f"{what} is provided by {plugin} and by {others[0][0]}; uninstall one", name=record.name)
+    names = sorted({record.name for _, record in known})
+    if policy.strategy not in names:
+        raise InvalidArgument(f"a strategy is one of {', '.join(names) or 'none'}, not {policy.strategy!r}")
+    noun = "compaction strategy"
+    plugin, record = plugins.chosen("icefield_compaction_strategies", CompactionStrategy, policy.strategy, noun)
+    what = f"{noun} '{record.name}'"
     for option, given in (("sort_order", policy.sort_order is not None), ("zorder_columns", policy.zorder_columns)):
         if given and option not in record.takes:
             takers = " or ".join(sorted({each.name for _, each in known if option in each.takes}))
