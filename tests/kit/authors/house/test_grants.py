@@ -1,8 +1,7 @@
-"""A distribution with an authorizer that ``icefield serve`` uses, a report section, and a hook of its own."""
+"""An authorizer that ``icefield serve`` uses, a section of reports, and a hook of the distribution itself."""
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -10,14 +9,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import httpx
 import icefield
 import pyarrow as pa
 import pytest
-from authors.grants import auditors, grants_hooks
-from icefield import Catalog, Plugins
+from authors.house import auditors
+from authors.house.opened import environment, opened
 from icefield_report import report
 
 TOKENS = {"alice": "alice-0123456789abcdef", "bob": "bob-0123456789abcdef", "audit": "audit-0123456789abcdef"}
@@ -30,21 +28,14 @@ def lake(tmp_path: Path) -> dict[str, str]:
     """The environment of a process: a catalog, and the plugins as an installed distribution."""
     (tmp_path / "tokens").write_text("".join(f"{name} {token}\n" for name, token in TOKENS.items()))
     (tmp_path / "grants").write_text(GRANTS)
-    installed = tmp_path / "site/icefield_grants-1.0.dist-info"
-    installed.mkdir(parents=True)
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: icefield-grants\nVersion: 1.0\n")
-    entries = "grants = authors.grants.grants_hooks\nauditors = authors.grants.auditors\n"
-    (installed / "entry_points.txt").write_text(f"[icefield]\n{entries}")
-    paths = [str(tmp_path / "site"), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     prefix = "ICEFIELD_CATALOG__LAKE__"
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        f"{prefix}TYPE": "directory",
-        f"{prefix}WAREHOUSE": f"file://{tmp_path}/warehouse",
-        f"{prefix}GRANTS__FILE": str(tmp_path / "grants"),
-        f"{prefix}REST_SERVER__TOKENS": str(tmp_path / "tokens"),
+    given = {
+        "TYPE": "directory",
+        "WAREHOUSE": f"file://{tmp_path}/warehouse",
+        "GRANTS__FILE": str(tmp_path / "grants"),
+        "REST_SERVER__TOKENS": str(tmp_path / "tokens"),
     }
+    return environment(tmp_path, **{prefix + name: value for name, value in given.items()})
 
 
 def command(*options: str) -> list[str]:
@@ -112,22 +103,10 @@ def test_an_unknown_name_ends_the_command_with_the_installed_ones(
     assert "serving" not in ended.stdout
 
 
-def opened(plugins: list[object], **properties: str) -> Catalog:
-    catalog = icefield.load_catalog(
-        "r",
-        type="directory",
-        warehouse=f"memory://{uuid4().hex}",
-        plugins=Plugins.installed(extra=plugins),
-        **properties,
-    )
-    catalog.create_namespace("db")
-    return catalog
-
-
 def test_a_section_stands_in_the_page_before_the_last_one(tmp_path: Path) -> None:
     (tmp_path / "grants").write_text("bob loadTable db.seen\n<b> loadTable db.seen\n")
     given = {"grants.file": str(tmp_path / "grants")}
-    with opened([grants_hooks, auditors], **given) as catalog:
+    with opened(auditors, **given) as catalog:
         page = report(catalog.create_table("db.seen", pa.schema([("id", pa.int64())])))
     assert page.index('id="table-plots"') < page.index('id="table-grants"') < page.index('id="table-about"')
     assert "Who may use it" in page
@@ -139,14 +118,14 @@ def test_a_section_stands_in_the_page_before_the_last_one(tmp_path: Path) -> Non
 def test_a_section_of_text_is_escaped_and_a_section_without_content_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "grants").write_text("")
     schema = pa.schema([("id", pa.int64())])
-    with opened([grants_hooks], **{"grants.file": str(tmp_path / "grants")}) as catalog:
+    with opened(**{"grants.file": str(tmp_path / "grants")}) as catalog:
         assert "No client of the server may use this table." in report(catalog.create_table("db.t", schema))
-    with opened([grants_hooks]) as catalog:
+    with opened() as catalog:
         assert "Who may use it" not in report(catalog.create_table("db.t", schema))
 
 
 def test_a_section_that_fails_says_so_and_the_others_are_shown() -> None:
-    with opened([grants_hooks], **{"grants.file": "/no/such/file"}) as catalog:
+    with opened(**{"grants.file": "/no/such/file"}) as catalog:
         page = report(catalog.create_table("db.t", pa.schema([("id", pa.int64())])))
     assert "This section cannot be shown: [Errno 2] No such file or directory: &#39;/no/such/file&#39;" in page
     assert "About the table" in page

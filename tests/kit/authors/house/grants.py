@@ -1,13 +1,15 @@
-"""An authorizer of the REST server that asks a file of grants, and the grants of other plugins."""
+"""Grants from a file and from other plugins: an authorizer of the REST server, and a section of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from authors.grants.grants_hookspecs import Grant
+from authors.house.hookspecs import Grant
 from icefield import Plugins
 from icefield.errors import InvalidArgument
+from icefield_report import SectionContext, html_table
 from icefield_rest_server import Authorizer, Principal
 
 
@@ -29,3 +31,19 @@ def authorizer(properties: Mapping[str, str]) -> Authorizer:
         return any(grant.client == client and grant.covers(operation, name) for grant in grants)
 
     return allows
+
+
+def section(context: SectionContext) -> Any:
+    """The clients that may use the table; text where there are none, and nothing without a file of grants."""
+    io = context.table.io
+    if "grants.file" not in io.properties:
+        return None
+    name = context.table.name()
+    rows = [
+        (grant.client, grant.operation)
+        for grant in grants_of(io.properties, io.plugins)
+        if name[: len(grant.name)] == grant.name
+    ]
+    return (
+        html_table(("Client", "Operation"), rows, "Grants") if rows else "No client of the server may use this table."
+    )

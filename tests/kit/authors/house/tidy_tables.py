@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
-from icefield import hookimpl
-from icefield_maintenance import CompactionStrategy, HealthRules, Ordering, OrderingRequest
+from icefield_maintenance import Ordering, OrderingRequest
 from icefield_maintenance.doctor import Ledger, Repair, Result, Rule, RuleGroup, Subject
 
 DESCRIBED = Rule(
@@ -45,15 +44,3 @@ class Descending(Ordering):
         """The rows, sorted in memory."""
         rows = pa.Table.from_batches(batches, schema)
         yield from rows.sort_by([(self.column, "descending")]).to_batches()
-
-
-@hookimpl(optionalhook=True)
-def icefield_health_rules() -> Sequence[HealthRules]:
-    """Provide the rules."""
-    return [HealthRules("tidiness", f"{__name__}:RULES")]
-
-
-@hookimpl(optionalhook=True)
-def icefield_compaction_strategies() -> Sequence[CompactionStrategy]:
-    """Provide the strategy ``descending``."""
-    return [CompactionStrategy("descending", f"{__name__}:Descending", takes=("sort_order",))]

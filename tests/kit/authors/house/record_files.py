@@ -16,7 +16,7 @@ from zlib import crc32
 
 import msgspec
 import pyarrow as pa
-from icefield import Provider, Schema, hookimpl
+from icefield import Schema
 from icefield.abc import FileFormat, FormatAbility, FormatReader, FormatWriter, InputFile, OutputStream, WrittenFile
 from icefield.metadata import Property, get_int
 from icefield.toolkit import (
@@ -231,15 +231,3 @@ class RecordsReader(BlockReader):
 
     def close(self) -> None:
         self._source.close()
-
-
-@hookimpl
-def icefield_file_formats() -> Sequence[Provider]:
-    """Provide the format ``records``."""
-    return [Provider("records", f"{__name__}:RecordsFormat", contract=(2, 2))]
-
-
-@hookimpl
-def icefield_table_properties() -> Sequence[Property]:
-    """Declare the format's property."""
-    return [FRAME_ROWS]

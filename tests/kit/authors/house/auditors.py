@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from authors.grants.grants_hookspecs import Grant
+from authors.house.hookspecs import Grant
 from icefield import hookimpl
 
 

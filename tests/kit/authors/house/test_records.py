@@ -1,32 +1,36 @@
-"""The property that the format ``records`` declares is checked when it is set, and steers its writer."""
+"""The format ``records`` passes the kit; its property is checked when it is set, and steers its writer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from uuid import uuid4
+from typing import ClassVar
 
-import icefield
 import pyarrow as pa
 import pytest
-from authors.records import record_files
+from authors.house.opened import opened, opened_with
+from authors.house.record_files import RecordsFormat
 from icefield import Catalog, Plugins, Table
+from icefield.abc import FileFormat
 from icefield.errors import InvalidArgument
 from icefield.metadata.property_checks import PropertyWarning
+from icefield_testing import FileFormatSuite
 
 ROWS = pa.table({"id": range(10)})
 FRAME_ROWS, OF_DELETES = "write.records.frame-rows", "write.delete.records.frame-rows"
 FORMAT = {"write.format.default": "records"}
 
 
-def catalog_with(plugins: Plugins) -> Catalog:
-    made = icefield.load_catalog("r", type="directory", warehouse=f"memory://{uuid4().hex}", plugins=plugins)
-    made.create_namespace_if_not_exists("db")
-    return made
+class TestRecords(FileFormatSuite):
+    small_blocks: ClassVar = {FRAME_ROWS: "500"}
+
+    @pytest.fixture
+    def file_format(self) -> FileFormat:
+        return RecordsFormat()
 
 
 @pytest.fixture
 def catalog() -> Catalog:
-    return catalog_with(Plugins.installed(extra=[record_files]))
+    return opened()
 
 
 def created(catalog: Catalog, **properties: str) -> Table:
@@ -41,7 +45,7 @@ def test_a_value_that_the_format_cannot_use_is_refused_when_it_is_set(
     with pytest.raises(InvalidArgument, match=f"'{name}': '0' is below 1"):
         set_it(catalog, **{name: "0"})
     with pytest.raises(InvalidArgument, match=f"'{name}': 'few' is not of type integer"):
-        set_it(catalog_with(catalog.io.plugins), **{name: "few"})
+        set_it(opened(), **{name: "few"})
 
 
 def test_a_slip_in_the_name_is_reported(catalog: Catalog) -> None:
@@ -50,7 +54,7 @@ def test_a_slip_in_the_name_is_reported(catalog: Catalog) -> None:
 
 
 def test_without_the_plugin_the_property_is_kept_unchecked() -> None:
-    table = catalog_with(Plugins.installed()).create_table("db.t", ROWS.schema, properties={FRAME_ROWS: "0"})
+    table = opened_with(Plugins.installed()).create_table("db.t", ROWS.schema, properties={FRAME_ROWS: "0"})
     assert table.properties[FRAME_ROWS] == "0"
 
 

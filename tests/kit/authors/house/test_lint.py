@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import types
@@ -14,14 +13,13 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
-from authors.lint import lint_hooks
+from authors.house import hooks
 from icefield import hookimpl
 from icefield_cli import Command
 from icefield_cli.main import main
 from planted_plugins import plant
 
 Lint = Callable[..., int]
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -35,7 +33,7 @@ def properties(tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def lint(monkeypatch: pytest.MonkeyPatch, properties: list[str]) -> Lint:
-    plant(monkeypatch, "lint", lint_hooks, "table-lint", "1.0")
+    plant(monkeypatch, "house", hooks, "icefield-house", "1.0")
     return lambda *arguments: main(["lint", *arguments, *properties])
 
 
@@ -64,9 +62,6 @@ def test_the_command_is_listed_in_the_help_with_its_options(lint: Lint, capsys: 
     assert "Usage: icefield lint [OPTIONS] TABLE" in printed
     assert "--style [snake|camel]" in printed
     assert "--catalog NAME" in printed
-    assert main(["plugins", "--output", "json"]) == 0
-    listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each["provides"] for each in listed if each["plugin"] == "lint"] == ["command lint"]
 
 
 def test_an_error_of_the_command_is_one_line(lint: Lint, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,9 +80,9 @@ def test_wrong_usage_shows_the_usage(lint: Lint, capsys: pytest.CaptureFixture[s
 def test_a_broken_target_names_its_plugin(
     monkeypatch: pytest.MonkeyPatch, lint: Lint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "authors.lint.lint_command", None)
+    monkeypatch.setitem(sys.modules, "authors.house.lint_command", None)
     assert lint("db.t") == 1
-    assert "plugin 'lint' (table-lint 1.0) provides command 'lint'" in capsys.readouterr().err
+    assert "plugin 'house' (icefield-house 1.0) provides command 'lint'" in capsys.readouterr().err
 
 
 def test_a_command_of_two_plugins_names_both(
@@ -95,13 +90,13 @@ def test_a_command_of_two_plugins_names_both(
 ) -> None:
     plant(monkeypatch, "again", again(), "other-lint", "2.0")
     assert lint("db.t") == 1
-    assert "'lint' (table-lint 1.0) and by 'again' (other-lint 2.0)" in capsys.readouterr().err
+    assert "'house' (icefield-house 1.0) and by 'again' (other-lint 2.0)" in capsys.readouterr().err
 
 
 def test_a_preference_before_the_command_chooses_the_plugin(
     monkeypatch: pytest.MonkeyPatch, properties: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plant(monkeypatch, "lint", lint_hooks, "table-lint", "1.0")
+    plant(monkeypatch, "house", hooks, "icefield-house", "1.0")
     plant(monkeypatch, "again", again(), "other-lint", "2.0")
     assert main(["--property", "plugins.prefer.commands.lint=other-lint", *properties, "lint"]) == 1
     assert "plugin 'again' (other-lint 2.0) provides command 'lint'" in capsys.readouterr().err
@@ -129,27 +124,6 @@ def again() -> types.ModuleType:
     module = types.ModuleType("again")
     module.icefield_commands = icefield_commands  # type: ignore[attr-defined]
     return module
-
-
-def test_an_installed_distribution_adds_its_command_to_the_console_script(
-    tmp_path: Path, properties: list[str]
-) -> None:
-    """The entry point of a distribution is found by a new process."""
-    metadata = tmp_path / "site" / "table_lint-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: table-lint\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[icefield]\nlint = authors.lint.lint_hooks\n")
-    path = os.pathsep.join([str(tmp_path / "site"), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    script = Path(sys.executable).with_name("icefield")
-    ran = subprocess.run(
-        [script, "lint", "db.t", *properties],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert "userName" in ran.stdout
 
 
 def test_a_process_that_lists_plugins_imports_no_library_of_the_command_line() -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
 
-import icefield
 import pyarrow as pa
 import pytest
-from authors.tidiness import tidy_tables
-from icefield import Plugins, Table, hookimpl
+from authors.house.opened import opened, opened_with
+from icefield import Catalog, Plugins, Table, hookimpl
 from icefield.errors import BrokenPlugin, InvalidArgument, PluginConflict
 from icefield_maintenance import CompactionStrategy, HealthRules
 from icefield_maintenance.doctor import Finding, Repair, Result, examine_table, repair_table
@@ -19,9 +17,7 @@ from icefield_maintenance.doctor import Finding, Repair, Result, examine_table, 
 OWN = ["metadata", "manifests", "entries", "files", "rows", "maintenance"]
 
 
-def table_with(plugins: Plugins) -> Table:
-    catalog = icefield.load_catalog("t", type="directory", warehouse=f"memory://{uuid4().hex}", plugins=plugins)
-    catalog.create_namespace_if_not_exists("db")
+def table_in(catalog: Catalog) -> Table:
     schema = pa.schema([("id", pa.int64()), ("price", pa.int64())])
     made = catalog.create_table("db.t", schema, properties={"commit.manifest-merge.enabled": "false"})
     for start in range(5):
@@ -31,7 +27,7 @@ def table_with(plugins: Plugins) -> Table:
 
 @pytest.fixture
 def table() -> Table:
-    return table_with(Plugins.installed(extra=[tidy_tables]))
+    return table_in(opened())
 
 
 def strategies(*records: Any) -> Any:
@@ -98,7 +94,7 @@ def test_options_that_do_not_go_with_a_strategy_are_refused(table: Table, option
 
 def test_a_strategy_of_two_plugins_is_refused_when_it_is_used() -> None:
     twice = strategies(CompactionStrategy("sort", "builtins:dict"))
-    table = table_with(Plugins.installed(extra=[twice]))
+    table = table_in(opened(twice))
     with pytest.raises(PluginConflict, match=r"compaction strategy 'sort' is provided by 'maintenance' .* and by"):
         table.maintenance.rewrite_data_files(strategy="sort", sort_order="id")
     assert table.maintenance.rewrite_data_files(rewrite_all=True).rewritten_data_files == 5
@@ -108,7 +104,7 @@ def test_a_strategy_of_two_plugins_is_refused_when_it_is_used() -> None:
     ("target", "said"), [("nowhere:Strategy", "No module named 'nowhere'"), ("builtins:repr", "makes no Ordering")]
 )
 def test_a_strategy_that_does_not_load_or_makes_something_else_is_named(target: str, said: str) -> None:
-    table = table_with(Plugins.installed(extra=[strategies(CompactionStrategy("wrong", target))]))
+    table = table_in(opened(strategies(CompactionStrategy("wrong", target))))
     with pytest.raises(BrokenPlugin, match=rf"compaction strategy 'wrong'.*{said}"):
         table.maintenance.rewrite_data_files(strategy="wrong")
 
@@ -117,8 +113,8 @@ def test_a_strategy_that_does_not_load_or_makes_something_else_is_named(target: 
     ("target", "said"), [("nowhere:RULES", "No module named 'nowhere'"), ("builtins:repr", "it is no RuleGroup")]
 )
 def test_rules_that_do_not_load_are_a_finding_and_others_are_checked(target: str, said: str) -> None:
-    table = table_with(Plugins.installed(extra=[health_rules(HealthRules("wrong", target))]))
-    assert [group.name for group in examine_table(table)] == [*OWN, "wrong"]
+    table = table_in(opened(health_rules(HealthRules("wrong", target))))
+    assert [group.name for group in examine_table(table)] == [*OWN, "tidiness", "wrong"]
     found = findings(table, "wrong")["wrong"]
     assert found.result is Result.FAILED
     assert said in found.found
@@ -128,6 +124,6 @@ def test_rules_that_do_not_load_are_a_finding_and_others_are_checked(target: str
 
 def test_an_examination_without_any_rules_is_no_success() -> None:
     plugins = Plugins(["icefield.builtin.hooks", "icefield_avro.hooks", "icefield_parquet.hooks"])
-    (group,) = examine_table(table_with(plugins))
+    (group,) = examine_table(table_in(opened_with(plugins)))
     (found,) = group.findings
     assert (found.result, found.found) == (Result.FAILED, "no plugin of the catalog provides rules for tables")
