@@ -61,7 +61,8 @@ def _as_string(taken: pa.Array, arrow: pa.DataType) -> pa.Array:
     """Bytes as strings. That all are ASCII is found much faster than that each is UTF-8."""
     _, offsets, data = taken.buffers()
     if data is not None and data.size and int(np.maximum.reduce(np.frombuffer(data, np.uint8))) >= _NOT_ASCII:
-        return taken.cast(arrow)
+        taken.cast(arrow)  # raises for other bytes
+    # Arrow's take may add a bitmap of validity, and maps refuse keys whose nulls are not counted.
     return pa.Array.from_buffers(arrow, len(taken), [None, offsets, data])
 
 
