@@ -32,6 +32,11 @@ _LONG_LIST = 15
 MOST_ELEMENTS: Final = 100_000
 """The most elements of a schema: columns, and the groups around them."""
 
+MOST_LEVELS: Final = 400
+"""The most levels of a schema. A list takes three of them. pyarrow 24 overflows its stack at some ten thousand."""
+
+_CHILDREN: Final = 5
+
 Fields: TypeAlias = "dict[int, tuple[int, bytes]]"
 """The fields of a struct by number: the kind of each, and the bytes of its value."""
 
@@ -75,10 +80,18 @@ def _parse_schema(footer: bytes) -> FooterSchema:
         raise TooManyElements(f"a schema of {count} elements, where {MOST_ELEMENTS} are the most")
     start = at
     elements = []
+    left: list[int] = []  # for each open group, the children that follow
     for _ in range(count):
         fields, end = read_struct(footer, at)
         elements.append((footer[at:end], fields))
         at = end
+        while left and left[-1] <= 0:
+            left.pop()
+        if left:
+            left[-1] -= 1
+        left.append(read_int(fields[_CHILDREN][1]) if _CHILDREN in fields else 0)
+        if len(left) > MOST_LEVELS:
+            raise TooManyElements(f"a schema of more than {MOST_LEVELS} levels")
     return FooterSchema(footer[:start], elements, footer[at:])
 
 

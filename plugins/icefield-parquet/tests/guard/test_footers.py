@@ -96,6 +96,11 @@ def test_a_footer_that_claims_very_much_is_refused_soon(name):
         read(data)
 
 
+def test_a_schema_of_many_levels_is_refused_before_pyarrow_reads_it():
+    with pytest.raises(IcefieldError, match="more than 400 levels"):
+        read(deep(401))
+
+
 @pytest.mark.parametrize("rows", [2**45, 2**62])
 def test_rows_without_columns_are_no_more_than_a_file_can_hold(rows):
     with bounded(), pytest.raises(IcefieldError, match=r"memory://parquet/file.* claim to be"):
