@@ -21,8 +21,8 @@ LONG := server or peer or slow
 SOAK := counted or soak
 PYTEST := $(RUN) -m pytest --dist worksteal --durations=20
 
-.PHONY: quickstart test test-all spark-matrix matrix mutants-kernel lint types layers packaging bench spec-coverage \
-        reference soak clean
+.PHONY: quickstart test test-all spark-matrix matrix mutants-kernel coverage lint types layers packaging bench \
+        spec-coverage reference soak clean
 
 quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over real data
 	$(RUN) examples/quickstart/quickstart.py
@@ -41,6 +41,9 @@ matrix: .venv/dev.stamp  ## Run fast tests under Python 3.11 to 3.13, with the o
 
 mutants-kernel: .venv/dev.stamp  ## Run the kernel's fast unit tests on 200 random mutants of it
 	$(RUN) tests/support/mutants.py $(PACKAGES)
+
+coverage: .venv/dev.stamp  ## Print which lines of the kernel its unit tests reach
+	$(PYTEST) -n $(WORKERS) -m "not ($(LONG))" --cov=icefield --cov-report=term:skip-covered tests/unit $(PYTEST_ARGS)
 
 lint: .venv/dev.stamp types layers  ## Check style, types and layers
 	$(BIN)/ruff check .

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from authors.house.record_files import FRAME_ROWS
 from icefield import Provider, hookimpl
 from icefield.metadata import Property
-
-if TYPE_CHECKING:
-    from icefield_cli import Command
-    from icefield_maintenance import CompactionStrategy, HealthRules
-    from icefield_report import ReportSection
+from icefield_cli import Argument, Command, Option
+from icefield_maintenance import CompactionStrategy, HealthRules
+from icefield_report import ReportSection
 
 
 @hookimpl
@@ -21,19 +16,17 @@ def icefield_addhooks() -> list[str]:
 
 
 @hookimpl
-def icefield_file_formats() -> Sequence[Provider]:
+def icefield_file_formats() -> list[Provider]:
     return [Provider("records", "authors.house.record_files:RecordsFormat", contract=(2, 2))]
 
 
 @hookimpl
-def icefield_table_properties() -> Sequence[Property]:
+def icefield_table_properties() -> list[Property]:
     return [FRAME_ROWS]
 
 
 @hookimpl(optionalhook=True)
-def icefield_commands() -> Sequence[Command]:
-    from icefield_cli import Argument, Command, Option
-
+def icefield_commands() -> list[Command]:
     return [
         Command(
             "lint",
@@ -52,26 +45,20 @@ def icefield_commands() -> Sequence[Command]:
 
 
 @hookimpl(optionalhook=True)
-def icefield_health_rules() -> Sequence[HealthRules]:
-    from icefield_maintenance import HealthRules
-
+def icefield_health_rules() -> list[HealthRules]:
     return [HealthRules("tidiness", "authors.house.tidy_tables:RULES")]
 
 
 @hookimpl(optionalhook=True)
-def icefield_compaction_strategies() -> Sequence[CompactionStrategy]:
-    from icefield_maintenance import CompactionStrategy
-
+def icefield_compaction_strategies() -> list[CompactionStrategy]:
     return [CompactionStrategy("descending", "authors.house.tidy_tables:Descending", takes=("sort_order",))]
 
 
 @hookimpl(optionalhook=True)
-def icefield_report_sections() -> Sequence[ReportSection]:
-    from icefield_report import ReportSection
-
+def icefield_report_sections() -> list[ReportSection]:
     return [ReportSection("grants", "Who may use it", "authors.house.grants:section")]
 
 
 @hookimpl(optionalhook=True)
-def icefield_authorizers() -> Sequence[Provider]:
+def icefield_authorizers() -> list[Provider]:
     return [Provider("grants", "authors.house.grants:authorizer")]

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from authors.house.opened import environment
 
 # Nothing but the entry points of the distributions tells this process of their plugins.
@@ -18,8 +17,11 @@ from icefield_maintenance.doctor import examine_table
 from icefield_report import report
 
 given = {"type": "directory", "warehouse": sys.argv[1], "grants.file": sys.argv[2]}
-table = icefield.load_catalog("c", **given).load_table("db.t")
-table.append(pa.table({"id": [1, 3, 2], "Bad Name": ["a", "b", "c"]}))
+catalog = icefield.load_catalog("c", **given)
+catalog.create_namespace("db")
+rows = pa.table({"id": [1, 3, 2], "Bad Name": ["a", "b", "c"]})
+table = catalog.create_table("db.t", rows.schema, properties={"write.format.default": "records"})
+table.append(rows)
 table.maintenance.rewrite_data_files(strategy="descending", rewrite_all=True)
 page = report(table)
 print([table.inspect.files()["file_format"][0].as_py().lower(), table.scan().to_arrow()["id"].to_pylist()])
@@ -32,26 +34,16 @@ except icefield.IcefieldError as error:
 """
 
 
-@pytest.fixture
-def found(tmp_path: Path) -> dict[str, str]:
+def test_a_process_finds_all_parts_of_the_distribution(tmp_path: Path) -> None:
+    found = environment(tmp_path)
     (tmp_path / "grants").write_text("bob loadTable db.t\n")
-    return environment(tmp_path)
 
-
-def test_a_process_finds_all_parts_of_the_distribution(tmp_path: Path, found: dict[str, str]) -> None:
     def ran(*arguments: str) -> str:
         return subprocess.run(
             [sys.executable, *arguments], env=found, cwd=tmp_path, capture_output=True, text=True, check=True
         ).stdout
 
     warehouse = f"file://{tmp_path}/warehouse"
-    ran(
-        "-c",
-        "import icefield, pyarrow as pa, sys; catalog = icefield.load_catalog('c', type='directory', "
-        "warehouse=sys.argv[1]); catalog.create_namespace('db'); catalog.create_table('db.t', pa.schema([('id', "
-        "pa.int64()), ('Bad Name', pa.string())]), properties={'write.format.default': 'records'})",
-        warehouse,
-    )
     said = ran("-c", PROGRAM, warehouse, str(tmp_path / "grants")).splitlines()
     assert said[:3] == ["['records', [3, 2, 1]]", "['tidiness']", "['bob', 'audit']"]
     assert "'write.records.frame-rows': '0' is below 1" in said[3]
