@@ -30,7 +30,7 @@ from icefield_parquet.thrift import (
     STRUCT,
     Fields,
     FooterSchema,
-    TooManyElements,
+    RefusedSchema,
     parse_schema,
     read_int,
     read_varint,
@@ -81,7 +81,7 @@ def checked_tail(tail: bytes, location: str) -> bytes:
         return tail
     try:
         schema = parse_schema(tail[:-_END])
-    except TooManyElements:
+    except RefusedSchema:
         raise
     except ValueError:
         return tail  # pyarrow raises the error for a damaged footer

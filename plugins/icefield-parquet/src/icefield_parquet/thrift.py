@@ -41,8 +41,8 @@ Fields: TypeAlias = "dict[int, tuple[int, bytes]]"
 """The fields of a struct by number: the kind of each, and the bytes of its value."""
 
 
-class TooManyElements(ValueError):
-    """A schema that is larger than is read."""
+class RefusedSchema(ValueError):
+    """A schema that pyarrow must not read: it is too large or too deep, or a number of children is negative."""
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ def _parse_schema(footer: bytes) -> FooterSchema:
     if count == _LONG_LIST:
         count, at = read_varint(footer, at)
     if count > MOST_ELEMENTS:
-        raise TooManyElements(f"a schema of {count} elements, where {MOST_ELEMENTS} are the most")
+        raise RefusedSchema(f"a schema of {count} elements, where {MOST_ELEMENTS} are the most")
     start = at
     elements = []
     left: list[int] = []  # for each open group, the children that follow
@@ -85,13 +85,16 @@ def _parse_schema(footer: bytes) -> FooterSchema:
         fields, end = read_struct(footer, at)
         elements.append((footer[at:end], fields))
         at = end
-        while left and left[-1] <= 0:
+        while left and not left[-1]:
             left.pop()
         if left:
             left[-1] -= 1
-        left.append(read_int(fields[_CHILDREN][1]) if _CHILDREN in fields else 0)
+        children = read_int(fields[_CHILDREN][1]) if _CHILDREN in fields else 0
+        if children < 0:
+            raise RefusedSchema(f"a group of {children} columns")
+        left.append(children)
         if len(left) > MOST_LEVELS:
-            raise TooManyElements(f"a schema of more than {MOST_LEVELS} levels")
+            raise RefusedSchema(f"a schema of more than {MOST_LEVELS} levels")
     return FooterSchema(footer[:start], elements, footer[at:])
 
 
