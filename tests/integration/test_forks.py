@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -67,6 +68,7 @@ def test_no_child_hangs_that_is_forked_while_a_thread_plans_and_reads(tmp_path: 
                 try:
                     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends a child that hangs
                     signal.alarm(SECONDS)
+                    faulthandler.dump_traceback_later(SECONDS / 2, file=sys.__stderr__)  # says where
                     assert len(list(table.scan().plan_files())) == 4
                     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == expected
                     code = 0
