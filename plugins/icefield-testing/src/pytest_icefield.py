@@ -1,6 +1,6 @@
-"""The pytest plugin of the kit: a failed check shows the values in its assertion, as a test of the author's does.
+"""The pytest plugin of the kit: a failed check shows the values in its assertion, like the author's own tests.
 
-It is a module of its own: pytest loads it for every run, and imports the kit only where a test file asks for it.
+It is a module of its own, since pytest loads it for every run, and should import the kit only if a test file does.
 """
 
 from __future__ import annotations

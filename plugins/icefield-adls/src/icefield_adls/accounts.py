@@ -76,7 +76,7 @@ def account_of(properties: Mapping[str, str], host: str | None, location: str = 
     """Return the account of a location's host; without a host, the account that the properties name.
 
     Raises ``InvalidArgument`` when no account is named. Raises ``LocationRefused`` for a host that the configuration
-    does not name, unless access is anonymous and the host Azure's, and for credentials of another account.
+    does not name, unless access is anonymous and the host is Azure's, and for credentials of another account.
     """
     given = _AccountProperties(properties)
     host = host or given.only_host()
@@ -119,7 +119,7 @@ class _AccountProperties:
         return value or None
 
     def origin(self, name: str) -> str:
-        """Where a property comes from, in words."""
+        """The origin of a property, in words."""
         return f"adls.{name}" if name in self._all else f"{_ENVIRONMENT[name]} of the environment"
 
     def is_anonymous(self) -> bool:

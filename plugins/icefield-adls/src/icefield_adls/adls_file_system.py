@@ -157,7 +157,7 @@ class AdlsFileSystem(FsspecFileSystem):
 
 
 def _is_folder(entry: Any) -> bool:
-    """Whether an entry stands for a folder: in accounts with a hierarchical namespace, or as some tools leave them."""
+    """Whether an entry is a folder, either of a hierarchical namespace, or as a marker of some tools."""
     marked = {name.lower(): value for name, value in (entry.metadata or {}).items()}
     return str(entry.name).endswith("/") or marked.get("hdi_isfolder") == "true"
 

@@ -1,7 +1,7 @@
 """The requests that the plugin makes: adlfs with a service client that has time-outs and no retries of its own.
 
-The SDK's retries and adlfs's blocks and listings are passed by. A request is one request, and ``persist`` decides when
-it is made again.
+The SDK's retries and adlfs's blocks and listings are not used. Each call sends one request, and ``persist`` decides
+about retries.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class AdlsResponse(aiohttp.ClientResponse):
-    """An answer that is read no further than it may be long."""
+    """An answer that is read only up to a maximum length."""
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
         """Read status and headers."""
@@ -89,9 +89,9 @@ class AdlsClient(AzureBlobFileSystem):  # type: ignore[misc]
             anon=True,  # or adlfs would look for credentials: that is done
             use_listings_cache=False,
         )
-        # adlfs's own clean-up keeps each client for ever, and at the end of a forked process waits for a loop that
-        # does not run there. adlfs does not keep the handles of its finalizers, so `_registry` of the standard library
-        # is the only way to them. This can go when adlfs (2026.8 does not) keeps them, or has a setting for it.
+        # adlfs's own finalizers keep each client for ever, and at the end of a forked process they wait for a loop that
+        # does not run there. adlfs (2026.8) does not keep the handles of its finalizers, so they are only found in
+        # `_registry` of the standard library. This can go when adlfs keeps the handles, or has a setting for it.
         for finalizer, info in weakref.finalize._registry.copy().items():  # type: ignore[attr-defined]
             if any(argument is self for argument in info.args):
                 finalizer.detach()
@@ -182,7 +182,7 @@ class AdlsClient(AzureBlobFileSystem):  # type: ignore[misc]
         return await self._persist(attempt)
 
     async def get_ranges(self, container: str, path: str, start: int, end: int) -> tuple[bytes, int]:
-        """A long range in several requests at a time."""
+        """Read a long range by several concurrent requests."""
         slots = asyncio.Semaphore(_PARALLEL)
 
         async def part(first: int) -> tuple[bytes, int]:
@@ -281,7 +281,7 @@ class AdlsClient(AzureBlobFileSystem):  # type: ignore[misc]
 
 
 def _close(process: int, loop: asyncio.AbstractEventLoop, *opened: Any) -> None:
-    """Let go of connections, in the process that made them, without waiting."""
+    """Close connections, only in the process that opened them, without waiting."""
     if process == os.getpid() and loop.is_running():
         asyncio.run_coroutine_threadsafe(_close_all(opened), loop)
 

@@ -19,7 +19,7 @@ _CONTAINER: Final = re.compile(r"\$?[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # workspa
 
 @dataclass(frozen=True, slots=True)
 class BlobLocation:
-    """Where a location leads: the host in lower case, or None; the container; the path in it, to the letter."""
+    """The parts of a location: the host in lower case, or None; the container; the path in it, not decoded."""
 
     host: str | None
     container: str
@@ -29,7 +29,7 @@ class BlobLocation:
 def place_of(location: str) -> BlobLocation:
     """Take a location apart.
 
-    Raises ``FileMissing`` where it names no container, ``LocationRefused`` where container or host are none.
+    Raises ``FileMissing`` for a location without a container, ``LocationRefused`` for an invalid container or host.
     """
     _, authority, path = split_location(location)
     container, at, host = authority.partition("@")

@@ -15,7 +15,7 @@ _HEAD: Final = 256 * 1024  # the whole of most metadata files and manifests; the
 
 
 class AdlsInput(RangedInput):
-    """A blob open for reading; a long read is several requests at a time."""
+    """A blob open for reading; a long read is split into several concurrent requests."""
 
     def __init__(
         self,

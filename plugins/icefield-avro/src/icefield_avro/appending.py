@@ -20,9 +20,9 @@ from icefield_avro.writer import DEFAULT_BLOCK_SIZE, BlockCutter, compiled, conf
 def append_blocks(old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]) -> bytes | None:
     """A new file: the blocks of ``old``, byte for byte, then the rows of ``batch``, under new ``metadata``.
 
-    The writer's schema and the codec of ``old`` are kept, so that its blocks stay readable. None when that schema
-    is not laid out as ``schema`` is (fields, their order, ids and types), when the codec is not written here, or
-    when ``old`` is no whole Avro file: it must be decoded and written anew then.
+    The writer's schema and the codec of ``old`` are kept, so that its blocks stay readable. The result is None if that
+    schema has another layout than ``schema`` (fields, their order, ids and types), if this module does not write the
+    codec, or if ``old`` is not a whole Avro file. The file must then be decoded and written anew.
     """
     try:
         header = parse_header(old)
@@ -50,7 +50,7 @@ def _ends_whole(old: bytes, header: Header) -> bool:
 
 
 def same_layout(old: Node, new: Node) -> bool:
-    """Whether values of the two schemas mean the same and are alike in the bytes, up to the order in unions."""
+    """Whether values have the same meaning and the same bytes in both schemas, except for the order in unions."""
     match old, new:
         case Primitive(), Primitive():
             alike = (old.wire, old.size, old.factor, old.name_in_metadata) == (

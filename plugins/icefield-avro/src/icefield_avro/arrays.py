@@ -1,4 +1,4 @@
-"""Arrow arrays as numpy vectors and back, without a copy where there is a choice."""
+"""Arrow arrays as numpy vectors and back, without a copy where possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIRST_BYTES: Final = np.array([int.from_bytes(b"\1" * count, "little") for count
 
 
 def valid_rows(array: pa.Array) -> Vector | None:
-    """A vector of booleans, true where there is a value; None when there is one everywhere."""
+    """A vector of booleans, true for rows with a value; None if all rows have one."""
     if array.null_count == 0:
         return None
     bitmap = array.buffers()[0]
@@ -41,7 +41,7 @@ def values(array: pa.Array, dtype: Any) -> Vector:
     data = array.buffers()[1]
     if data is None or len(array) == 0:
         return np.zeros(0, dtype)
-    # By count: Arrow's arrays of nothing but nulls share a buffer of any size.
+    # The count is needed: arrays of Arrow with only nulls share a buffer of any size.
     return np.frombuffer(data, dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize)
 
 
@@ -59,7 +59,7 @@ def bitmap(valid: Vector | None) -> pa.Buffer | None:
 
 
 def both(first: Vector | None, second: Vector | None) -> Vector | None:
-    """Where both are true; None stands for everywhere."""
+    """The conjunction of two masks; None stands for a mask that is true everywhere."""
     if first is None:
         return second
     return first if second is None else first & second

@@ -178,7 +178,7 @@ class Container:
         return self._buffer if self._start == 0 and len(self._buffer) == self.size else None
 
     def _buffered_block(self, position: int) -> Block | None:
-        """The block at a position if all of it is in the buffer and sound: the way of nearly all blocks."""
+        """The block at a position if all of it is in the buffer and sound, as is the case for nearly all blocks."""
         buffer, offset = self._buffer, position - self._start
         try:
             count, body = read_long(buffer, offset)

@@ -67,7 +67,10 @@ class Decoder:
 
 
 class _Key:
-    """A cache key: a writer's schema and the requested columns. Equal only if ids and all other metadata are."""
+    """A cache key: a writer's schema and the requested columns.
+
+    Keys are equal only if ids and all other metadata are equal.
+    """
 
     __slots__ = ("_hash", "columns", "keys", "record", "serialized")
 

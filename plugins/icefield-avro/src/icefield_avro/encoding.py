@@ -98,7 +98,7 @@ def _add_fixed(out: RowBytes, node: Primitive, array: pa.Array, present: Vector 
 
 
 def _add_items(out: RowBytes, node: Array | Map, array: pa.Array, present: Vector | None) -> None:
-    """The items of all rows are encoded as rows of their own; a row's items then are in one stretch."""
+    """The items of all rows are encoded as rows of their own; then the bytes of a row's items are adjacent."""
     counts = np.diff(offsets(array))
     if present is not None and (counts[~present] > 0).any():  # a null with items behind it
         array = array.take(pa.array(np.where(present, np.arange(out.rows), -1), mask=~present))

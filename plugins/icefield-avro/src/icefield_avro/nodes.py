@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-# How a primitive is in the bytes.
+# The encoding of a primitive.
 Wire = Literal["null", "boolean", "int", "long", "float", "double", "bytes", "string", "fixed", "enum"]
 
 FIXED_WIDTH: Final[dict[str, int]] = {"null": 0, "boolean": 1, "float": 4, "double": 8}
@@ -19,7 +19,7 @@ SIZED: Final = frozenset({"bytes", "string"})
 class Primitive:
     """A primitive value. ``arrow`` is the Arrow type it is read as; ``factor`` converts its unit to microseconds.
 
-    ``name_in_metadata`` is the table format's name of a type without an Arrow type of its own (``uuid``).
+    ``name_in_metadata`` is Iceberg's name for a type without an Arrow type of its own (``uuid``).
     """
 
     wire: Wire
@@ -37,7 +37,7 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optional:
-    """A union of null with one type, in either order; ``null_branch`` is None for a union of one type alone."""
+    """A union of null with one type, in either order; ``null_branch`` is None for a union with a single type."""
 
     inner: Node
     null_branch: int | None
@@ -113,7 +113,7 @@ def item_size(node: Array | Map) -> int:
 
 
 def reach(node: Node) -> int:
-    """How many bytes a walk over a value may read at most when every byte is zero, as beyond the end of the data."""
+    """The most bytes that a walk over a value can read if every byte is zero, as beyond the end of the data."""
     match node:
         case Primitive():
             width = node.width

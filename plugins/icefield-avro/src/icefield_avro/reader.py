@@ -121,7 +121,7 @@ class AvroReader(ManifestFormatReader):
         try:
             first = group.first_row
             if self._minimum == 0 and not group.size:
-                # Records that take no byte are all alike.
+                # Records without bytes are all equal.
                 (row,) = decoder.decode([b""], [1])
                 yield row.take(pa.array(np.zeros(group.rows, np.int32))), first
                 return
@@ -135,7 +135,7 @@ class AvroReader(ManifestFormatReader):
     def prepare(self, limit: int) -> None:
         """Inflate blocks up to about ``limit`` bytes ahead, for the next read of the whole file.
 
-        Not small ones: between two of them the interpreter changes hands, which costs more than is won.
+        It stops at a small block: switching between threads for small blocks costs more than it saves.
         """
         if self._prepared is None:
             rest = self._inflated(self._container.header.size, None)
@@ -215,7 +215,7 @@ class AvroReader(ManifestFormatReader):
 
     @property
     def split_offsets(self) -> list[int] | None:
-        """The markers before some of the blocks, as a writer states them. Raises ``InvalidFile``."""
+        """The positions of the markers before some of the blocks, as a writer states them. Raises ``InvalidFile``."""
         found: list[int] = []
         for block in self._container.blocks(payloads=False):
             if not found or block.offset - found[-1] >= SPLIT_EVERY:

@@ -40,13 +40,13 @@ class RowBytes:
         self._parts: list[pa.Array] = []
 
     def add_matrix(self, matrix: Vector, present: Vector | None) -> None:
-        """A row of ``matrix`` (bytes) for each row where ``present`` (None: everywhere)."""
+        """Add a row of ``matrix`` (bytes) to each row that is ``present`` (None: to all rows)."""
         width = matrix.shape[1]
         if width:
             self._short.append((matrix, width if present is None else present.view(_U8) * _U8(min(width, 8))))
 
     def add_words(self, words: Vector, lengths: Vector) -> None:
-        """The first ``lengths`` (0 to 8) bytes of each word, little end first."""
+        """Add the first ``lengths`` (0 to 8) bytes of each word, in little-endian order."""
         width = int(lengths.max(initial=0))
         if width:
             self._short.append((words.view(_U8).reshape(self.rows, 8)[:, :width], lengths))
@@ -129,7 +129,7 @@ def _mask(mask: Vector, length: Vector) -> Vector:
 
 
 def _spread(bits: Vector, top: int) -> Vector:
-    """The lowest 56 bits, seven to a byte."""
+    """Spread the lowest 56 bits over the bytes, seven bits in each."""
     words = bits
     if top >> 28:
         words = (words & _U64(0x0FFFFFFF)) | ((words & _U64(0x00FFFFFFF0000000)) << _U64(4))

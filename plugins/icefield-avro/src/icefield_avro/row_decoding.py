@@ -44,7 +44,7 @@ class RowDecoder:
     def decode(self, payload: Data, records: int) -> pa.Array:
         """The ``records`` that fill ``payload``, as an array of structs. Raises ``Malformed`` with the reason."""
         self._check(payload, records)
-        # The records of a block and a zero behind them are laid out as an array.
+        # With a count before them and a zero after them, the records of a block have the layout of an array.
         data = encode_long(records) + bytes(payload) + b"\0"
         rows: Any = schemaless_reader(BytesIO(data), self._schema, None)
         try:
@@ -53,7 +53,7 @@ class RowDecoder:
             raise Malformed(str(error)) from None
 
     def _check(self, payload: Data, records: int) -> None:
-        """Walk over the block. Raises ``Malformed`` unless so many records fill it."""
+        """Walk over the block. Raises ``Malformed`` unless exactly this number of records fills it."""
         self._budget.left = MAX_EMPTY_ITEMS
         position = passed = 0
         try:
@@ -105,7 +105,7 @@ _KEY, _VALUE = _name(0), _name(1)
 
 
 def _array(selection: Selection, values: list[Any], rows: Rows) -> pa.Array:
-    """The array of decoded values, of which some may be None; ``rows`` are the rows that they are for."""
+    """The array of decoded values, some of which may be None; ``rows`` are the rows that the values belong to."""
     node = selection.node
     present = None
     if selection.optional is not None and None in values:

@@ -46,7 +46,7 @@ def _valid(array: pa.Array) -> list[bool]:
 
 
 def _bare(field: Field, node: Node, array: pa.Array) -> list[bytes]:
-    """The same without a branch, of any content where the row is null."""
+    """The bytes of each row of a column without a branch; null rows have arbitrary bytes."""
     match node:
         case Primitive():
             return _primitives(node, array)

@@ -1,6 +1,6 @@
 """From the Avro schema in a file's header to nodes, and to the Arrow schema that the file is read as.
 
-Appendix A of the table spec ("Avro") says which Avro types stand for which types, and where the ids are. The schema
+Appendix A of the table spec ("Avro") maps Iceberg's types to Avro's types, and states the places of the ids. The schema
 is not trusted: its length, depth and expanded size are bounded, and recursion of named types is refused.
 """
 
@@ -35,7 +35,8 @@ _PLAIN: Final = {
     "string": Primitive("string", pa.string()),
 }
 
-# (Avro type, logical type) -> unit of the Arrow timestamp, factor to it. ``local-`` never has a zone.
+# Logical type -> unit of the Arrow timestamp, and the factor that converts a stored number to this unit. ``local-``
+# never has a zone.
 _TIMESTAMPS: Final = {
     "timestamp-millis": ("us", 1000),
     "timestamp-micros": ("us", 1),
@@ -184,7 +185,7 @@ def _renamed(field: Field, name: str) -> Field:
 
 
 def _string(string: str) -> str:
-    """A string that Arrow can hold: JSON lets half a surrogate pair through."""
+    """Check that Arrow can hold a string: JSON allows half a surrogate pair."""
     try:
         string.encode()
     except UnicodeEncodeError:

@@ -93,7 +93,7 @@ def avro_schema(schema: Schema, record_name: str = DEFAULT_RECORD_NAME) -> dict[
 
 
 class _Builder:
-    """Remembers which named types are defined: a second use is the name alone."""
+    """Remembers which named types are defined: a second use consists only of the name."""
 
     def __init__(self) -> None:
         self.defined: set[str] = set()

@@ -17,9 +17,9 @@ from icefield_avro.schema_reading import arrow_type
 class Selection:
     """A wanted value. ``node`` is never ``Optional``: that wrapper, where there is one, is ``optional``.
 
-    ``type`` is the Arrow type to produce. Of a record, ``children`` has an entry for each field of the file, None
-    where it is not wanted, and ``order`` the file's indexes in the order of the output. Of an array ``children`` is
-    its item, of a map key and value; ``keys`` limits a map's entries.
+    ``type`` is the Arrow type to produce. For a record, ``children`` has an entry for each field of the file, None for
+    an unwanted field, and ``order`` holds the file's field indexes in the order of the output. For an array,
+    ``children`` is its item, for a map, key and value; ``keys`` limits a map's entries.
     """
 
     node: Primitive | Record | Array | Map
@@ -37,7 +37,7 @@ class Selection:
 
 
 def select(record: Record, columns: pa.Schema, map_keys: Mapping[int, frozenset[int]]) -> Selection:
-    """The selection for the columns of a request. Raises ``InvalidArgument`` for a column that the file has not."""
+    """The selection for the columns of a request. Raises ``InvalidArgument`` for a column that the file lacks."""
     return _record(record, None, pa.struct(list(columns)), list(columns), map_keys, "")
 
 
@@ -66,7 +66,7 @@ def _record(
 
 
 def _find(named: list[int], by_id: Mapping[int | None, list[int]], wanted: pa.Field, path: str) -> int:
-    """The index of the field that is meant: by name, and by id where a name is not enough."""
+    """The index of the wanted field: by name, and by id if several fields have the name."""
     if len(named) == 1:
         return named[0]
     wanted_id = field_id(wanted)

@@ -16,7 +16,7 @@ _ONE: Final = encode_long(1)
 def single_records(container: Container) -> tuple[list[bytes], list[int]] | None:
     """The packed bytes of every block and where each starts, if all of them are sound and hold one record.
 
-    None otherwise, also where a sync marker is inside a block by chance: then they are read one after another.
+    None otherwise, and if a sync marker is inside a block by chance: then the blocks are read one after another.
     """
     start = container.header.size
     data = container.whole()

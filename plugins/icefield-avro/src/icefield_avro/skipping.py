@@ -24,7 +24,7 @@ _MOST_INTEGERS: Final = 256
 
 
 class Budget:
-    """The number of items without bytes that a block may still hold: a few bytes can claim any number of them."""
+    """The remaining number of items without bytes that a block may hold: a few bytes can claim any number of these."""
 
     __slots__ = ("left",)
 
@@ -99,7 +99,7 @@ def _skip_record(parts: list[Skip]) -> Skip:
 
 
 def read_branch(data: Data, position: int, optional: Optional) -> tuple[bool, int]:
-    """Whether a value follows, and where."""
+    """Whether a value follows the branch, and the position after the branch."""
     branch, position = read_long(data, position)
     if branch == optional.value_branch:
         return True, position

@@ -14,7 +14,7 @@ class Truncated(Exception):
 
 
 class Malformed(Exception):
-    """The bytes are no value of the type that is expected. The message says why."""
+    """The bytes are not a value of the expected type. The message says why."""
 
 
 def read_long(data: Data, position: int) -> tuple[int, int]:

@@ -126,8 +126,8 @@ class AvroWriter(FormatWriter):
         header |= {key: value.encode() for key, value in metadata.items()}
         head = encode_header(header, self._sync)
         self._written = len(head)
-        # Other readers look for the sync marker from an offset on and take the block behind it: the offset of a block
-        # is that of the marker before it, or they would pass over the block.
+        # Other readers look for the sync marker from an offset on, and take the block after it. So the offset of a
+        # block is the offset of the marker before it; otherwise readers would skip the block.
         self._split_offsets = [len(head) - SYNC_SIZE]
         self._ratio = 1.0
         sink.write(head)

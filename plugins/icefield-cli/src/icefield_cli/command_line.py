@@ -93,7 +93,7 @@ def run(arguments: Sequence[str] | None) -> int:
             return shell_complete(GROUP, {}, "icefield", _COMPLETE, asked)
     context = Context()
     try:
-        # Not by click's own main(), which ends for interrupts and for closed pipes in its own way.
+        # click's own main() is not used, since it handles interrupts and closed pipes differently.
         with GROUP.make_context("icefield", list(arguments), obj=context) as parsed:
             GROUP.invoke(parsed)
         sys.stdout.flush()  # here, where a failure can be met with grace
@@ -162,7 +162,7 @@ def _output_failure() -> OSError | None:
 
 
 def _without_output(failure: OSError) -> int:
-    """Take leave of an output that takes no more: quietly where the reader of a pipe has seen enough."""
+    """Drop an output that cannot be written any more; a pipe that its reader has closed is no error."""
     _drop_output()
     if isinstance(failure, BrokenPipeError):
         return 0

@@ -51,15 +51,18 @@ class Context:
         *,
         data: bool = False,
     ) -> None:
-        """Print rows as they come: aligned ``columns`` with a heading, or JSON, an object a row with all it has.
+        """Print rows as they come: aligned ``columns`` with a heading, or one JSON object per row with all its values.
 
-        ``people``: turns a row as in JSON into a row with these columns. ``data``: the rows are rows of a table.
+        ``people``: converts a row for JSON to a row with these columns. ``data``: the rows are rows of a table.
         """
         shown = rows if self.json or people is None else map(people, rows)
         output.print_rows(shown, columns, json=self.json, data=data)
 
     def record(self, record: Mapping[str, Any], people: Mapping[str, Any] | None = None) -> None:
-        """Print one thing: a line a key, or a JSON object. ``people``: values that are shown instead, by key."""
+        """Print one record: one line per key, or a JSON object.
+
+        ``people``: values to show to people instead, by key.
+        """
         output.print_record(record if self.json or people is None else {**record, **people}, json=self.json)
 
     def line(self, text: str, hanging: int = 0) -> None:
@@ -103,9 +106,10 @@ class Context:
             self.line(f"  {name.ljust(width)}  {_for_people(name, value)}", width + 4)
 
     def progress(self, what: str, *, prints: bool = False) -> Progress:
-        """Show on the standard error, when it is a terminal, that something goes on.
+        """Show the progress of work on the standard error, if it is a terminal.
 
-        ``prints``: whether the work prints while it goes on, so that a terminal shows well enough that it does.
+        ``prints``: whether the work prints its output as it goes on, so that a terminal needs no other sign of
+        progress.
         """
         return Progress(what, shown=sys.stderr.isatty() and not (prints and sys.stdout.isatty()))
 
@@ -118,7 +122,7 @@ def _open(value: Any) -> Any:
 
 
 def _for_people(name: str, value: Any) -> str:
-    """A value as a string: sizes with units, numbers with separators, of many the first few and how many there are."""
+    """A value as a string: sizes with units, numbers with separators, and the first few of many values."""
     if isinstance(value, int) and not name.endswith(" id"):
         return size(value) or "" if name.endswith("bytes") else f"{value:,}"
     if not isinstance(value, tuple):

@@ -38,7 +38,10 @@ _SPELLING: Final = re.compile(r"--?[a-z][a-z0-9-]*")
 
 
 class WrongUsage(Exception):
-    """Arguments that contradict each other. A command raises it; the status is 2, and the usage is shown."""
+    """Arguments that contradict each other.
+
+    A command raises this error; the exit status is 2, and the usage is shown.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,9 @@ class Option:
     """An option of a command. ``name`` is the keyword under which the target receives it.
 
     ``kind`` is one of ``KINDS``, or ``"module:function"`` of a function that makes a value of a string and raises
-    ``ValueError``. ``spellings`` are by default ``--`` and the name. A flag with the default True turns it off.
-    ``without_value`` is the value of the option where none follows it; ``bounds`` are the lowest and highest integer.
+    ``ValueError``. ``spellings`` are by default ``--`` and the name. A flag whose default is True turns the default
+    off. ``without_value`` is the value of an option that is given without one; ``bounds`` are the lowest and highest
+    integer.
     """
 
     name: str
@@ -83,8 +87,8 @@ class Command:
 
     ``help`` begins with a line for the list of commands. ``target`` is ``"module:attribute"`` of a function of an
     ``icefield_cli.Context`` and of the ``parameters`` as keywords; it is imported when the command runs. ``exclusive``
-    are groups of parameters that exclude each other, ``needs`` are parameters of which one at least is required, and
-    ``goes_with`` maps a parameter to the parameters of which it requires one. Raises ``InvalidArgument``.
+    are groups of parameters that exclude each other. At least one of the parameters in ``needs`` is required.
+    ``goes_with`` maps a parameter to other parameters, of which it requires one. Raises ``InvalidArgument``.
     """
 
     name: str

@@ -57,7 +57,7 @@ def span(given: str) -> int:
 
 
 def instant_or_age(given: str) -> int:
-    """Milliseconds since 1970 of a time in ISO form, or of now less a span."""
+    """Milliseconds since 1970 of a time in ISO form, or of a span before now."""
     if _SPAN.fullmatch(given):
         return time.time_ns() // 1_000_000 - span(given)
     try:

@@ -1,7 +1,8 @@
 """The console script ``icefield``: the handling of interrupts and streams, before anything else is imported.
 
-An interrupt ends the process with one line and status 130 at any time: at once while Icefield is being imported and
-when the command is over, since nothing is left to clean up; in between by ``KeyboardInterrupt``, which cleans up.
+An interrupt always ends the process with one line and status 130. While Icefield is being imported, and after the
+command, it ends the process at once, since there is nothing to clean up. In between it raises ``KeyboardInterrupt``, so
+that the command cleans up.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _end(number: int, frame: Any) -> None:
 
 
 def _unraisable(unraisable: Any) -> None:
-    """Raise an interrupt again that came where nothing can be raised, such as in a destructor."""
+    """Raise an interrupt again if it came in code that cannot raise, such as a destructor."""
     if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
         return

@@ -36,8 +36,8 @@ def print_rows(
 ) -> None:
     """Print rows as they come: one JSON object a line, or aligned columns.
 
-    On a terminal, which is looked for unless ``terminal`` says, columns fit its width; elsewhere nothing is cut.
-    ``data``: the rows are rows of a table, and their numbers stay numbers.
+    On a terminal, columns are cut to fit its width; elsewhere nothing is cut. ``terminal`` states whether the output is
+    a terminal; None detects it. ``data``: the rows are rows of a table, and their numbers stay numbers.
     """
     if json:
         for row in rows:
@@ -54,7 +54,7 @@ def print_rows(
 
 
 def _is_whole(column: str) -> bool:
-    """Whether a column says nothing any more when it is cut: ids and names, which are written to be copied."""
+    """Whether a column is useless when it is cut: ids and names, which people copy."""
     return column in ("id", "name") or column.endswith("_id")
 
 
@@ -77,7 +77,7 @@ def _width(text: str) -> int:
 
 
 def print_line(text: str, hanging: int = 0, *, terminal: bool | None = None) -> None:
-    """Print a line of text; on a terminal that is too narrow, in lines that end between words.
+    """Print a line of text, broken between words if a terminal is too narrow.
 
     ``hanging``: how far the lines after the first are indented. A word that is wider, such as a location, stays whole.
     """
@@ -99,7 +99,7 @@ def print_line(text: str, hanging: int = 0, *, terminal: bool | None = None) -> 
 
 
 def print_record(record: Mapping[str, Any], *, json: bool, ids: bool = True) -> None:
-    """Print one record: a JSON object, or a line a key. ``ids``: snapshot ids are strings in JSON."""
+    """Print one record: a JSON object, or one line per key. ``ids``: snapshot ids are strings in JSON."""
     record = {key: _shown(value) for key, value in record.items()}
     if json:
         print(_json(with_ids(record) if ids else record, indent=2))
@@ -169,7 +169,7 @@ def with_ids_of_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _json(value: Any, indent: int | None = None) -> str:
-    """JSON without a character that does not print: JSON's own escapes say the same."""
+    """JSON with only printable characters: JSON's own escapes replace all others."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     text = json_library.dumps(plain(value), ensure_ascii=not utf8, indent=indent)
     if text.isprintable():

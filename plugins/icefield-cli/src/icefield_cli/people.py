@@ -32,12 +32,12 @@ def size(number: int | None) -> str | None:
 
 
 def number(value: int | str | None) -> str | None:
-    """A count with separators of thousands; a value that is no number stays as it is."""
+    """A count with thousands separators; a value that is not a number stays unchanged."""
     return f"{int(value):,}" if value is not None and str(value).isascii() and str(value).isdigit() else value  # type: ignore[return-value]
 
 
 def utc(given: str | int | None) -> str | None:
-    """A time in UTC, in ISO form: of milliseconds since 1970, or of the string of an Arrow timestamp."""
+    """A time in UTC in ISO form, from milliseconds since 1970, or from the string of an Arrow timestamp."""
     if isinstance(given, int):
         seconds, milliseconds = divmod(given, 1_000)
         try:
@@ -63,10 +63,10 @@ def seconds(given: str) -> str:
 def partitions_of(
     table: Table, partition: pa.StructType
 ) -> Callable[[Mapping[str, Any] | None, int | None], str | None]:
-    """A function that shows a partition, of the struct of its fields and the id of its spec: ``ts_month=2013-01``.
+    """A function that shows a partition, given the struct of its fields and its spec id: ``ts_month=2013-01``.
 
-    ``partition``: the type of the structs. Its fields are told from each other by their ids, since a spec may use the
-    name of an earlier field again; the function shows the names that the spec itself gives them.
+    ``partition``: the type of the structs. Ids distinguish its fields, since a spec may reuse the name of an earlier
+    field; the function shows the names in the spec itself.
     """
     schema, schemas = table.schema(), list(table.schemas().values())
     columns = {field_id(column): column.name for column in partition}

@@ -26,12 +26,12 @@ class Progress:
         self._timer = Timer(first_seconds, self._begin) if shown else None
 
     def advance(self, number: int) -> None:
-        """Note that so many more were done."""
+        """Note further finished items."""
         self._done += number
         self._update()
 
     def reach(self, step: str, done: int, total: int | None) -> None:
-        """Note how far a step has come, of how much, where that is known."""
+        """Note the finished amount of a step, and the total amount if it is known."""
         self._step, self._done, self._total = step, done, total
         self._update()
 

@@ -37,20 +37,20 @@ class ProgressLine:
         self._progress.stop()
 
     def update(self, step: str, done: int, total: int | None) -> None:
-        """Show how far a step has come."""
+        """Show the progress of a step."""
         description = f"{self._what}: {clean(step)}" if step else self._what
         self._progress.update(self._task, description=description, completed=done, total=total)
 
 
 class _Bar(BarColumn):
-    """A bar, where it is known how much there is to do."""
+    """A progress bar, if the total amount is known."""
 
     def render(self, task: Task) -> Text:  # type: ignore[override]  # any renderable will do
         return Text() if task.total is None else super().render(task)  # type: ignore[return-value]
 
 
 class _Number(TextColumn):
-    """How much was done, of how much."""
+    """The finished amount, and the total amount."""
 
     def __init__(self) -> None:
         super().__init__("", table_column=Column(no_wrap=True))

@@ -1,4 +1,4 @@
-"""Commands of click, made of records: with the options that all share, and with options that exclude each other."""
+"""Commands of click, made from records: with shared options, and with options that exclude each other."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # older versions of cl
 
 
 def shared_options() -> list[click.Parameter]:
-    """The options of every command; they may stand before the command too, and the later one goes first."""
+    """The options of every command; they may also come before the command, and the later one takes precedence."""
     return [
         click.Option(
             ["--catalog"],

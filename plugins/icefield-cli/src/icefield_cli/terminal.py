@@ -1,4 +1,4 @@
-"""Rows on a terminal, by rich: columns fitted to its width. Imported where the output is one."""
+"""Rows on a terminal, by rich: columns fitted to its width. It is imported only if the output is a terminal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def print_table(heading: Sequence[str], cells: Iterator[list[str]], whole: Seque
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns that are shown, None for those left out between them, how wide each is and the space between."""
+    """The shown columns (None for the columns left out between them), their widths, and the space between them."""
 
     columns: list[int | None]
     widths: list[int]
@@ -57,8 +57,8 @@ class Layout:
 def fitted(heading: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[bool], width: int) -> Layout:
     """How columns fit a width.
 
-    The space between them gives way first, then locations, then the widest that may be cut. Where the least widths are
-    too much, columns in the middle are left out.
+    First the space between columns shrinks, then locations, then the widest columns that may be cut. If even the least
+    widths do not fit, columns in the middle are left out.
     """
     texts = [[name, *(row[i] for row in rows)] for i, name in enumerate(heading)]
     natural = [max(map(_width, each)) for each in texts]
@@ -79,7 +79,7 @@ def fitted(heading: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequenc
 
 
 def _with_room(least: Sequence[int], width: int) -> list[int | None]:
-    """All columns, or as many of the first and of the last, in turns, as fit with a narrow one between them."""
+    """All columns; or as many first and last columns, in turns, as fit with a narrow mark between them."""
     if sum(least) + len(least) - 1 <= width:
         return [*range(len(least))]
     front: list[int | None] = [0]
@@ -109,7 +109,8 @@ _LEFT_OUT = "…"
 def _cut(cell: str, width: int) -> Text:
     """A cell as wide as its column.
 
-    A location keeps its end, where files differ. The fields of a partition keep theirs, each on a line of its own.
+    A location keeps its end, where files differ. The fields of a partition keep their ends, too, each on a line of its
+    own.
     """
     over, fields = _width(cell) - width, cell.split(", ")
     if over > 0 and "://" in cell:

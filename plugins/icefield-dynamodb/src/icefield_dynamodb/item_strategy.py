@@ -1,8 +1,8 @@
 """Tables on storage that can neither create nor rename atomically: an item for each version decides.
 
-A version is a durable metadata file under a name of its own, and the item that names it, put if there was none.
-``v<V>.metadata.json`` is a copy for other readers. A paused writer may write the copy late, or twice. Its content is
-always the file that the item names, and this module does not read the copy while the item exists.
+A version is a durable metadata file under a name of its own, and an item that names the file. The item is put only if
+none exists. ``v<V>.metadata.json`` is a copy for other readers. A paused writer may write the copy late, or twice. Its
+content is always the file that the item names, and this module does not read the copy while the item exists.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _ItemIdentity(msgspec.Struct, rename="kebab"):
 
 
 class ItemStrategy(VersionedStrategy):
-    """Publishes a version by putting its item, if there is none, under the lock."""
+    """Publishes a version under the lock, by putting its item if none exists."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class ItemStrategy(VersionedStrategy):
         if not won:
             delete_quietly(self.file_system, durable)
             return None
-        # The outcome is decided, so the copy may fail. The next writer of a file without a uuid completes it.
+        # The outcome is decided, so the copy may fail. If the file has no uuid, the next writer completes the copy.
         with suppress(Exception):
             self.file_system.put(target, data, PutMode.OVERWRITE)
             if not uuid:
@@ -219,7 +219,7 @@ class ItemStrategy(VersionedStrategy):
     def _is_leftover(self, target: str, record: Item, other: Item) -> bool:
         """Whether an item is left over from a dropped table or file, so that the next writer may replace it.
 
-        The caller reads the item first: the storage and the other items are thus read at a later time.
+        The caller has read the item before, so the storage and the other items are read later than the item.
         """
         if TABLE_UUID not in record:
             return not self._completed(target, other)

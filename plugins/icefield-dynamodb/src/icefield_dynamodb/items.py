@@ -191,8 +191,8 @@ def _table(options: ClientOptions, name: str, process: int) -> ItemTable:
 @lru_cache(maxsize=32)
 def _client(options: ClientOptions, _process: int) -> tuple[Any, str]:
     """A client for all tables of one service, and the source of its credentials."""
-    # A client takes 0.2 s of the processor to make (botocore reads megabytes of JSON), and serves threads, but no
-    # forked process.
+    # Creating a client takes 0.2 s of processor time, since botocore reads megabytes of JSON. Threads can share a
+    # client, but forked processes cannot.
     config = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
     try:
         session = _session(options)
@@ -211,7 +211,7 @@ def _session(options: ClientOptions) -> Session:
         "dynamodb.secret-access-key": options.secret_key,
     }
     if any((*given.values(), options.token)):
-        # botocore would leave a token that is given alone unused, and take other credentials from its chain.
+        # botocore would ignore a token without keys, and take other credentials from its chain.
         missing = [name for name, value in given.items() if value is None]
         if missing:
             raise PartialCredentialsError(provider="properties", cred_var=" and ".join(missing))

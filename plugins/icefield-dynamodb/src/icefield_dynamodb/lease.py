@@ -1,6 +1,6 @@
 """A lock with a lease: heartbeats keep it, and another writer takes it over after a lease without a heartbeat.
 
-The items have the form of Iceberg's Java ``DynamoDbLockManager``, so that both exclude each other: the entity is the
+The items have the form of Iceberg's Java ``DynamoDbLockManager``, so that both exclude each other. The entity is the
 metadata file to be published, with its scheme; the owner is the temporary file of the attempt.
 """
 
@@ -36,7 +36,7 @@ class Lease:
         self._heart: Thread | None = None
 
     def acquire(self, is_pointless: Callable[[], bool]) -> bool:
-        """Wait for the lock; False when, while another holds it, ``is_pointless`` says so.
+        """Wait for the lock; return False if ``is_pointless`` returns True while another writer holds the lock.
 
         Raises ``CommitFailed`` if the lock does not become free within ``lock.acquire-timeout-ms``.
         """
@@ -58,7 +58,8 @@ class Lease:
                 continue
             if is_pointless():
                 return False
-            # Silence is measured by our own clock, from when we first saw this beat: clocks of others do not count.
+            # The time without a heartbeat is measured by our own clock, from our first sight of the last one: other
+            # clocks do not count.
             version = held.get(VERSION, "")
             if seen is None or seen[0] != version:
                 seen = (version, now)
@@ -86,7 +87,8 @@ class Lease:
         self._over.set()
         if self._heart is not None:
             self._heart.join()
-        # A lock that stays is taken over after its lease. The version may be published, so that release must not raise.
+        # Another writer takes over a remaining lock after its lease. The version may be published, so release must not
+        # raise.
         with suppress(Exception):
             self._locks.delete(self.entity, {OWNER: self.owner})
 
@@ -99,7 +101,7 @@ class Lease:
 
     def _beat(self) -> None:
         while not self._over.wait(self._options.heartbeat):
-            # The next heartbeat makes up for a missed one. A lock that another owner has is not taken back.
+            # The next heartbeat makes up for a missed one. A lock that another owner has taken over is not taken back.
             with suppress(Exception):
                 if not self._locks.put(self._item(), numbers=(LEASE,), expected={OWNER: self.owner}):
                     return

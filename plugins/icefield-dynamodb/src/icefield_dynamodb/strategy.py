@@ -1,7 +1,8 @@
 """The strategy ``dynamodb-lock``: writers of a table on a file system take turns.
 
-The lock only gives writers their turn; a fence gives safety. On storage with an atomic create or rename, that step is
-the fence: a holder that was paused past its lease cannot overwrite. On other storage, an item for each version decides.
+The lock only lets writers take turns; a fence makes updates safe. On storage with an atomic create or rename, that step
+is the fence: a holder that was paused past its lease cannot overwrite. On other storage, an item for each version
+decides.
 """
 
 from __future__ import annotations

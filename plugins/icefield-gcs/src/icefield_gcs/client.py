@@ -26,7 +26,7 @@ Reply = tuple[int, Mapping[str, str], bytes]
 
 
 class GcsResponse(aiohttp.ClientResponse):
-    """An answer that is read no further than it may be long."""
+    """An answer that is read only up to a maximum length."""
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
         """Read status and headers."""
@@ -39,7 +39,7 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
     """gcsfs with time-outs, with retries that end, and without its cache of listings.
 
     Its base is the class of ``gcsfs.core``. The default class of gcsfs asks over gRPC for the kind of the bucket before
-    each operation, for a minute where nobody answers.
+    each operation, and waits a minute if nothing answers.
     """
 
     cachable = False
@@ -68,7 +68,7 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
     # Private names of gcsfs (2026.10): `_request` is replaced, since gcsfs repeats a request six times by a schedule of
     # its own and offers no setting for it; its own `_request` calls `_set_session`, `_format_path`, `_get_params` and
     # `_get_headers`; `_get_object` describes one object, in a coroutine and without the listings that `_info` falls
-    # back to. This can go when gcsfs takes the number of retries and a time limit.
+    # back to. This can go when gcsfs accepts a number of retries and a time limit.
     async def _request(
         self,
         method: str,
@@ -167,7 +167,7 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
         return (int(found[1]), pieces, int(found[2])) if found else (0, pieces, sum(map(len, pieces)))
 
     async def get_ranges(self, bucket: str, key: str, start: int, end: int) -> tuple[bytes, int]:
-        """A long range in several requests at a time: its bytes, and the size of the object."""
+        """Read a long range by several concurrent requests: its bytes, and the size of the object."""
         turns = asyncio.Semaphore(_PARALLEL)
 
         async def part(first: int) -> tuple[int, list[bytes], int]:
@@ -260,7 +260,7 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
 
 
 def _check(status: int, contents: bytes) -> None:
-    """Raise the error that gcsfs would raise, with the status on it."""
+    """Raise the error that gcsfs would raise, with the status added to it."""
     try:
         validate_response(status, contents, "")
     except Exception as error:

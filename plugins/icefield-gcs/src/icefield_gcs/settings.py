@@ -121,7 +121,10 @@ class Vended(Credentials):
         return not self._given_by.due and self._now() == self.token
 
     def refresh(self, request: Any) -> None:
-        """Take the current token; ask the service for another when one is due. Raises the error of its refusal."""
+        """Take the current token; ask the service for another when one is due.
+
+        Raises the service's error if it refuses.
+        """
         self.token = self._now()
 
     def _now(self) -> str | None:
@@ -129,7 +132,7 @@ class Vended(Credentials):
 
 
 def _expiry(properties: Mapping[str, str]) -> datetime | None:
-    """When the token ends, as google-auth compares it: without a zone."""
+    """The expiry of the token as google-auth compares it: in UTC, without a zone."""
     if properties.get("gcs.oauth2.token-expires-at") is None:
         return None
     milliseconds = whole_number(properties, "gcs.oauth2.token-expires-at", 0, 0)

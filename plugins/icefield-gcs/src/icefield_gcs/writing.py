@@ -98,7 +98,7 @@ class GcsOutput(PartedOutput):
         status, answered, _ = await self._client.send(self._upload, headers, b"")
         if status != 308:
             return end
-        # An upload that has arrived whole and is not finished wants its last byte again.
+        # If the whole upload has arrived but is not finished, the store needs its last byte again.
         return min(_end_of(answered), end - 1) if last else _end_of(answered)
 
 

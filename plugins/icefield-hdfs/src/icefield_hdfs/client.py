@@ -14,7 +14,7 @@ from typing import Protocol
 class HdfsFailure(Exception):
     """An error of HDFS: its message, whether a retry can help, and whether a permission is missing.
 
-    ``kind`` is the server's own name of the error, where it gave one.
+    ``kind`` is the server's own name for the error, if it gave one.
     """
 
     def __init__(self, said: str, *, passing: bool, denied: bool = False, kind: str = "") -> None:
@@ -45,16 +45,16 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
-    """A file being written. It may be visible meanwhile, under the name that it was created with."""
+    """A file being written. The file may be visible before ``close``, under the name that it was created with."""
 
     def write(self, data: bytes | bytearray) -> None:
         """Append."""
 
     def close(self) -> None:
-        """Have the file complete on as many nodes as HDFS asks for."""
+        """Wait until the file is complete on the number of nodes that HDFS requires."""
 
     def give_up(self) -> None:
-        """Let go of it, so that it can be deleted. Raises nothing."""
+        """Stop writing, so that the file can be deleted. Raises nothing."""
 
 
 class Client(Protocol):

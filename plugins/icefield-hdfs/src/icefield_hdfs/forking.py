@@ -1,7 +1,7 @@
 """Reading in the child of a fork.
 
 hdfs-native keeps idle connections to data nodes for three seconds, in one pool for a whole process, and a fork copies
-it. A read over such a connection in the child would wait for ever, and disturb the parent. The child therefore waits
+it. In the child, a read over such a connection would wait for ever, and disturb the parent. The child therefore waits
 until the connections are too old to be used.
 """
 
@@ -29,7 +29,7 @@ class Reads:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """A read, which begins when connections of the parent are no longer used."""
+        """A context for a read, which begins when connections of the parent are too old to be used."""
         if self._safe_from:
             time.sleep(max(0.0, self._safe_from - time.monotonic()))
         self._threads.add(get_ident())

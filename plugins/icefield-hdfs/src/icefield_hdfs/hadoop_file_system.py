@@ -1,7 +1,7 @@
 """HDFS as a file system of Icefield, for every client.
 
-A rename refuses to replace, in one step of the name node: ``ATOMIC_RENAME``. A file is visible from its creation on,
-so that each is written under a temporary name; creating is no atomic step here.
+The name node renames in one step that never replaces a file: ``ATOMIC_RENAME``. A file is visible from its creation on,
+so creation is not atomic, and each file is written under a temporary name.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class HdfsFileSystem(HadoopFileSystem):
             authority = authority or own
         config = config_of(properties)
         if ":" in authority:
-            # One name node and no other to turn to: do not wait for minutes when its address is wrong.
+            # There is only one name node: do not wait for minutes if its address is wrong.
             config.setdefault(_ATTEMPTS, "5")
         return HdfsSettings(
             f"{scheme}://{authority}",

@@ -1,4 +1,4 @@
-"""Which name nodes and gateways the configuration names: credentials go to these, and to no other.
+"""The name nodes and gateways that the configuration names: credentials go only to these.
 
 A location comes from a table, and a table is not trusted.
 """
@@ -37,7 +37,10 @@ def is_name_node(properties: Mapping[str, str], authority: str, own: str) -> boo
 
 
 def is_gateway(properties: Mapping[str, str], scheme: str, host: Host) -> bool:
-    """Whether the configuration names a server of WebHDFS, under that scheme: TLS for one is no leave to do without."""
+    """Whether the configuration names a WebHDFS server under this scheme.
+
+    A server that is named only with TLS may not be used without it.
+    """
     named = set()
     for place in authorities_named(properties, frozenset(WEB_PORTS)):
         if place.authority:
@@ -67,7 +70,7 @@ def default_gateway(properties: Mapping[str, str], scheme: str) -> Host | None:
 
 
 def setting(properties: Mapping[str, str], name: str) -> str:
-    """A setting of Hadoop: of the property ``hadoop.<name>``, else of its files; empty where there is none."""
+    """A setting of Hadoop, from the property ``hadoop.<name>`` or else from its files; empty if there is none."""
     own = properties.get(f"hadoop.{name}")
     if own is not None:
         return own

@@ -30,7 +30,7 @@ _SECTOR: Final = 512  # every size of blocks is a multiple
 _REMOTE = re.compile(r'(?:Fatal)?RPCError\("([\w.$]+)", "((?:[^"\\]|\\[^nt])*)')
 _OWN = re.compile(r'\w+\("([^"]*)"\)')
 _KIND = re.compile(r"(\w+)\(")
-# Errors of a name node that is busy, starts, or hands over to another: a retry can help.
+# Errors of a name node that is busy, starting or failing over: a retry can help.
 _PASSING: Final = {
     "StandbyException",
     "RetriableException",
@@ -114,7 +114,8 @@ class NativeClient:
     def open(self, path: str) -> Reader:
         for wait in (*_LOOK_AGAIN.waits(_LOOKS), None):
             inner = self.call(path, lambda: self._connection.read(path))
-            # The size lacks a last block that is written and not reported yet, and is whole blocks then.
+            # The size does not include a last block that is written but not yet reported; the size is then a multiple
+            # of whole blocks.
             if len(inner) % _SECTOR or len(inner) >= self.status(path).size:
                 return _NativeReader(self, path, inner)
             if wait is not None:
@@ -122,9 +123,10 @@ class NativeClient:
         raise HdfsFailure("no data node has reported the last block of the file", passing=True)
 
     def create(self, path: str) -> Writer:
-        # No other writer has the name: an existing file comes from a request that was sent twice.
+        # No other writer uses the name: an existing file comes from a request that was sent twice.
         options = WriteOptions(create_parent=True, overwrite=True)
-        # The inner client, since a file of the outer one is closed, and so completed, with its last reference.
+        # The inner client is used, since the outer client closes a file with its last reference, and thereby completes
+        # it.
         return _NativeWriter(self, path, self.call(path, lambda: self._connection.inner.create(path, options)))
 
     def status(self, path: str) -> Status:
@@ -198,7 +200,10 @@ def _status(found: FileStatus) -> Status:
 
 
 def _act_as(user: str | None) -> None:
-    """hdfs-native takes the user of plain authentication from the environment: one for the whole process."""
+    """Set the user of plain authentication.
+
+    hdfs-native takes it from the environment: one user for the whole process.
+    """
     acting = _ACTING.setdefault(os.getpid(), user or os.environ.get("HADOOP_USER_NAME"))
     if user is None:
         return

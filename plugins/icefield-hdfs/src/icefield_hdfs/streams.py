@@ -112,7 +112,7 @@ class HdfsOutput(OutputStream):
             self._discard()
 
     def __del__(self) -> None:
-        # A stream that was forgotten publishes nothing; the child of a fork leaves its parent's alone.
+        # A stream that was never closed publishes nothing; a forked child does not touch its parent's streams.
         if not getattr(self, "_ended", True) and self._process == os.getpid():
             self._abort_quietly()
 

@@ -15,7 +15,7 @@ _MOST_IDLE: Final = 16
 
 
 class CallTimeout(Exception):
-    """A call did not come back in time; it may still be done."""
+    """A call did not return in time; it may still take effect."""
 
 
 class _TimedCall(Generic[T]):
@@ -54,7 +54,7 @@ reset_after_fork(_IDLE.clear)
 def within(seconds: float, action: Callable[[], T]) -> T:
     """Run ``action`` on another thread, and return its result or raise its error.
 
-    Raises ``CallTimeout`` when it is not back in time. Its thread is left behind then, and gets no other call.
+    Raises ``CallTimeout`` if the call does not return in time. Its thread is then abandoned, and gets no other call.
     """
     call = _TimedCall(action)
     try:

@@ -91,7 +91,10 @@ class WebClient:
         self._repeated("PUT", path, "MKDIRS")
 
     def rename(self, source: str, target: str) -> None:
-        """Rename without replacing. With options the name node raises; HttpFS knows none and answers with a boolean."""
+        """Rename without replacing.
+
+        With this option the name node raises an error; HttpFS ignores it and answers with a boolean.
+        """
         if self._ask("PUT", source, "RENAME", destination=target, renameoptions="NONE").get("boolean", True):
             return
         self.status(source)
@@ -180,7 +183,7 @@ class _WebWriter:
         checked(answer)
 
     def give_up(self) -> None:
-        # A data node may still be about to create the file: let it come to an end, so that deleting comes after.
+        # A data node may still be about to create the file: finish the request, so that the deletion comes after it.
         if self._begun is not None:
             with suppress(Exception):
                 self.close()

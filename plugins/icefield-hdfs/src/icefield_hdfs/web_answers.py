@@ -1,7 +1,7 @@
 """Answers over HTTP, of bounded length and time: a server that is broken, or was broken into, never ends.
 
-Every byte counts that comes on the connection: a status line, headers, `100 Continue` without end and the trailers of
-a chunked body do not pass ``http.client``'s own limits by coming again and again.
+Every byte on the connection counts: a status line, headers, endless `100 Continue` and the trailers of a chunked body
+cannot evade the limits of ``http.client`` by repetition.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _SLOWEST: Final = 8192  # bytes a second
 
 
 class BoundedResponse(HTTPResponse):
-    """An answer with a body of ``most`` bytes; ``timeout`` is in seconds of silence, and ten of them are the most."""
+    """An answer with a body of at most ``most`` bytes.
+
+    ``timeout`` is in seconds of silence; the whole answer may take ten times as long, and a second more for each 8 KiB.
+    """
 
     def __init__(self, sock: socket.socket, *more: Any, most: int, timeout: float, **named: Any) -> None:
         super().__init__(sock, *more, **named)

@@ -1,7 +1,6 @@
 """WebHDFS and HttpFS: ``webhdfs://host:9870/path`` over HTTP, ``swebhdfs://host:9871/path`` over HTTPS.
 
-The properties are in the plugin's README. A delegation token goes to servers that the configuration names, and to no
-other.
+The properties are in the plugin's README. A delegation token goes only to servers that the configuration names.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class HiveBackend(CaseInsensitiveCatalog):
                 )
 
     def _stayed(self, namespace: NamespaceName, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-        """The names of the properties that should have changed and did not: older metastores ignore such changes."""
+        """The names of properties that did not change as requested: older metastores ignore such changes."""
         wanted = [key for key in (LOCATION, COMMENT) if after.get(key, "") != before.get(key, "")]
         found = properties_of(self._require(namespace)) if wanted else {}
         return [key for key in wanted if found.get(key, "") != after.get(key, "")]
@@ -169,7 +169,7 @@ class HiveBackend(CaseInsensitiveCatalog):
 
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
         self._table_name(table)
-        # Where the pointer is not known yet, the table's own location leads to the file system.
+        # If the pointer is not known yet, the location of the table's current metadata determines the file system.
         place = location or self._pointer(table) or self.properties.get("warehouse") or "file:///"
         return HiveStrategy(table, place, self.io.storage(place), self.properties, self._metastore)
 

@@ -33,7 +33,7 @@ class Metastore:
         reset_after_fork(self._begin)
 
     def _begin(self) -> None:
-        """Start without connections: a forked process must not use the connections of its parent."""
+        """Start without connections, also in a forked process, which must not use the connections of its parent."""
         self._idle: list[MetastoreConnection] = []
         self._lock = threading.Lock()
 
@@ -70,7 +70,7 @@ class Metastore:
         return self.translated(lambda: self.call(method, *values), repeatable=method.repeatable)
 
     def names(self, method: Method, *values: Any) -> Iterable[str]:
-        """As ``ask`` for a list of names. A list that is too long to read becomes endless empty strings."""
+        """Like ``ask``, for a list of names. If the list is too long to be read, yields empty strings without end."""
 
         def asked() -> Iterable[str]:
             try:
@@ -83,7 +83,7 @@ class Metastore:
         return names
 
     def translated(self, work: Callable[[], Any], *, repeatable: bool = True) -> Any:
-        """Run ``work``. Raises ``StorageError`` if the metastore cannot be reached, or fails at it."""
+        """Run ``work``. Raises ``StorageError`` if the metastore cannot be reached, or if it fails."""
         try:
             return work()
         except ConnectionLost as lost:

@@ -64,7 +64,7 @@ class MetastoreConnection:
 
     @property
     def is_alive(self) -> bool:
-        """Whether no bytes came since the last answer; they could only be the end of the connection."""
+        """Whether nothing was received since the last answer: anything received would be the end of the connection."""
         return not select.select([self._socket], [], [], 0)[0]
 
     def close(self) -> None:

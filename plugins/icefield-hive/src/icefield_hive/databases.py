@@ -1,4 +1,4 @@
-"""A namespace as the metastore holds it: some of its properties are parts of the database, the others parameters."""
+"""A namespace as the metastore holds it: some properties are fields of the database, the others are its parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of the metastore's interface that the catalog uses, after ``hive_metastore.thrift`` of Apache Hive.
+"""The part of the metastore's interface that the catalog uses, as defined by ``hive_metastore.thrift`` of Apache Hive.
 
 Hive 2.3, 3 and 4 all have these calls.
 """

@@ -41,7 +41,7 @@ _ALL: Final = -1
 _FILTER: Final = f'hive_filter_field_params__{METADATA_LOCATION} like ".*{{}}.*"'
 _OTHER_CHARACTERS: Final = re.compile("[^A-Za-z0-9/=_-]+")
 """Characters that may have a meaning in a filter."""
-# How often to look, after a lost reply, for a change that a slow metastore may still make.
+# The number of looks, after a lost reply, for a change that a slow metastore may still make.
 _LOOKS: Final = 5
 _LOOK_AGAIN: Final = Backoff(0.1, 1.0, jitter=0)
 # Otherwise the metastore lists the table's files and overwrites the statistics with its own counts.
@@ -162,8 +162,8 @@ class HiveStrategy(MetastoreStrategy):
     def _look(self, old: str | None, new: str, error: MetastoreRefusal | ConnectionLost) -> bool:
         """Find out the outcome of a change that failed. The lock is still held, so nobody else changes the table.
 
-        A refusal ends the change, though the metastore itself may have tried twice, the first time with success. After
-        a lost reply the change may still happen.
+        A refusal ends the change, but the metastore itself may have tried twice, and succeeded the first time. After a
+        lost reply the change may still happen.
         """
         if isinstance(error, ConnectionLost) and not error.sent:
             raise StorageError(f"catalog '{self._metastore.catalog}': {error}", retryable=True) from error

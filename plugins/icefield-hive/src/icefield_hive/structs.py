@@ -1,7 +1,7 @@
 """Thrift structs as dictionaries: a description states names and types; fields without one are kept unchanged.
 
-A newer metastore sends fields without a description here. They are kept under their number, with their type, so that
-a changed table goes back with all the fields that it came with.
+A newer metastore sends fields without a description in this module. They are kept by number, with their type, so that a
+changed table is sent back with all of its fields.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ _WRITE: Final = {code: name.replace("read", "write") for code, name in _READ.ite
 
 
 def write_struct(wire: TBinaryProtocol, struct: Struct, record: Mapping[str | int, Any]) -> None:
-    """Write the fields of a record. A name that the struct does not have is a ``KeyError``."""
+    """Write the fields of a record. Raises ``KeyError`` for a name that the struct does not have."""
     for key, value in record.items():
         if value is None:
             continue

@@ -138,7 +138,7 @@ class Description:
 
     @property
     def _for_hive(self) -> bool:
-        """Whether Hive itself shall read the table: the table's own property, else the catalog's."""
+        """Whether Hive itself is to read the table: by the table's own property, else by the catalog's property."""
         said = self.properties.get(HIVE_ENABLED.name)
         return self.settings.hive_engine if said is None else said.lower() == "true"
 

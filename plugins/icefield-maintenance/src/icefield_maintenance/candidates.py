@@ -1,6 +1,7 @@
 """Candidates for deletion: each file once, with its location and kind, until a reference to it is found.
 
-A candidate takes eight bytes for its hash, one byte for its kind, and its location, compressed beyond a bound.
+A candidate takes eight bytes for its hash, one byte for its kind, and the bytes of its location. Beyond a bound,
+locations are compressed.
 """
 
 from __future__ import annotations

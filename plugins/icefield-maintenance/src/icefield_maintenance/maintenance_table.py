@@ -123,9 +123,10 @@ class MaintenanceTable:
         names. ``prefix_mismatch`` is for files with the path of a table's file under another scheme or authority: they
         are refused (``"error"``), left (``"ignore"``) or taken for orphans (``"delete"``).
 
-        A folder that other tables may use is refused: a folder with the metadata file of another or a dropped table in
-        its own metadata folder or around it, and a ``location`` outside of the table's without a version of this table,
-        such as a shared folder of data. ``exclusive=True`` asserts that no other table needs a file in the folder.
+        A folder that other tables may use is refused. This is a folder with the metadata file of another or a dropped
+        table in its own metadata folder or around it. It is also a ``location`` outside of the table's own without a
+        version of this table, such as a shared folder of data. ``exclusive=True`` asserts that no other table needs a
+        file in the folder.
 
         Raises ``InvalidArgument``, also for a table with ``gc.enabled=false`` and for a table with a second name in the
         catalog, ``NotSupportedByCatalog`` for a table without a catalog unless it is a dry run, ``FileMissing`` or
@@ -202,14 +203,14 @@ class MaintenanceTable:
     ) -> RewriteDataFilesResult:
         """Write the rows of small, too large and much deleted data files into files of about the target size.
 
-        ``strategy``: ``binpack`` keeps the order of the rows, ``sort`` sorts them by ``sort_order`` (in any form that
-        ``create_table`` takes, as ``"day(ts) desc nulls last"`` or a list of such; the table's order by default),
-        ``zorder`` clusters them by all ``zorder_columns``.
-        Files that may hold rows of ``where`` are candidates. A file is chosen if it is below ``min_file_size_bytes``
-        (75 % of the target) or above ``max_file_size_bytes`` (180 %), if it has ``delete_file_threshold`` delete files,
-        or if deletes of this file alone delete ``delete_ratio_threshold`` of its rows. Chosen files form groups by
-        partition, of at most ``max_file_group_size_bytes`` (10 GiB; 2 GiB for sorted groups). A group is rewritten if
-        it has ``min_input_files``, if its files make up a file, or if it has a too large or much deleted file.
+        ``strategy``: ``binpack`` keeps the order of the rows. ``sort`` sorts them by ``sort_order``, by default the
+        table's order; it has any form that ``create_table`` takes, such as ``"day(ts) desc nulls last"`` or a list of
+        such strings. ``zorder`` clusters the rows by all ``zorder_columns``. Files that may hold rows of ``where`` are
+        candidates. A file is chosen if it is below ``min_file_size_bytes`` (75 % of the target) or above
+        ``max_file_size_bytes`` (180 %), or if it has ``delete_file_threshold`` delete files. It is also chosen if
+        delete files that apply to no other file delete ``delete_ratio_threshold`` of its rows. Chosen files form groups
+        by partition, of at most ``max_file_group_size_bytes`` (10 GiB; 2 GiB for sorted groups). A group is rewritten
+        if it has ``min_input_files``, if its files make up a file, or if it has a too large or much deleted file.
         ``rewrite_all`` takes every file, of any partition spec. The target is ``write.target-file-size-bytes`` by
         default.
 
@@ -335,11 +336,11 @@ class MaintenanceTable:
     ) -> RemoveDanglingDeletesResult:
         """Remove delete files that apply to no data file, without reading any.
 
-        These are position delete files and deletion vectors of removed data files, equality deletes that are not newer
-        than any data file of their partition, position delete files older than all data files of their partition, and
-        position delete files of data files with a deletion vector. ``dry_run`` returns the plan. With ``after``, the
-        results of other dry runs, the plan leaves out the files that these would remove. It does not know the files
-        that these would add.
+        These are position delete files and deletion vectors of removed data files, and position delete files of data
+        files with a deletion vector. They are also equality deletes that are not newer than any data file of their
+        partition, and position delete files older than all data files of their partition. ``dry_run`` returns the plan.
+        With ``after``, the results of other dry runs, the plan leaves out the files that these would remove. It does
+        not know the files that these would add.
 
         Raises ``UnsupportedFeature`` for an encrypted table, ``CommitFailed`` where others commit faster.
         """

@@ -1,4 +1,4 @@
-"""How the options of an operation are described, once for Python, the command line and ``CALL``."""
+"""Descriptions of an operation's options, shared by Python, the command line and ``CALL``."""
 
 from __future__ import annotations
 

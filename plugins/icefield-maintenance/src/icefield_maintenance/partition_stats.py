@@ -80,8 +80,8 @@ def computed_from(
 ) -> PartitionSums | None:
     """The sums of each partition, from the statistics of an ancestor and from the manifests written since.
 
-    None if they do not add up, or cannot be read: the statistics are useless then. The manifests of a later snapshot
-    do not list earlier removals, so that the own manifests of each snapshot are read.
+    None if the sums are inconsistent or cannot be read: the statistics are then unusable. The manifests of a later
+    snapshot do not list earlier removals, so that the own manifests of each snapshot are read.
     """
     try:
         before = sums_of(read_stats(io, metadata, known), known.statistics_path)

@@ -1,7 +1,7 @@
 """A version of a table together with the additional entries in its metadata file.
 
-The answers of a service state the metadata of a table, but may leave out snapshots, branches or tags. The table still
-uses these: their files must not be taken for orphans.
+A service's answer with a table's metadata may leave out snapshots, branches or tags. The table still uses these: their
+files must not be taken for orphans.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 def with_what_is_stored(io: FileIO, metadata: TableMetadata, location: str | None) -> TableMetadata:
     """The version with the snapshots and statistics that only its metadata file at ``location`` names.
 
-    An unreadable file is logged and ignored, since some services let nobody read it.
+    An unreadable file is logged and ignored, since some services do not let clients read it.
     """
     if location is None:
         return metadata

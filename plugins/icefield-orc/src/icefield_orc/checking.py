@@ -1,8 +1,8 @@
 """Checks of a stripe before Arrow decodes it.
 
-Arrow allocates as many bytes of strings, dictionary entries and list elements as a stripe claims, and ends the process
-when the allocation fails; a null among the keys of a map ends it too. So the claims are compared with the capacity of
-the streams in the file. Streams are read ahead for these checks, and Arrow gets them from memory.
+Arrow allocates memory for as many strings, dictionary entries and list elements as a stripe claims, and ends the
+process if the allocation fails. A null among the keys of a map also ends the process. So the claims are compared with
+the capacity of the streams in the file. Streams are read ahead for these checks, and Arrow gets them from memory.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Streams:
         return unpack(data, self._postscript.codec, self._postscript.block_size, _LONGEST_LENGTHS)
 
     def bytes_of(self, column: int, kind: int | None = None) -> int:
-        """How many bytes the streams of a column hold at most, when unpacked."""
+        """The most bytes that the streams of a column can hold when unpacked."""
         places = [place for place in self._places if place[0] == column and kind in (None, place[1])]
         return sum(self._bound(place) for place in places)
 

@@ -52,7 +52,7 @@ def unpack(data: bytes, codec: int, block_size: int, limit: int) -> bytes:
 
 
 def pack_plain(data: bytes, codec: int, block_size: int) -> bytes:
-    """Bytes as chunks that hold them as they are, which any codec allows."""
+    """Put bytes into uncompressed chunks, which every codec allows."""
     if codec == NONE:
         return data
     pieces = [data[start : start + block_size] for start in range(0, len(data), block_size)]
@@ -110,7 +110,10 @@ def _zstd(data: bytes, size: int) -> bytes:
 
 
 def _lz4(data: bytes, size: int) -> bytes:
-    """An LZ4 block, which does not say how long it is, so that Arrow's codec cannot know; tails are small."""
+    """Decompress an LZ4 block in Python: the block does not state its unpacked size, which Arrow's codec needs.
+
+    This is slow, but tails are small.
+    """
     out = bytearray()
     position, end = 0, len(data)
     while position < end:

@@ -19,7 +19,7 @@ Convert = Callable[[pa.Array], pa.Array]
 def converter(pick: Pick, wanted: pa.DataType) -> Convert:
     """The function that converts a column read by Arrow to an array of ``wanted``.
 
-    It raises ``ValueError`` for values that the type cannot have: bytes of a wrong length, a null where none may be.
+    It raises ``ValueError`` for values that the type cannot have: bytes of a wrong length, a null in a required field.
     """
     node = pick.node
     if node.opaque:
@@ -62,7 +62,7 @@ def _structs(pick: Pick, wanted: pa.StructType) -> Convert:
     places = [place for place, _ in pick.parts]
 
     def convert(array: pa.Array) -> pa.Array:
-        # A child below a null struct need be no value of its type, so it must become null before it is converted.
+        # Values below a null struct may be invalid for their type, so they must become null before the conversion.
         held = array.flatten() if array.null_count else [array.field(at) for at in range(array.type.num_fields)]
         children = [make(held[place]) for make, place in zip(inner, places, strict=True)]
         for child, field in zip(children, fields, strict=True):

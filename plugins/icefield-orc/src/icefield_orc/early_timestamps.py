@@ -75,7 +75,7 @@ def holds_old_fraction(array: pa.Array) -> bool:
 
 
 def rebuilt(data: bytes, stripe: Stripe, tail: Tail, root: Node, file_footer: bytes) -> Rebuilt:
-    """A stripe with its timestamps encoded anew, from its bytes."""
+    """Rebuild a stripe from its bytes, with its timestamps encoded anew."""
     footer = parse_stripe_footer(data[stripe.length - stripe.footer_length :], tail)
     alone = _file_of(data, stripe, tail, file_footer)
     made = dict(_encoded(_timestamps(alone, stripe.rows, root), tail))
@@ -100,7 +100,7 @@ def rebuilt(data: bytes, stripe: Stripe, tail: Tail, root: Node, file_footer: by
 
 
 def rewritten_footer(footer: bytes, stripes: list[Stripe], timestamps: frozenset[int]) -> bytes:
-    """A file's footer with other stripes, without row indexes and without the statistics of ``timestamps``."""
+    """Rewrite a file's footer for other stripes, without row indexes and without the statistics of ``timestamps``."""
     out, column, left = [], 0, iter(stripes)
     for number, value in items(footer, len(footer)):
         if number == _STRIPES:
@@ -160,7 +160,7 @@ def _timestamps(alone: bytes, rows: int, root: Node) -> Iterator[tuple[int, pa.A
 
 
 def _file_of(data: bytes, stripe: Stripe, tail: Tail, file_footer: bytes) -> bytes:
-    """A file of nothing but one stripe."""
+    """Build a file with a single stripe."""
     footer = write_bytes(_STRIPES, stripe_message(replace(stripe, start=len(MAGIC)))) + write_integer(
         _ROWS, stripe.rows
     )
@@ -200,7 +200,7 @@ def _encoded(columns: Iterator[tuple[int, pa.Array]], tail: Tail) -> Iterator[tu
 
 
 def stored_parts(values: Vector, unit: str) -> tuple[Vector, Vector]:
-    """The seconds from 1970 and the nanoseconds under which timestamps are stored."""
+    """The seconds from 1970 and the nanoseconds that the file stores for timestamps."""
     each = _UNITS[unit]
     seconds = values // each
     nanos = (values - seconds * each) * (1_000_000_000 // each)
@@ -210,7 +210,10 @@ def stored_parts(values: Vector, unit: str) -> tuple[Vector, Vector]:
 
 
 def _formatted(nanos: Vector) -> Vector:
-    """Nanoseconds without the zeros at their end, and how many were left out less one, if that is two or more."""
+    """Encode nanoseconds without trailing zeros, if there are at least two.
+
+    The lowest three bits hold the number of removed zeros less one, or 0.
+    """
     digits, zeros = np.abs(nanos), np.zeros(len(nanos), np.int64)
     short = (digits != 0) & (digits % 100 == 0)
     digits = np.where(short, digits // 100, digits)
@@ -223,7 +226,7 @@ def _formatted(nanos: Vector) -> Vector:
 
 
 def _runs(numbers: Vector) -> bytes:
-    """Numbers as runs of the second version of the run-length encoding, each number in the same count of bytes."""
+    """Encode numbers as runs of the second version of the run-length encoding, all with the same width in bytes."""
     if not len(numbers):
         return b""
     unsigned = numbers.view(np.uint64)

@@ -1,10 +1,10 @@
-"""Timestamps outside the years 1677 to 2262, which Arrow's reader of ORC cannot hold: it reads nanoseconds alone.
+"""Timestamps outside the years 1677 to 2262, which Arrow's ORC reader cannot hold: it reads only nanoseconds.
 
-The columns that have one, and no others, are read again through pyorc, stripe by stripe. That takes a Python object
-for each value: right, and much slower than Arrow. Few tables hold such timestamps, so pyorc is an extra.
+Only the columns that have one are read again through pyorc, stripe by stripe. This is correct but much slower than
+Arrow, since pyorc makes a Python object for each value. Few tables hold such timestamps, so pyorc is an extra.
 
-This can go when Arrow reads timestamps of ORC in the unit that is asked for; `liborc` itself holds seconds and
-nanoseconds apart.
+This module can go when Arrow can read ORC timestamps in a requested unit; `liborc` itself keeps seconds and nanoseconds
+in separate numbers.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from icefield_orc.schema import Node, TypeKind
 class Pick:
     """A type and its projected children.
 
-    ``parts`` are the projected children in projection order. Each has its position among the children that are read,
-    which come in the file's order.
+    ``parts`` are the projected children in projection order. Each child has its position among the children that
+    pyarrow reads, which come in the file's order.
     """
 
     node: Node
@@ -61,7 +61,8 @@ def decoded(root: Node, selection: PickedColumns) -> list[Node]:
     if selection.paths is None:
         return nodes
     paths = frozenset(selection.paths)
-    # A list comes before its element of the same path, and the types below a type have the numbers after its own.
+    # A list comes before its element, which has the same path. The types below a type have the numbers right after its
+    # own.
     tops: list[Node] = []
     for node in nodes[1:]:
         if node.path in paths and not (tops and node.column <= tops[-1].last):

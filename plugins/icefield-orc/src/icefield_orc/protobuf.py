@@ -22,7 +22,10 @@ Item = tuple[int, "int | bytes"]
 
 
 def items(data: bytes, most: int = MOST_FIELDS) -> Iterator[Item]:
-    """The fields of a message, in order. Raises ``ValueError`` for bytes that are none, or for more than ``most``."""
+    """The fields of a message, in order.
+
+    Raises ``ValueError`` for bytes that are not a message, and for more than ``most`` fields.
+    """
     position, end, left = 0, len(data), most
     while position < end:
         if not left:
@@ -86,7 +89,7 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def integers(value: int | bytes) -> list[int]:
-    """A repeated number, whether packed or one at a time."""
+    """The numbers of a repeated field, packed or not."""
     if isinstance(value, int):
         return [value]
     found, position = [], 0
@@ -97,21 +100,21 @@ def integers(value: int | bytes) -> list[int]:
 
 
 def integer(value: int | bytes) -> int:
-    """A number, where bytes would be damage."""
+    """Return a field's number; raise ``ValueError`` if the field holds bytes."""
     if not isinstance(value, int):
         raise ValueError("bytes where a number is due")
     return value
 
 
 def blob(value: int | bytes) -> bytes:
-    """Bytes, where a number would be damage."""
+    """Return a field's bytes; raise ``ValueError`` if the field holds a number."""
     if isinstance(value, int):
         raise ValueError("a number where bytes are due")
     return value
 
 
 def zigzag(value: int) -> int:
-    """The signed number that an unsigned one stands for."""
+    """The signed number that an unsigned number encodes."""
     return (value >> 1) ^ -(value & 1)
 
 
@@ -136,5 +139,8 @@ def write_integer(number: int, value: int) -> bytes:
 
 
 def write_item(number: int, value: int | bytes) -> bytes:
-    """Encode a field from ``items`` again. Not for fields of fixed width, which ``items`` returns as bytes."""
+    """Encode a field from ``items`` again.
+
+    Fields of fixed width cannot be encoded, since ``items`` returns them as bytes.
+    """
     return write_integer(number, value) if isinstance(value, int) else write_bytes(number, value)

@@ -1,6 +1,6 @@
 """Columns read through pyorc: a Python object for each value, with timestamps of any year.
 
-Nothing but ``out_of_range_timestamps`` imports this module, since pyorc is an extra.
+Only ``out_of_range_timestamps`` imports this module, since pyorc is an extra.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Nanoseconds(pyorc.converters.ORCConverter):
 
 
 class _Days(pyorc.converters.ORCConverter):
-    """Dates as days from 1970, for years that Python's own dates do not have."""
+    """Dates as days from 1970, for years outside the range of Python's dates."""
 
     @staticmethod
     def from_orc(days: int) -> int:
@@ -85,7 +85,7 @@ def _values(node: Node) -> Values:
 
 
 def _held_type(node: Node) -> pa.DataType:
-    """The type as it is stored, with no meaning given to it by attributes other than a timestamp's unit."""
+    """The Arrow type of the stored values: only a timestamp's unit is taken from the type attributes."""
     inner = [_held_type(child) for child in node.children]
     if node.kind == TypeKind.STRUCT:
         return pa.struct([pa.field(child.name, held) for child, held in zip(node.children, inner, strict=True)])

@@ -130,7 +130,7 @@ class OrcReader(FormatReader):
         check_stripe(self._ahead, footer, place, self._tail.postscript, nodes)
 
     def _columns(self, stripe: int, selection: PickedColumns, wanted: pa.Schema) -> list[pa.Array]:
-        """The columns of a stripe in exactly the types that are wanted."""
+        """The columns of a stripe in exactly the requested types."""
         paths = None if selection.paths is None else list(selection.paths)
         try:
             batch = self._file.read_stripe(stripe, columns=paths)
@@ -138,8 +138,8 @@ class OrcReader(FormatReader):
             if not out_of_range(error):
                 raise
             return self._far_columns(stripe, wanted)
-        # From damaged bytes Arrow makes decimals that are too long, and offsets and strings that crash their user's
-        # process.
+        # Arrow decodes damaged bytes to decimals with too many digits, and to offsets and strings that crash a process
+        # that uses them.
         for column in batch.columns:
             if _may_be_unsound(column.type):
                 validate_full(column)
@@ -198,7 +198,7 @@ def _positions(first: int, rows: int) -> pa.Array:
 
 
 def _bare(first_row: int, count: int, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-    """Rows without columns, or with their positions alone: nothing needs to be read."""
+    """Batches without columns, or with only the positions of rows: nothing needs to be read."""
     for start in range(0, count, request.batch_rows):
         rows = min(request.batch_rows, count - start)
         if request.positions:

@@ -103,7 +103,7 @@ def _ids(types: Sequence[TypeEntry], metadata: Mapping[str, bytes]) -> list[int 
 
 
 def _spread(types: Sequence[TypeEntry], listed: list[int | None]) -> list[int | None]:
-    """Ids of a list that passes over the two parts of a timestamp with an offset."""
+    """Assign the listed ids to types; the list has no ids for the two parts of a timestamp with an offset."""
     parts = {child for entry in types if _with_offset(types, entry) for child in entry.children}
     left = iter(listed)
     spread = [None, *(None if column in parts else next(left, -1) for column in range(1, len(types)))]
@@ -130,7 +130,7 @@ def _with_offset(types: Sequence[TypeEntry], entry: TypeEntry) -> bool:
 
 
 class _TypeTreeBuilder:
-    """Builds the tree, making sure that it is one: each type has one parent, in pre-order, and none is too deep."""
+    """Builds the tree and checks it: each type has one parent, types are in pre-order, and none is too deep."""
 
     def __init__(self, types: Sequence[TypeEntry], ids: list[int | None]) -> None:
         self._types = types
@@ -198,7 +198,7 @@ def _arrow_type(node: Node, entry: TypeEntry) -> pa.DataType:
     if kind == TypeKind.BINARY:
         return _binary_type(attributes)
     if kind == TypeKind.DECIMAL:
-        # Files older than precisions hold any, with at most six digits after the point.
+        # Old files state no precision: their decimals have any number of digits, at most six of them after the point.
         return pa.decimal128(entry.precision, entry.scale) if entry.precision else pa.decimal128(38, 6)
     if kind == TypeKind.UNION:
         raise UnsupportedFeature(f"column '{node.name}' is a union, which no table can have")

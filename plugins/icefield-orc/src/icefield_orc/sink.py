@@ -41,7 +41,7 @@ class OrcSink:
         self._held: Any = None
         self._held_from = 0
         self._length = 0
-        # The footer of a stripe is at its end, and how long it is stands in the file's: so some bytes are kept.
+        # A stripe ends with its footer, and only the file's footer states how long that is: so the last bytes are kept.
         self._window = 4096 + 64 * columns
         self._last = b""
         self._ends: dict[int, bytes] = {}
@@ -152,7 +152,8 @@ class OrcSink:
             self._held.close()
         self._stream.abort()
 
-    # pyarrow asks these of a file, and closes it when the writer is closed: only ``publish`` may do that.
+    # pyarrow calls these methods of a file, and closes the file with its writer; but only ``publish`` may close the
+    # stream.
     def flush(self) -> None:
         """Do nothing."""
 

@@ -28,7 +28,7 @@ def may_match(
 
 
 def _gather(pick: Pick, wanted: Sequence[pa.Field], nodes: dict[int, Node]) -> None:
-    """The columns that have one value a row, by the ids of the request, which a name mapping may give."""
+    """Collect the columns with one value per row, by the ids of the request, which a name mapping may give."""
     for (_, part), field in zip(pick.parts, wanted, strict=True):
         number = field_id(field)
         if part.node.kind == TypeKind.STRUCT and not part.node.opaque:
@@ -75,7 +75,7 @@ class StripeStatistics:
         return pa.array(counts, pa.int64())
 
     def nan_count(self, field_id: int) -> pa.Array | None:
-        """ORC does not count NaN, but often proves that there is none."""
+        """ORC does not count NaN, but its statistics often prove that there is none."""
         stated = self._of(field_id)
         return None if stated is None else pa.array([0 if one.no_nan else None for one in stated], pa.int64())
 

@@ -115,7 +115,7 @@ def _without_nan(fields: dict[int, int | bytes], node: Node) -> bool:
 
 
 def _string_bounds(value: int | bytes) -> tuple[str | None, str | None]:
-    """Bounds of strings; long ones are stored cut off, the upper one raised after the cut."""
+    """Bounds of strings; long bounds are stored truncated, and the upper one is raised after that."""
     inner = dict(items(blob(value)))
     lower, upper = (inner.get(exact, inner.get(cut)) for exact, cut in ((1, 4), (2, 5)))
     return tuple(None if raw is None else blob(raw).decode("utf-8") for raw in (lower, upper))  # type: ignore[return-value]
@@ -132,7 +132,10 @@ def _decimal_bounds(value: int | bytes, data_type: pa.Decimal128Type) -> tuple[D
 
 
 def _unscaled(number: Decimal, scale: int) -> int | None:
-    """A decimal without its point, by integers: Python's decimals round to 28 digits. None if it has more places."""
+    """The unscaled value of a decimal at a scale; None if it has more places.
+
+    It is computed with integers, since Python's decimals round to 28 digits.
+    """
     sign, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int) or abs(exponent) > _MOST_PLACES:
         return None
@@ -145,9 +148,9 @@ def _unscaled(number: Decimal, scale: int) -> int | None:
 def _timestamp_bounds(value: int | bytes, unit: str) -> tuple[int | None, int | None]:
     """Bounds of timestamps: milliseconds in UTC, with nanoseconds next to them in newer files.
 
-    Without nanoseconds the bounds are as wide as the millisecond. Milliseconds that are not in UTC state nothing.
-    Before 1970 writers disagree about the second that a fraction belongs to, and round either way: there the bounds
-    are a second wider.
+    Without nanoseconds the bounds are as wide as the millisecond. Milliseconds that are not in UTC give no bounds.
+    Before 1970 writers disagree about the second that a fraction belongs to, and round either way: there the bounds are
+    a second wider.
     """
     inner = {number: integer(raw) for number, raw in items(blob(value))}
     if 3 not in inner or 4 not in inner:
@@ -159,5 +162,5 @@ def _timestamp_bounds(value: int | bytes, unit: str) -> tuple[int | None, int | 
 
 
 def _nanos(stored: int | None, absent: int) -> int:
-    """Decode nanoseconds below a millisecond. They are stored plus one; 0 stands for an absent value."""
+    """Decode nanoseconds below a millisecond. The file stores the number plus one; 0 stands for an absent value."""
     return absent if not stored or stored > _MILLI_NANOS else stored - 1

@@ -62,7 +62,7 @@ def storage_schema(schema: Schema) -> pa.Schema:
 
 
 def storage_batch(batch: pa.RecordBatch, schema: Schema, storage: pa.Schema) -> pa.Table:
-    """A batch under its storage schema. Nothing is copied but nested columns that are slices."""
+    """A batch under its storage schema. Only nested columns that are slices are copied."""
     columns = [pa.concat_arrays([column, column.slice(0, 0)]) if _is_sliced(column) else column for column in batch]
     arrays = _stored_arrays(columns, schema.fields, list(storage))
     return pa.Table.from_arrays(arrays, schema=storage)
@@ -82,7 +82,7 @@ def column_ids(storage: pa.Schema) -> str | None:
 
 
 def column_numbers(schema: Schema, storage: pa.Schema) -> dict[str, int]:
-    """The number in the file of every primitive column, by the full name that properties use."""
+    """The file's number for every primitive column, by the full name that properties use."""
     by_id = {_id_of(field): number for number, field in enumerate(types_of(storage), start=1)}
     names = ((schema.find_column_name(id_), id_) for id_ in schema.field_ids)
     return {name: by_id[str(id_)] for name, id_ in names if name is not None and str(id_) in by_id}

@@ -34,7 +34,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class StripeFooter:
-    """The streams of a stripe in their order, and all fields.
+    """A stripe footer with the streams in their order, and all other fields.
 
     For each column it holds the kind of encoding and the number of entries of the dictionary.
     """

@@ -47,9 +47,11 @@ _ENCRYPTION = 10
 
 @dataclass(frozen=True, slots=True)
 class PostScript:
-    """The last message of a file, which says how the others are stored. ``length`` is its own, in bytes.
+    """The last message of a file, which says how the others are stored.
 
-    ``sound_statistics`` is false for the first of all writers, which got the bounds of strings wrong.
+    ``length`` is the size of the postscript itself, in bytes.
+
+    ``sound_statistics`` is false for files of the earliest ORC writers, which got the bounds of strings wrong.
     """
 
     footer_length: int
@@ -202,7 +204,7 @@ def _stripe(data: bytes) -> Stripe:
 
 
 class _Types:
-    """Reads types one by one, and stops at the first that is too deep or no part of the tree."""
+    """Reads types one by one, and stops at the first type that is too deep or not part of the tree."""
 
     def __init__(self, found: list[TypeEntry]) -> None:
         self._found = found

@@ -82,12 +82,12 @@ class OrcWriter(FormatWriter):
 
     @property
     def buffered_bytes(self) -> int:
-        # The stripe that is not full is held encoded, and pyarrow's writer cannot be asked to end it.
+        # pyarrow's writer holds the unfinished stripe in encoded form, and has no method to end it.
         return 0 if self._ended else int(self._stripe_given_bytes * self._ratio)
 
     @property
     def _ratio(self) -> float:
-        """Bytes of the file for a byte of Arrow."""
+        """The estimated number of bytes in the file for each byte of Arrow data."""
         known = self._shown_given and self._shown_bytes > _MAGIC_SIZE
         return self._shown_bytes / self._shown_given if known else _FIRST_GUESS
 
@@ -112,11 +112,11 @@ class OrcWriter(FormatWriter):
     def abort(self) -> None:
         self._ended = True
         self._sink.abort()
-        # pyarrow's writer ends its file when it is let go: the sink takes those bytes and drops them.
+        # pyarrow's writer writes the end of its file when it is destroyed: the sink discards these bytes.
         self._writer.is_open = False
 
     def _put(self, batch: pa.RecordBatch) -> None:
-        # In pieces so small that at most one stripe ends in each.
+        # The batch is written in pieces so small that at most one stripe ends in each.
         rows = max(self._piece_rows, batch.num_rows * self._piece_bytes // max(1, batch.nbytes))
         for start in range(0, max(1, batch.num_rows), rows):
             self._put_piece(batch.slice(start, rows))

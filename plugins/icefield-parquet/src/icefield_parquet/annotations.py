@@ -174,7 +174,7 @@ def old_annotation(fields: Fields) -> int | None:
 
 
 def kind_of(data: bytes) -> int:
-    """Which member of the union a logical type is."""
+    """The member of the union that a logical type is stored as."""
     union, _ = read_struct(data, 0)
     return next(iter(union), 0)
 

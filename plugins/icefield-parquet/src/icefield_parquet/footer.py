@@ -53,11 +53,11 @@ _ORDERED: Final = bytes([0x1C, 0, 0])
 
 
 class ParquetWarning(UserWarning):
-    """A file is not as the format recommends, and is read all the same."""
+    """A file does not follow a recommendation of the format; it is read nevertheless."""
 
 
 def read_tail(source: InputFile, size: int) -> bytes | None:
-    """A file's footer with the length and the mark behind it; None where the end of the file is not that of Parquet."""
+    """A footer, followed by its length and the magic bytes; None if the file does not end like a Parquet file."""
     start = max(0, size - _TAIL)
     tail = source.read_at(start, size - start)
     if len(tail) < _END or tail[-4:] != _MAGIC:
@@ -118,7 +118,7 @@ def _name(fields: Fields) -> str:
 
 
 def is_ordered(tail: bytes, columns: int) -> bool:
-    """Whether a footer says of each column that its statistics are in the order of its type."""
+    """Whether a footer states for every column that its statistics follow the order of the column's type."""
     return tail[:-_END].endswith(_ORDERED * columns + b"\0")
 
 
@@ -128,8 +128,9 @@ def completed_tail(
     """Add the annotations that pyarrow leaves out to the last bytes it wrote.
 
     Each time and timestamp gets its converted type, local ones as well. Each field in ``logical_types`` (by id) gets
-    that logical type unless it has one, a time in any case. Bytes before the footer stay. ``known`` caches the
-    completed schema for the next file with the same schema. Raises ``ValueError`` for a footer that is not understood.
+    its logical type from there, unless the field has one already; a time gets it in any case. Bytes before the footer
+    stay unchanged. ``known`` caches the completed schema for the next file with the same schema. Raises ``ValueError``
+    for a footer that is not understood.
     """
     (length,) = struct.unpack("<I", tail[-_END:-4])
     start = len(tail) - _END - length

@@ -9,7 +9,7 @@ from icefield.abc import Split
 
 
 def chunk_range(chunk: Any) -> tuple[int, int]:
-    """Where the pages of a column chunk begin in the file, at its dictionary or its first page, and where they end."""
+    """The start and end of a column chunk's pages in the file; the dictionary page comes first, if there is one."""
     dictionary, start = chunk.dictionary_page_offset, int(chunk.data_page_offset)
     if dictionary and 0 < dictionary < start:
         start = int(dictionary)
@@ -17,7 +17,7 @@ def chunk_range(chunk: Any) -> tuple[int, int]:
 
 
 def row_group_start(group: Any) -> int:
-    """Where a row group starts in the file: where its first column does."""
+    """The start of a row group in the file, which is the start of its first column chunk."""
     return chunk_range(group.column(0))[0] if group.num_columns else 0
 
 

@@ -86,9 +86,9 @@ def leaf_paths(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:
 def select_leaves(file_schema: pa.Schema, wanted: pa.Schema) -> list[list[int]]:
     """For each field of ``wanted``, a part of ``file_schema``, the column chunks to read.
 
-    Fields are matched by name among their siblings, never by a dotted path, so a dot in a name means nothing; of
-    siblings with one name, the one with the same id is meant. Raises ``InvalidArgument`` for a field that is not
-    in the file.
+    Fields are matched by name among their siblings, never by a dotted path, so a dot in a name has no meaning. If
+    several siblings have the name, the sibling with the same id matches. Raises ``InvalidArgument`` for a field that is
+    not in the file.
     """
     return _select(list(file_schema), 0, list(wanted))
 
@@ -102,7 +102,7 @@ def _starts(fields: list[pa.Field], first: int = 0) -> list[int]:
 
 
 def _select(siblings: list[pa.Field], first: int, wanted: list[pa.Field]) -> list[list[int]]:
-    """For each field that is wanted of siblings, the column chunks to read; ``first`` is that of the first sibling."""
+    """The column chunks to read for each wanted field; ``first`` is the first chunk of the first sibling."""
     starts = _starts(siblings, first)
     return [
         _select_below(siblings[position].type, starts[position], field.type)
@@ -111,7 +111,7 @@ def _select(siblings: list[pa.Field], first: int, wanted: list[pa.Field]) -> lis
 
 
 def counterparts(siblings: list[pa.Field], wanted: list[pa.Field]) -> list[int]:
-    """For each field that is wanted the place of the sibling of its name, and of its id where several have that name.
+    """The position of each wanted field among the siblings: by name, and also by id if several siblings have the name.
 
     Raises ``InvalidArgument`` for a name that no sibling has.
     """
@@ -144,10 +144,10 @@ def _select_below(held: pa.DataType, first: int, wanted: pa.DataType) -> list[in
 def storage_schema(schema: Schema, shredded: Mapping[int, pa.DataType] | None = None) -> pa.Schema:
     """The Arrow schema that a file of ``schema`` is written with, with a field id at each level.
 
-    A uuid and a shape are Arrow's extension types, for the annotation. A field of unknown type is left out, for it has
-    no values; where nothing else would be left (an element, a key, a value, the only fields of a struct) it is kept
-    as a column of nulls. The fields of a variant have no ids; ``shredded`` are the types of variants by field id, where
-    these are not of two fields.
+    UUIDs and shapes have Arrow's extension types, so that pyarrow writes their annotations. A field of type unknown is
+    left out, since it has no values. If nothing else would be left (an element, a key, a value, the only fields of a
+    struct), it is kept as a column of nulls. The fields of a variant have no ids. ``shredded`` gives, by field id, the
+    types of variants that do not have just two fields.
     """
     return pa.schema(_stored_fields(schema.fields, shredded or {}))
 

@@ -59,7 +59,7 @@ class FooterSchema:
 
 
 def parse_schema(footer: bytes) -> FooterSchema:
-    """The schema of a footer (``FileMetaData``). Raises ``ValueError`` where it is not built as a footer is."""
+    """The schema of a footer (``FileMetaData``). Raises ``ValueError`` for bytes without the structure of a footer."""
     try:
         return _parse_schema(footer)
     except IndexError:
@@ -67,7 +67,7 @@ def parse_schema(footer: bytes) -> FooterSchema:
 
 
 def _parse_schema(footer: bytes) -> FooterSchema:
-    # The version, which every writer writes, and then the list of elements.
+    # A footer begins with the version, which every writer writes, and the list of schema elements.
     if footer[0] != 0x10 | I32:
         raise ValueError("the footer does not begin with a version")
     at = _skip_varint(footer, 1)
@@ -112,9 +112,9 @@ def read_struct(data: bytes, at: int) -> tuple[Fields, int]:
 
 
 def read_i32s(data: bytes, at: int, wanted: Container[int]) -> tuple[dict[int, int], int]:
-    """The 32-bit integers of a struct that are wanted, by their numbers, and where the struct ends.
+    """The wanted 32-bit integers of a struct by field number, and the position after the struct.
 
-    One loop passes over all that is in the struct, too: a file has very many page headers and column chunks.
+    For speed, one loop also skips all nested fields: a file has very many page headers and column chunks.
     """
     found: dict[int, int] = {}
     number = depth = 0
@@ -205,7 +205,7 @@ def write_int(value: int) -> bytes:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number without sign, and where it ends."""
+    """An unsigned number, and the position after it."""
     value = shift = 0
     while True:
         byte = data[at]

@@ -127,7 +127,7 @@ def _ranked(values: pa.Array) -> tuple[pa.Array, Ints]:
 
 
 def _range(shown: tuple[str, ...], bounds: pa.Array) -> tuple[Ints, Ints]:
-    """The first and the last place within bounds. A bound that names no value of a live partition bounds nothing."""
+    """The first and the last place within bounds. A bound that is not the value of a live partition is ignored."""
     places = pa.array(shown, pa.string())
     lower, upper = bounds.field("lower_bound"), bounds.field("upper_bound")
     low = np.asarray(pc.fill_null(pc.index_in(lower, value_set=places, skip_nulls=True), 0)).astype(np.int64)

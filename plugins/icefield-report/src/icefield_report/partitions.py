@@ -99,7 +99,7 @@ def partitions_of(table: Table) -> Partitions:
     for spec in (metadata.spec(), *reversed(metadata.partition_specs)):
         kinds = spec.partition_type(metadata.schema(), metadata.schemas).fields
         for field, kind in zip(spec.fields, kinds, strict=True):
-            # Version 1 keeps a removed field as void, and void shows no values of earlier specs.
+            # Version 1 keeps a removed field with the transform void, which cannot show the values of earlier specs.
             if field.field_id not in fields or str(fields[field.field_id][0].transform) == "void":
                 fields[field.field_id] = (field, kind)
     numbers = {name: np.asarray(found[name]).astype(np.int64) for name in _COLUMNS}

@@ -199,7 +199,7 @@ class _CatalogService:
     def _done(self, endpoint: Endpoint | None, call: Call, parts: list[bytes]) -> Answer:
         """The answer to a request, in a thread: its body is read, its rights are checked, and its handler called.
 
-        It is answered once for an idempotency key.
+        A request with an idempotency key is done only once.
         """
         if endpoint is None:
             check_allowed(self.state, call, {call.target})
@@ -245,7 +245,7 @@ class _CatalogService:
         return found
 
     async def _body(self, request: Request, most: int, call: Call) -> list[bytes]:
-        """The parts of the body, which counts in the budget from now on where it came whole.
+        """The parts of the body; a body that arrived whole counts in the budget from now on.
 
         They are ``bytes``: Python joins those without the GIL, so that a thread can, while the loop has its turns.
         """
@@ -289,7 +289,7 @@ async def _not_served(request: Request, error: Exception) -> Response:
 
 
 def _answered(endpoint: Endpoint, state: State, call: Call) -> Answer:
-    """An answer, which an error of the kernel is as well: encoded here, in the thread."""
+    """The answer of a handler, or an error of the kernel as an answer; it is encoded here, in the thread."""
     try:
         answer = endpoint.handler(state, call)
     except Refused as error:

@@ -16,7 +16,7 @@ _UNRESERVED: Final = "-_.~"
 
 @dataclass(frozen=True, slots=True)
 class S3Keys:
-    """The keys of an account, which may end: then they have a session token."""
+    """The keys of an account; temporary keys have a session token."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)

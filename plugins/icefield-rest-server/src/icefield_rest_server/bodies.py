@@ -61,7 +61,7 @@ class JsonShape:
             self.depth = int(depths[-1])
 
     def _without_escapes(self, piece: bytes) -> bytes:
-        """A piece without escaped quotes and backslashes: pairs of backslashes begin where a run of them does."""
+        """A piece without escaped quotes and backslashes; in a run of backslashes, pairs are counted from its start."""
         rest = (piece[1:] if self._escapes else piece).replace(b"\\\\", b"")
         self._escapes = rest.endswith(b"\\")
         return rest.replace(b'\\"', b"")

@@ -1,4 +1,4 @@
-"""How many bytes of requests a process holds at once, and how many of them for one client."""
+"""The limits on the bytes of requests that a process holds at once, in total and for one client."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from icefield_rest_server.answers import Refused
 
 
 class BodyBudget:
-    """Bytes of bodies under way. It is used on the event loop alone, so that it needs no lock.
+    """Bytes of bodies under way. It is used only on the event loop, so it needs no lock.
 
-    One client holds half of them at most, so that the others are served; a single body always has room.
+    One client holds at most half of the bytes, so that other clients are served; a single body always has room.
     """
 
     def __init__(self, most: int, largest: int) -> None:

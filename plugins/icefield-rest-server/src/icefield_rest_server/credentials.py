@@ -51,7 +51,7 @@ class StaticCredentials:
 
 
 class StsCredentials:
-    """Short-lived keys of AWS STS, for a role and no more than the table's own prefix.
+    """Short-lived keys of AWS STS, for a role, and restricted to the table's own prefix.
 
     ``client`` is a client of boto3 for ``sts``. Keys are used again until five minutes before they expire.
     """

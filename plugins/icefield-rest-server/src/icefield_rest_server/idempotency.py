@@ -53,7 +53,7 @@ def check_key(key: str) -> None:
 
 
 def other_request() -> Refused:
-    """The refusal of a key that was used before, for something else."""
+    """The refusal of a key that was used before, for another request."""
     return Refused(400, "BadRequestException", "the idempotency key was used for another request")
 
 
@@ -64,7 +64,7 @@ def under_way() -> Refused:
 
 
 def packed(answer: Answer) -> tuple[bytes, bool]:
-    """The body of an answer as it is kept, and whether it is compressed."""
+    """The body of an answer in its stored form, and whether it is compressed."""
     body = answer.encoded()
     return (zlib.compress(body, 1), True) if len(body) >= _PACKED_FROM else (body, False)
 

@@ -31,7 +31,7 @@ def elements(rows: Text) -> bytes:
 
 
 def member(name: str, values: Text) -> Text | str:
-    """A member of an object, after others; nothing in rows without a value."""
+    """A member of a JSON object, with a comma before it; an empty string in rows without a value."""
     if values.null_count == len(values):
         return ""
     return pc.fill_null(row_texts(f',"{name}":', values), "")
@@ -58,7 +58,7 @@ def strings(column: pa.Array) -> Text:
 def texts(column: pa.Array, written: Callable[[Any], Any]) -> Text:
     """Values of any type: each distinct one, in the format's internal form, as a function writes it.
 
-    Null where there is none, and where the function gives None.
+    The result is null where the column is null, and where the function returns None.
     """
     kind = column.type
     if pa.types.is_temporal(kind) or pa.types.is_floating(kind):  # 0.0 equals -0.0
@@ -78,7 +78,7 @@ def arrays(lengths: npt.NDArray[np.integer[Any]], values: Text) -> Text:
 
 
 def number_arrays(column: pa.ListArray) -> Text:
-    """Lists of integers; null where there is none."""
+    """Lists of integers as JSON arrays; null for null lists."""
     if column.null_count == len(column):
         return pa.nulls(len(column), _TEXT)
     counts = np.asarray(pc.fill_null(pc.list_value_length(column), 0))

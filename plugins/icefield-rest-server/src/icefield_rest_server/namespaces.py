@@ -17,7 +17,7 @@ Name = tuple[str, ...]
 
 
 def listed(state: State, call: Call, whole: Callable[[], list[Name]], page: Callable[..., Page[Name]]) -> Page[Name]:
-    """A page of names where one is asked for, else all of them."""
+    """A page of names if the request asks for pages, else all names."""
     token = call.query.get("pageToken")
     if token is None and "pageSize" not in call.query:
         return Page(tuple(whole()))

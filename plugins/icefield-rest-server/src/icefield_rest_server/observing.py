@@ -58,7 +58,7 @@ class Counting(Protocol):
     def summed(self, of_the_living: frozenset[str]) -> tuple[Mapping[Name, float], int]:
         """Return the sums of all processes, and the number of living ones.
 
-        Names that begin with a string of ``of_the_living`` are summed over living processes only.
+        Names that begin with one of the strings in ``of_the_living`` are summed only over living processes.
         """
 
 
@@ -94,7 +94,7 @@ class RequestMetrics:
     def text(self) -> str:
         """Return all metrics in the text form of Prometheus.
 
-        Files of other processes are read, so that no lock is held: each number is one word.
+        The files of other processes are read without a lock, since each number is one word.
         """
         found, living = self._counting.summed(_OF_THE_LIVING)
         named: dict[str, list[tuple[Name, float]]] = {}

@@ -27,7 +27,7 @@ class Once:
         begun = self._keys.begin(who, key, asked, self._timeout)
         if isinstance(begun, Answer):
             return vended_again(self._state, call, begun)
-        # Kept if ``do`` raises; None where an earlier attempt may have done the request.
+        # This answer is kept if ``do`` raises; None if an earlier attempt may have done the request.
         answer = Answer(500) if begun is Begun.NEW else None
         try:
             answer = do() if begun is Begun.NEW else self._done_again(call, do, commits=commits)
@@ -40,7 +40,7 @@ class Once:
     def _done_again(self, call: Call, do: Callable[[], Answer], *, commits: bool) -> Answer | None:
         """Answer a request after an attempt with an unknown outcome; None where it may be done already.
 
-        That attempt is over. Its changes, if any, show as a conflict with the request itself.
+        That attempt is over. If that attempt changed anything, the repeated request runs into a conflict.
         """
         found, shows = committed_before(self._state, call) if commits else (None, False)
         answer = do() if found is None else found

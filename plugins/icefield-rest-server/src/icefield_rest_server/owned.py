@@ -17,8 +17,8 @@ Name = tuple[str, ...]
 def owned_files(state: State, name: Name, metadata: TableMetadata) -> OwnedFiles:
     """Return the files that a table owns. Raises ``Refused`` where they are not determined in time.
 
-    A table's folders count below the location of its namespace and the folders of ``Settings.owned_folders``; without
-    an authorizer, below the warehouse too. Files below a folder of another table belong to that table.
+    Only folders below the location of the table's namespace and below ``Settings.owned_folders`` count; without an
+    authorizer, folders below the warehouse count, too. Files below a folder of another table belong to that table.
     """
     home, settings = state.places.home(name[:-1]), state.settings
     own = [] if home is None else [home]

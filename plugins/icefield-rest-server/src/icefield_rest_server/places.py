@@ -34,8 +34,9 @@ _HIDES: Final = re.compile(r"%(2e|2f|5c|00)|[?#]", re.IGNORECASE)
 class Claims:
     """The folders of a table: ``certain`` folders, and folders that its metadata only states.
 
-    A location is certain if it is the default location of the table's name, or contains the metadata file: the catalog
-    says so. All other folders are claims of the metadata, and a writer of one table could state folders of another.
+    A location is certain if the catalog confirms it: if it is the default location of the table's name, or contains the
+    table's metadata file. All other folders are only claims of the metadata, and a writer of one table could state
+    folders of another.
     """
 
     certain: tuple[str, ...] = ()
@@ -47,8 +48,8 @@ class TablePlaces:
 
     ``loaded`` returns the location of a table's metadata file, and its metadata. A table's own location is below the
     location of its namespace, or a folder of ``Settings.owned_folders``. It is in no folder of another table or
-    namespace, and contains none. A folder that another table only states takes nothing from a table with a certain
-    location.
+    namespace, and contains none. A table with a certain location keeps it even if another table only states the same
+    folder.
     """
 
     def __init__(
@@ -63,8 +64,8 @@ class TablePlaces:
     def is_own(self, table: Name, location: str) -> bool:
         """Whether the location of an existing table is its own.
 
-        The default location of its name is, unless a namespace shares the name. Other tables are not checked: no client
-        could create another table there. The result for any other location is cached for a minute.
+        The default location of the table's name is its own, unless a namespace shares the name. Other tables are not
+        checked: no client could create another table there. The result for any other location is cached for a minute.
         """
         table = self._catalog.kept_name(table)
         home = self.home(table[:-1])
@@ -77,8 +78,9 @@ class TablePlaces:
     def may_read(self, table: Name, metadata: TableMetadata, folder: str) -> bool:
         """Whether readers of a table may get manifests, manifest lists and statistics from a folder.
 
-        They may below the table's own location. They also may in its folders, in the location of its namespace and in
-        ``Settings.owned_folders``, except for folders of other tables. The result is cached for a minute.
+        They may get files below the table's own location. They may also get files in its folders, in the location of
+        its namespace and in ``Settings.owned_folders``, except for folders of other tables. The result is cached for a
+        minute.
         """
         table = self._catalog.kept_name(table)
         io = self._catalog.io.relative_to(metadata.location)
@@ -149,7 +151,7 @@ class TablePlaces:
     def taken_from(self, table: Name, metadata: TableMetadata, *, near: bool) -> Iterator[tuple[str, ...]]:
         """Iterate over the folders of other tables that cannot hold files of this table; see ``of_others``.
 
-        A folder that another table only states takes nothing from a certain location.
+        A certain location stays a table's own even if another table only states the same folder.
         """
         location, table = metadata.location, self._catalog.kept_name(table)
         io = self._catalog.io.relative_to(location)
@@ -215,7 +217,7 @@ class TablePlaces:
         """Iterate over the folders of all other tables and views, or of the ones near a table.
 
         Tables are near if the location of their namespace contains the location of this table's namespace, or is inside
-        it. Empty claims in between let the caller watch the time.
+        it. Empty claims in between let the caller check the time limit.
         """
         table = self._catalog.kept_name(table)
         home = self.home(table[:-1])

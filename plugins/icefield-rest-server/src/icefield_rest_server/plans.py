@@ -121,7 +121,7 @@ def plan_table_scan(state: State, call: Call) -> Answer:
 
 
 def fetch_planning_result(state: State, call: Call) -> Answer:
-    """Answer with the first files of a plan again."""
+    """Answer again with the first files of a plan."""
     loaded = state.loaded(call.name("table"))
     plan = _known(call, loaded.metadata, call.parts["plan-id"])
     if plan is None or plan.manifest or plan.first:
@@ -229,9 +229,9 @@ def _tasks(state: State, name: tuple[str, ...], loaded: Loaded, plan: PlanTask) 
 
 
 def _room(request: ScanRequest, row_filter: BooleanExpression, statistics: int) -> int:
-    """Return the number of files that fit into an answer, each with its residual and so many statistics.
+    """Return the number of files that fit into an answer, each with its residual and this number of statistics.
 
-    The residual may be the whole filter. It is sent all the same: without it, PyIceberg counts all rows of a file.
+    The residual may be the whole filter. It is sent nevertheless: without it, PyIceberg counts all rows of a file.
     """
     try:
         whole = msgspec.json.encode(filter_to_json(row_filter))

@@ -45,7 +45,7 @@ class SharedCounts:
         self._places = {name: place for place, name in self._named()}
 
     def add(self, name: Name, amount: float = 1) -> None:
-        """Add to a number. Threads of one process do so one after the other."""
+        """Add to a number. Threads of one process must call it one after another."""
         place = self._places.get(name)
         if place is None:
             place = len(self._places) + 1
@@ -69,7 +69,7 @@ class SharedCounts:
 
     @property
     def generation(self) -> int:
-        """How many processes have had this memory."""
+        """The number of processes that have used this memory."""
         return int(self._values[_GENERATION])
 
     def begin_generation(self) -> None:
@@ -103,10 +103,12 @@ class OneProcess:
 
 
 class Processes:
-    """This process among all that share a folder. Each holds a file there, and a lock on it as long as it lives.
+    """This process, as one of the processes that share a folder.
 
-    A new process takes over the file and the counts of a dead one: sums never fall, and the folder has no more files
-    than there were processes at one time.
+    Each holds a file there, and a lock on it as long as it lives.
+
+    A new process takes over the file and the counts of a dead one. So sums never fall, and the folder has at most one
+    file for each process that ran at the same time.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -120,7 +122,7 @@ class Processes:
     def summed(self, of_the_living: frozenset[str]) -> tuple[Mapping[Name, float], int]:
         """Return the sums of all processes, and the number of living ones.
 
-        Names that begin with a string of ``of_the_living`` are summed over living processes only.
+        Names that begin with one of the strings in ``of_the_living`` are summed only over living processes.
         """
         total: Counter[Name] = Counter(self.counts.found())
         living = 1
@@ -187,7 +189,7 @@ class Processes:
 
 
 def checked(folder: Path) -> Path:
-    """A folder that processes may share, made where there is none. Raises ``InvalidArgument``."""
+    """A folder that processes may share, created if it does not exist. Raises ``InvalidArgument``."""
     if fcntl is None:
         raise InvalidArgument("several processes need locks of files, which this system does not have: use one")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

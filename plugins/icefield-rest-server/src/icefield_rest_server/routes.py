@@ -44,7 +44,7 @@ class Endpoint:
 
     @property
     def changes(self) -> bool:
-        """Whether it changes something, so that an idempotency key counts."""
+        """Whether the endpoint changes something, so that an idempotency key has an effect."""
         return self.method in ("POST", "DELETE") and self.operation not in _CHANGE_NOTHING
 
     @property
@@ -54,7 +54,7 @@ class Endpoint:
 
     @property
     def commits(self) -> bool:
-        """Whether clients take a failure of the server for a commit with an unknown outcome."""
+        """Whether clients interpret a failure of the server as a commit with an unknown outcome."""
         return self.operation in _COMMITS
 
 

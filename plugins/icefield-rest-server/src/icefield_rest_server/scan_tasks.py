@@ -123,7 +123,7 @@ class TaskWriter:
         ]
 
     def _map(self, name: str, files: _FileColumns, *, bounds: bool) -> list[Text | str]:
-        """Statistics of the fields that are wanted; a bound that is none, or that JSON cannot hold, is not sent."""
+        """Statistics of the wanted fields; invalid bounds, and bounds that JSON cannot hold, are not sent."""
         column = last_of_each_key(files[name])
         offsets = np.asarray(column.offsets)
         begin, end = offsets[[0, -1]].tolist()

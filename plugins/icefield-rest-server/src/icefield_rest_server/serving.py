@@ -67,7 +67,7 @@ class Options:
     log: bool = True
 
     def properties(self) -> dict[str, str]:
-        """The options as properties: ``rest-server.tokens`` and its like."""
+        """The options as properties, such as ``rest-server.tokens``."""
         return {f"{OWN}{name}": value for name in _PROPERTIES if (value := getattr(self, name)) is not None}
 
     def settings(self, properties: Mapping[str, str] = _NONE, plugins: Plugins | None = None) -> Settings:
@@ -136,7 +136,7 @@ def serve(options: Options, begins: Callable[[], None] = lambda: None, **propert
         "timeout_graceful_shutdown": 30,
         "limit_concurrency": 1000,
         "proxy_headers": False,  # a header would decide whether a request comes from this machine
-        # Named, so that a process that begins answers its supervisor before it imports this.
+        # The class is given by its name, so that a new process answers its supervisor before it imports this module.
         "http": "icefield_rest_server.wire:BoundedHttp",
         "timeout_worker_healthcheck": 60,
         "ssl_certfile": options.certificate,
@@ -208,9 +208,10 @@ def of_environment() -> Starlette:
 
 
 def _give_memory_back() -> None:
-    """Have large blocks of memory returned to the system when they are freed.
+    """Make the C library return large blocks of memory to the system when they are freed.
 
-    The C library of Linux keeps them for each thread once one was freed: 120 answers of 10 MB left 1.3 GB, not 0.2.
+    By default, the C library of Linux keeps freed blocks for each thread: after 120 answers of 10 MB, it held 1.3 GB
+    instead of 0.2.
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1024 * 1024)

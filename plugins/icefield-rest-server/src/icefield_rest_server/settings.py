@@ -34,7 +34,7 @@ class RequestSigner(Protocol):
         """The keys to sign the next request with."""
 
     def hosts(self) -> tuple[str, tuple[str, ...]]:
-        """The scheme and the authorities that are the store's, for buckets in the path."""
+        """The scheme and the authorities of the store, for addresses with the bucket in the path."""
 
     def properties(self, path: str) -> dict[str, str]:
         """Return the properties for clients, with the signing endpoint at a path below the catalog's address."""
@@ -57,13 +57,13 @@ for its parent: ``createNamespace`` of ``("a", "b")`` is also asked about with `
 class Settings:
     """How a server behaves. Sizes are in bytes, times in seconds.
 
-    Without ``authenticator`` all programs on this machine have all rights, and no other client has any.
-    ``max_body`` limits requests that hold metadata: creations and commits; ``max_small_body`` limits all others.
-    ``max_bodies`` limits all bodies under way together, and one client may use half of it.
-    ``idempotent`` keeps the answers to requests with an idempotency key, in ``keys`` if given. ``shared`` is a folder
-    that all processes of the server on this machine share, for these answers and for the sums of metrics.
-    ``owned_folders`` are locations for table files, besides the location of the table's namespace: a drop with purge
-    deletes only files that the table owns. Raises ``InvalidArgument`` for a location without a scheme.
+    Without ``authenticator``, programs on this machine have all rights, and other clients have none. ``max_body``
+    limits requests that hold metadata: creations and commits; ``max_small_body`` limits all others. ``max_bodies``
+    limits all bodies under way together, and one client may use half of it. ``idempotent`` keeps the answers to
+    requests with an idempotency key, in ``keys`` if given. ``shared`` is a folder that all processes of the server on
+    this machine share, for these answers and for the sums of metrics. ``owned_folders`` are locations for table files,
+    besides the location of the table's namespace: a drop with purge deletes only files that the table owns. Raises
+    ``InvalidArgument`` for a location without a scheme.
     """
 
     authenticator: Authenticator | None = field(default=None, repr=False)

@@ -136,7 +136,7 @@ class SharedKeys:
 
     @contextmanager
     def _step(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that writes: of all threads of all processes one at a time."""
+        """A transaction that writes: only one at a time, over all threads of all processes."""
         with self._lock:
             self._database.execute("BEGIN IMMEDIATE")
             try:

@@ -33,7 +33,7 @@ _MOST_KEYS: Final = 1000
 _UNSIGNED: Final = "UNSIGNED-PAYLOAD"
 _HASH_FORM: Final = re.compile(rf"[0-9a-f]{{64}}|{_UNSIGNED}|STREAMING-[A-Z0-9-]{{1,60}}")
 _SOURCE: Final = "x-amz-copy-source"
-# Headers that grant nobody access to an object. The value of ``x-amz-copy-source`` is checked separately.
+# Headers that do not grant access to an object. The value of ``x-amz-copy-source`` is checked separately.
 _HARMLESS: Final = re.compile(
     r"(?!x-amz-).*|x-amz-(content-sha256|date|user-agent|trailer|decoded-content-length|storage-class|"
     r"sdk-checksum-algorithm|checksum-[a-z0-9-]+|metadata-directive|copy-source(-range|-if-[a-z-]+)?|"
@@ -76,7 +76,7 @@ class S3Signer:
     endpoint: str | None = None
 
     def hosts(self) -> tuple[str, tuple[str, ...]]:
-        """The scheme and the authorities that are the store's, for buckets in the path."""
+        """The scheme and the authorities of the store, for addresses with the bucket in the path."""
         if self.endpoint is not None:
             found = _ADDRESS.fullmatch(self.endpoint.rstrip("/") + "/")
             if found is None or found[3] != "/" or found[4] is not None:
@@ -254,7 +254,7 @@ def _tag(element: ElementTree.Element) -> str:
 
 
 def _headers(given: Mapping[str, Sequence[str]], body: bytes | None, bucket: str, prefix: str) -> dict[str, str]:
-    """Return the headers to sign. Raises ``Refused`` for headers that do more than the request itself."""
+    """Return the headers to sign. Raises ``Refused`` for headers with effects beyond the request itself."""
     found: dict[str, str] = {}
     for name, values in given.items():
         lower = name.lower()

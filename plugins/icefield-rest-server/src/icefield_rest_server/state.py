@@ -106,8 +106,8 @@ class State:
     def vended(self, call: Call, table: tuple[str, ...], location: str) -> list[tuple[str, dict[str, str]]]:
         """Return credentials for a table's files; none without a vendor.
 
-        With an authorizer, there are none for a location that is not the table's own either: a client with the right
-        to create tables would get the credentials of another table by naming its location.
+        With an authorizer, a location that is not the table's own gets none either. Otherwise a client with the right
+        to create tables could get the credentials of another table by naming its location.
         """
         vendor = self.settings.vendor
         if vendor is None or not self.may_open(table, location):
@@ -117,8 +117,8 @@ class State:
     def allows(self, principal: Principal | None, operation: str, name: tuple[str, ...]) -> bool:
         """Whether the authorizer, if there is one, allows an operation on the object with a name.
 
-        It is asked with the name that the catalog keeps: a client that may not load ``db.t`` may not load ``DB.T``
-        where it is the same table.
+        The authorizer is asked with the name that the catalog keeps: a client that may not load ``db.t`` may not load
+        ``DB.T`` either, if it is the same table.
         """
         authorizer = self.settings.authorizer
         return authorizer is None or authorizer(principal, operation, self.catalog.kept_name(name))
@@ -208,7 +208,7 @@ def only_of_refs(loaded: Loaded) -> Loaded:
 
 
 def etag_of(loaded: Loaded, mode: str) -> str:
-    """Return the ETag of a table version, as it is sent in a mode."""
+    """Return the ETag of a table version for a snapshot mode."""
     return f'"{sha256(f"{mode} {loaded.version}".encode()).hexdigest()[:32]}"'
 
 

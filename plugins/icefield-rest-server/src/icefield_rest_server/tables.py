@@ -247,7 +247,7 @@ def commit_transaction(state: State, call: Call) -> Answer:
 def committed_before(state: State, call: Call) -> tuple[Answer | None, bool]:
     """Return the answer to a commit that the tables show as done, and whether they can show it.
 
-    They can if each change adds snapshots: no other change has the same snapshot ids.
+    The tables can show it if each change adds snapshots, since no other change has the same snapshot ids.
     """
     document = call.document()
     if call.operation == "updateTable":
@@ -300,7 +300,7 @@ def _answer(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> 
 
 
 def _answer_to_change(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> Answer:
-    """Answer a completed change. No later failure may make the client take it for a failed one."""
+    """Answer a completed change. After that, no failure may make the client believe that the change failed."""
     return _with_opening(loaded, _opening_if_any(state, call, name, loaded.metadata.location))
 
 

@@ -19,7 +19,7 @@ _ERROR: Final = (
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """A connection that is closed where a request's address and headers are too long, or take too long to come.
+    """A connection that is closed if a request's address and headers are too long, or take too long to arrive.
 
     uvicorn limits them only with its Python parser, and waits for them without a time-out. It also keeps an unread
     answer for as long as the connection is open. Here a connection is closed if the client reads nothing for a while,
@@ -55,8 +55,8 @@ class BoundedHttp(HttpToolsProtocol):
             transport.max_size = self.max_read
         wire = transport.get_extra_info("socket")
         if wire.family in (socket.AF_INET, socket.AF_INET6):
-            # The socket that uvicorn opens for several processes has no such option, so that the body of an answer
-            # would wait until its headers are acknowledged, which clients do after 40 ms.
+            # uvicorn does not set this option on the socket for several processes. Without it, the body of an answer
+            # would wait until the client acknowledges the headers, which takes 40 ms.
             wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._await_head()
 

@@ -85,7 +85,7 @@ def loaded(
     properties = {**service.given_by_service, **may_say(config), **own}
     pointer = Pointer(location or f"rest:{metadata.table_uuid}/{metadata.last_updated_ms}")
     signer = signing(service, table, may_say(config) | own, found.remote_signing_config)
-    # A service that signs gives no keys to S3; where it gives some all the same, it signs.
+    # A service that signs requests gives no keys for S3; if it gives keys nevertheless, its signatures are used.
     opened = (*(each for each in access if signer is None or not each.prefix.startswith("s3")), *filter(None, [signer]))
     scans = scans_of(service, table, metadata.location, may_say(config), config.get(TOKEN))
     current = Current(pointer, metadata, properties, opened, scans)
@@ -93,9 +93,10 @@ def loaded(
 
 
 def can_defer(raw: msgspec.Raw | bytes, metadata: TableMetadata) -> bool:
-    """Whether nothing of a table follows from snapshots that are not there.
+    """Whether a table can be used before all of its snapshots are loaded.
 
-    Version 1 has no sequence numbers, and a table that does not state its next row id is asked for all its snapshots.
+    All snapshots are needed in version 1, which has no sequence numbers, and for a table that does not state its next
+    row id.
     """
     return metadata.format_version > 1 and (metadata.format_version == 2 or _NEXT_ROW_ID in bytes(raw))
 

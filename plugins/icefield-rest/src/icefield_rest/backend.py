@@ -241,7 +241,7 @@ class _Views(RestBackend, ViewCatalog):
 
 
 class _TransactionsAndViews(_Transactions, _Views):
-    """The catalog of a service that does both."""
+    """The catalog of a service that both keeps views and commits transactions."""
 
 
 def _offering(kind: type[Rest], service: Service) -> type[Rest]:

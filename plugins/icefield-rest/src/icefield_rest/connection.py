@@ -139,7 +139,8 @@ class Connection:
             content, sent["Content-Type"] = _ENCODER.encode(body), "application/json"
         url = self.url(path)
         if query:
-            # With "%20" for a space: a signature holds for the query as it is written, and "+" is read as either.
+            # A space becomes "%20": a signature is valid only for the exact query, and "+" may be read as a space or as
+            # a plus.
             url = f"{url}{'&' if '?' in url else '?'}{urlencode(query, quote_via=quote)}"
         asked = _PendingRequest(Unsigned(method, url, sent, content), what, changes, token, limit)
         try:
@@ -152,7 +153,10 @@ class Connection:
             raise Uncertain(f"{asked.doubt}; then: {then.said if then else problem}", then) from problem
 
     def _answered(self, asked: _PendingRequest) -> ServiceResponse:
-        """Make a request with retries. Raises ``ServiceRefusal`` and ``IcefieldError``; ``asked`` knows of doubts."""
+        """Make a request with retries.
+
+        Raises ``ServiceRefusal`` and ``IcefieldError``; ``asked.doubt`` records an unknown outcome.
+        """
         limits, began = self.settings.limits, time.monotonic()
         waits, renewed, attempt = Backoff(limits.min_wait, limits.max_wait), False, 0
         again = not asked.changes or self.repeats_changes
@@ -291,7 +295,7 @@ def _verified_by(settings: RestSettings) -> ssl.SSLContext:
 
 @lru_cache(maxsize=8)
 def _shared(named: str | None, changed_at: int) -> ssl.SSLContext:
-    # To read them takes 26 to 40 ms of the processor, for each catalog that is opened.
+    # The cache saves 26 to 40 ms of processor time for reading the certificates at each opening of a catalog.
     return _authorities(named)
 
 
@@ -303,7 +307,7 @@ def _authorities(named: str | None) -> ssl.SSLContext:
 
 
 def joined(*parts: str) -> str:
-    """Segments of a path, each written so that it stays one."""
+    """Join the segments of a path; each is escaped, so that it stays one segment."""
     return "/".join(_segment(part) for part in parts)
 
 

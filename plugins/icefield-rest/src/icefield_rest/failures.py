@@ -37,7 +37,7 @@ _decoder = msgspec.json.Decoder(_ErrorBody)
 class ServiceRefusal(Exception):
     """The service answered a request by an error, and did nothing.
 
-    ``modelled`` says that the answer was in the protocol's form: a proxy on the way answers otherwise.
+    ``modelled`` says that the answer was in the protocol's form; the answer of a proxy has another form.
     """
 
     def __init__(self, status: int, model: ErrorModel, *, modelled: bool) -> None:
@@ -68,10 +68,10 @@ class ServiceRefusal(Exception):
 
 
 class Uncertain(Exception):
-    """A request was sent and its outcome is not known: the reply was lost, or says so.
+    """A request was sent and its outcome is unknown: the reply was lost, or states that it is unknown.
 
     ``then`` is the answer to a retry, which says nothing about the first attempt. ``declined`` is the answer of a
-    service that declines the operation at every attempt: then no attempt is still under way.
+    service that declines every attempt at the operation: then no attempt is still under way.
     """
 
     def __init__(self, said: str, then: ServiceRefusal | None = None, declined: ServiceRefusal | None = None) -> None:
@@ -101,7 +101,7 @@ def error_model(status: int, body: bytes) -> ServiceRefusal:
     try:
         return ServiceRefusal(status, _decoder.decode(body).error, modelled=True)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        # Longer than the text in messages: a cut-off secret at the end could not be redacted.
+        # This is longer than the text in messages, since a secret that is cut off at the end could not be redacted.
         string = body[:_MOST_LOOKED_AT].decode(errors="replace")
         return ServiceRefusal(status, ErrorModel(string, "", status), modelled=False)
 

@@ -1,4 +1,4 @@
-"""Credentials as one process holds them: renewed ahead of their end, by one thread for all that use them."""
+"""Credentials of one process: one thread renews them for all users before they expire."""
 
 from __future__ import annotations
 

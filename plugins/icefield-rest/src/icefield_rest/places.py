@@ -78,7 +78,7 @@ _PLACES: Final = frozenset(key for store in _STORES for key in store.places)
 
 @dataclass(frozen=True)
 class RefusedAccess(FileAccess):
-    """Opens nothing: the service states an untrusted host, and gives no credentials for it."""
+    """Refuses to open files: the service states an untrusted host, and gives no credentials for it."""
 
     prefix: str
     said: str
@@ -125,7 +125,8 @@ def guarded(catalog: str, user: Mapping[str, str], served: Mapping[str, str], tr
         moved = [key for key in stated if _is_moved(key, user, served, trusts)]
         along = _given_along(store, served)
         if moved and along is None:
-            # Another spelling of the scheme matches no refusal, but finds only the user's own host here.
+            # A location with another spelling of the scheme escapes the refusal, but then it only reaches the user's
+            # own host.
             withheld |= {key: user.get(key, "") for key in stated}
             refused |= dict.fromkeys(store.schemes, _refusal(catalog, store, moved, served))
             continue

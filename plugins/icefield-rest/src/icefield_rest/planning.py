@@ -94,8 +94,8 @@ class RestScans(ScanService):
     def _appended_by(self, snapshot_id: int, asked: ScanPlanRequest, what: str) -> set[str]:
         """Return the files that a service lists from a snapshot to itself.
 
-        By the protocol there are none, because a range excludes its first snapshot. Java's reference server includes
-        it, so these files are removed from its listings of longer ranges.
+        By the protocol there are no such files, because a range excludes its first snapshot. Java's reference server
+        includes this snapshot, so its files are removed from listings of longer ranges.
         """
         own = replace(asked, begin=snapshot_id, snapshot_id=snapshot_id, statistics=())
         try:
@@ -201,7 +201,7 @@ class RestScans(ScanService):
 
 
 def _status(error: ErrorModel) -> int:
-    """The status that the error of a plan states; that of a failure where it states none."""
+    """The status that the error of a plan states; 500 if it states none."""
     stated = str(error.code)
     return int(stated) if stated.isascii() and stated.isdigit() and len(stated) == 3 else 500
 

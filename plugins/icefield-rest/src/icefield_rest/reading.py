@@ -21,11 +21,11 @@ _MORE: Final = 256 * 1024
 
 
 class NotRead(StorageError):
-    """An answer that is not read to its end: it is too long, or in an encoding that was not asked for."""
+    """An answer that is not read to its end: it is too long, or has an encoding that was not requested."""
 
 
 class TooSlow(httpx.ReadTimeout):
-    """An answer that comes too slowly to be waited for."""
+    """An answer that arrives too slowly."""
 
 
 def read(response: httpx.Response, most: int, timeout: float) -> bytes:

@@ -59,7 +59,7 @@ _USERS_NAMES: Final = frozenset(
         "py-io-impl",
         SNAPSHOTS,
         WAREHOUSE,  # credentials may go to a location that it names
-        # The proxy of requests, and the choice among the secrets of this machine.
+        # These set the proxy of requests, and choose among the secrets of this machine.
         "s3.proxy-uri",
         "s3.profile-name",
         "client.profile-name",
@@ -127,7 +127,7 @@ class Service:
             raise NotSupportedByCatalog(f"{what}: the service of catalog '{self.name}' does not offer '{endpoint}'")
 
     def path(self, *parts: str) -> str:
-        """A path below the prefix, which the service gives as it is to be sent."""
+        """A path below the prefix, which the service states in the form to send."""
         prefix = quote(self.settings.prefix, safe=_IN_A_PATH)
         return "/".join(("v1", *([prefix] if prefix else []), *parts))
 
@@ -154,7 +154,7 @@ class Service:
         return self.namespace_path(view[:-1], "views", joined(view[-1]))
 
     def report(self, table: TableName, body: Mapping[str, Any]) -> None:
-        """Send a report of a scan or a commit. Raises where it did not arrive."""
+        """Send a report of a scan or a commit. Raises if the report did not arrive."""
         path = self.table_path(table, "metrics")
         self.connection.ask("POST", path, f"reporting of {'.'.join(table)}", body=body, repeatable=False)
 

@@ -80,7 +80,7 @@ class RestStrategy(CommitStrategy):
         return made
 
     def made(self, base: Pointer | None, proposal: Proposal) -> Committed | None:
-        """The table as it is after a commit that was acknowledged without showing it."""
+        """The current table after the service acknowledged a commit without showing its result."""
         found = self._tables.load(self.table)
         if found is None:
             return None
@@ -143,8 +143,9 @@ class RestStrategy(CommitStrategy):
     def _is_as_before(self, base: Pointer | None, proposal: Proposal, found: LoadedTable | None) -> bool:
         """Whether the table is still at the version before a declined change, and no files are at stake.
 
-        A table that does not show a change proves nothing: a request may be under way for long. The service's answer
-        that it does not support the change is a proof, if the table has not changed meanwhile.
+        A table that does not show a change proves nothing, since a request may be under way for a long time. But if the
+        service answers that it does not support the change, and the table has not changed meanwhile, the change was not
+        made.
         """
         if base is None:
             return found is None and self._tables.is_gone(self.table)
@@ -174,7 +175,7 @@ def _outcome(base: Pointer | None, proposal: Proposal, found: LoadedTable) -> Co
     if added := _added(proposal):
         if all(metadata.snapshot_by_id(snapshot.snapshot_id) is not None for snapshot in added):
             return as_committed(found)
-        # A branch that has moved on refuses the request for good, whenever it arrives.
+        # A branch that has moved on will always refuse the request, even if it arrives late.
         return Conflict() if _moved(proposal, found) else None
     if not not_shown(proposal.updates, proposal.metadata, metadata) and current.pointer.location != base.location:
         return as_committed(found)
@@ -197,8 +198,9 @@ def _added(proposal: Proposal) -> list[Snapshot]:
 def _moved(proposal: Proposal, found: LoadedTable) -> bool:
     """Whether the table was replaced or has changed so that the service will always reject the proposal.
 
-    Only requirements that stay false count: the current schema of a table may return to the former one tomorrow. A
-    change without a snapshot may itself have falsified its requirement, before another commit followed.
+    Only requirements that can never become true again count: the current schema of a table, for example, may return to
+    the former one. A change without a snapshot may itself have made its requirement false, before another commit
+    followed.
     """
     may_be_ours = not _added(proposal)
     return any(

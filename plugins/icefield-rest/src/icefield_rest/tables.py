@@ -65,7 +65,7 @@ class Tables:
         return found
 
     def looked_for(self, table: TableName) -> LoadedTable | None:
-        """The table; None where it is not there, or cannot be loaded."""
+        """The table; None if it does not exist, or cannot be loaded."""
         try:
             return self.load(table)
         except IcefieldError:
@@ -242,17 +242,20 @@ class Tables:
         return metadata
 
     def is_gone(self, table: TableName) -> bool:
-        """Whether the service itself says, in the protocol's form, that a table is not there."""
+        """Whether the service itself says, in the protocol's form, that a table does not exist."""
         self.forget(table)
         return is_gone(self.service, self.service.table_path(table), f"looking for {_shown(table)}")
 
     def says_missing(self, refused: ServiceRefusal, table: TableName) -> bool:
-        """Whether an answer to a change says that a table is not there: in another form, where it cannot be loaded."""
+        """Whether an answer to a change says that a table is missing.
+
+        An answer that is not in the protocol's form counts only if the table cannot be loaded.
+        """
         return is_missing(refused) and (refused.modelled or self.load(table) is None)
 
 
 def is_missing(refused: ServiceRefusal) -> bool:
-    """Whether an answer says that a table is not there.
+    """Whether an answer says that a table does not exist.
 
     Services send different bodies with a 404, and some send none. The request for the configuration has already shown
     that the service speaks the protocol.
@@ -261,7 +264,7 @@ def is_missing(refused: ServiceRefusal) -> bool:
 
 
 def is_gone(service: Service, path: str, what: str) -> bool:
-    """Whether the service itself says, in the protocol's form, that nothing is at a path."""
+    """Whether the service itself says, in the protocol's form, that a path has no resource."""
     try:
         service.connection.ask("GET", path, what, limit=MAX_TABLE)
     except ServiceRefusal as refused:
@@ -272,12 +275,12 @@ def is_gone(service: Service, path: str, what: str) -> bool:
 
 
 def no_table(table: TableName, catalog: str) -> NoSuchTable:
-    """The error for a table that is not there."""
+    """The error for a table that does not exist."""
     return NoSuchTable(f"no table {_shown(table)} in catalog '{catalog}'", table=table)
 
 
 def missing_namespace(namespace: tuple[str, ...], refused: ServiceRefusal) -> NoSuchNamespace:
-    """The error for a namespace that is not there."""
+    """The error for a namespace that does not exist."""
     hint = "" if refused.modelled else ", not in the protocol's form: if it is there, look at 'prefix' and 'warehouse'"
     return NoSuchNamespace(f"no namespace {_shown(namespace)}: {refused.said}{hint}", namespace=namespace)
 

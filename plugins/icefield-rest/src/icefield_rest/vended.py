@@ -18,13 +18,13 @@ from icefield_rest.places import Guarded, RefusedAccess, guarded, without_other_
 from icefield_rest.service import Service, may_say
 from icefield_rest.settings import REFS
 
-# When credentials end, in milliseconds since 1970, as the services spell it.
+# The services' names for the expiry of credentials, in milliseconds since 1970.
 _ENDS: Final = (
     "s3.session-token-expires-at-ms",
     "gcs.oauth2.token-expires-at",
     "adls.sas-token-expires-at-ms",
 )
-# Where they are to be had anew, and whether they are to be.
+# The properties that state the endpoint for renewed credentials, and whether to renew them.
 _KINDS: Final = {"s3.": "client.", "gcs.": "gcs.oauth2.", "adls.": "adls."}
 _ENDPOINT, _ENABLED = "refresh-credentials-endpoint", "refresh-credentials-enabled"
 _SERVICES: Final[SharedClients[Service]] = SharedClients()
@@ -115,7 +115,7 @@ def vended(
     if best is None and ends_of(stated) is not None:
         access.append(_access(service, table, location, {}, stated, now))
     whole = _guarded(service, {**stated, **(best or {})})
-    # A scheme is the shortest prefix, so these only apply to files without another access.
+    # A scheme is the shortest prefix, so these refusals only apply to files without another access.
     access += [RefusedAccess(scheme, said) for scheme, said in whole.refused.items()]
     return whole.over(best or {}), tuple(access), ends_of({**stated, **(best or {})})
 

@@ -58,7 +58,7 @@ class Views:
         return [found.name for page in listed(service, path, what, _names) for found in page.identifiers or ()]
 
     def load(self, view: TableName) -> CurrentView | None:
-        """A view, or None where there is none of that name."""
+        """A view; None if there is no view with this name."""
         service, what = self._service, f"loading view {'.'.join(view)}"
         service.needs(Endpoint.LOAD_VIEW, what)
         try:
@@ -164,7 +164,10 @@ class Views:
             return None
 
     def _says_missing(self, refused: ServiceRefusal, view: TableName) -> bool:
-        """Whether an answer to a change says that a view is not there: in another form, where it cannot be loaded."""
+        """Whether an answer to a change says that a view is missing.
+
+        An answer that is not in the protocol's form counts only if the view cannot be loaded.
+        """
         return refused.status == 404 and (refused.modelled or self.load(view) is None)
 
     def _taken(self, name: TableName, refused: ServiceRefusal) -> IcefieldError:

@@ -1,7 +1,7 @@
 """The requests that the plugin makes, over s3fs: its session, its event loop, its client of the SDK.
 
-s3fs's own retries, blocks and listings are passed by. A request is one request, and ``persist`` decides when it is made
-again.
+s3fs's own retries, blocks and listings are not used. Each call sends one request, and ``persist`` decides about
+retries.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class S3Client(S3FileSystem):  # type: ignore[misc]
     async def set_session(self, refresh: bool = False, kwargs: Any = None) -> Any:
         """The client of the SDK, made if there is none."""
         # Private names of s3fs (2026.9): `_s3` is the client, and `_s3creator` closes it. s3fs offers no other way to
-        # close connections than a finalizer that also runs in forked processes. This can go when that finalizer runs in
-        # the process that opened them alone.
+        # close connections than a finalizer that also runs in forked processes. This can go when that finalizer runs
+        # only in the process that opened the connections.
         known = self._s3
         store = await super().set_session(refresh)
         if store is not known:
@@ -133,7 +133,7 @@ class S3Client(S3FileSystem):  # type: ignore[misc]
         return await self._persist(attempt)
 
     async def get_ranges(self, bucket: str, key: str, start: int, end: int) -> tuple[bytes, int]:
-        """A long range in several requests at a time: its bytes, and the size of the object."""
+        """Read a long range by several concurrent requests: its bytes, and the size of the object."""
         turns = asyncio.Semaphore(PARALLEL)
 
         async def part(first: int) -> tuple[int, list[bytes], int]:
@@ -258,7 +258,7 @@ class S3Client(S3FileSystem):  # type: ignore[misc]
 
 
 def _close(process: int, loop: asyncio.AbstractEventLoop, opened: Any) -> None:
-    """Let go of connections, in the process that made them, without waiting.
+    """Close connections, only in the process that opened them, without waiting.
 
     s3fs would close them in a forked process, too, and in its event loop, where they do not belong.
     """

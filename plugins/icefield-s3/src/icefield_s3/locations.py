@@ -1,7 +1,7 @@
 """Buckets and keys: ``s3://bucket/path``, and the valid names of buckets.
 
-A bucket is a name at the endpoint, or a name before the endpoint's. Two kinds of names make the SDK ask another host:
-access points (``arn:aws:s3:region:account:accesspoint:name``), which name their region, and Outposts.
+A bucket is a part of the path at the endpoint, or a prefix of the endpoint's host name. Two kinds of names make the SDK
+ask another host: access points (``arn:aws:s3:region:account:accesspoint:name``), which name their region, and Outposts.
 They are accepted only where the configuration names them.
 """
 

@@ -36,7 +36,7 @@ class _Discretion(logging.Filter):
 
 @contextmanager
 def discreet() -> Iterator[None]:
-    """Requests of this context are this plugin's."""
+    """A context whose requests count as this plugin's own."""
     token = _ours.set(True)
     try:
         yield
@@ -45,7 +45,7 @@ def discreet() -> Iterator[None]:
 
 
 def install() -> None:
-    """Have the SDK's loggers ask; they ask once however often this is called."""
+    """Add the filter to the SDK's loggers, once for each logger."""
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         if not any(isinstance(known, _Discretion) for known in logger.filters):

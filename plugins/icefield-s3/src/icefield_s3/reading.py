@@ -15,7 +15,7 @@ _TAIL: Final = 512 * 1024  # the whole of most metadata files and manifests, the
 
 
 class S3Input(RangedInput):
-    """An object open for reading; a long read is several requests at a time."""
+    """An object open for reading; a long read is split into several concurrent requests."""
 
     def __init__(
         self,

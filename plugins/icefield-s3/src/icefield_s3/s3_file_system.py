@@ -41,7 +41,7 @@ class S3FileSystem(FsspecFileSystem):
 
     @property
     def abilities(self) -> frozenset[FileSystemAbility]:
-        """Without ``ATOMIC_CREATE`` where the property ``s3.conditional-put`` says that the store lacks it."""
+        """The abilities; ``ATOMIC_CREATE`` is left out if ``s3.conditional-put`` says that the store lacks it."""
         return self._abilities
 
     def connect(self) -> S3Client:

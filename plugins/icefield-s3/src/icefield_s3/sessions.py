@@ -28,7 +28,7 @@ _SMALL: Final = 1024 * 1024  # aiohttp warns of more in one piece
 
 
 class S3Response(ClientResponse):
-    """An answer that is read no further than it may be long."""
+    """An answer that is read only up to a maximum length."""
 
     async def start(self, connection: Any) -> ClientResponse:
         """Read status and headers."""
@@ -44,10 +44,10 @@ class Connections(AIOHTTPSession):  # type: ignore[misc]
     have been carried out, although its answer was lost.
     """
 
-    # `_get_session` of aiobotocore (3.10) is the one place that makes sessions of aiohttp; it passes on neither a
-    # response class nor other settings. `_retry_connection` of aiohttp (3.14) has no public form but a middleware, and
-    # `_response_class` is an argument of the session that aiobotocore makes. This can go when aiobotocore takes
-    # arguments for its sessions.
+    # Only `_get_session` of aiobotocore (3.10) makes sessions of aiohttp; it passes on neither a response class nor
+    # other settings. `_retry_connection` of aiohttp (3.14) has no public form but a middleware, and `_response_class`
+    # is an argument of the session that aiobotocore makes. This can go when aiobotocore takes arguments for its
+    # sessions.
     async def _get_session(self, proxy_url: str | None) -> Any:
         session = await super()._get_session(proxy_url)
         session._retry_connection, session._response_class = False, S3Response

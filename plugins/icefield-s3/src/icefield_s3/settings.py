@@ -27,7 +27,10 @@ class Role:
 
 @dataclass(frozen=True)
 class S3Settings:
-    """The settings from the properties; None leaves a setting to the SDK. ``repr`` hides all, secrets among them."""
+    """The settings from the properties; None leaves a setting to the SDK.
+
+    ``repr`` hides all values, since some are secret.
+    """
 
     endpoint: str | None
     region: str | None

@@ -1,4 +1,4 @@
-"""Requests signed by the service of a catalog: it gets them unsigned, and the store gets them with its headers."""
+"""Requests signed by the service of a catalog: it gets a description of each request, and returns signed headers."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from icefield_s3.client import PARALLEL, S3Client
 
 
 class S3Output(PartedOutput):
-    """A stream to a new object. Several parts are on their way at a time."""
+    """A stream to a new object. Several parts are sent at the same time."""
 
     def __init__(
         self,
@@ -60,7 +60,8 @@ class S3Output(PartedOutput):
                 self._abort_all()
 
     def cancel(self) -> None:
-        # A part that arrives after the abort would stay: wait for parts on their way, unless the network fails.
+        # A part that arrives after the abort would remain in the store: wait for parts that are being sent, unless the
+        # network fails.
         if not any(part.done() and part.exception() for part in self._parts):
             wait(self._parts, timeout=self._client.settings.request_timeout)
         for part in self._parts:

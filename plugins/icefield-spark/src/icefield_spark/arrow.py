@@ -46,7 +46,7 @@ _ARROW: dict[type[spark.DataType], pa.DataType] = {
 if TIME is not None:
     _ARROW[TIME] = pa.time64("ns")
 if VARIANT is not None:
-    # Spark knows a variant by the metadata of the field that it calls so.
+    # Spark recognises a variant by a mark in the metadata of its field ``metadata``.
     _ARROW[VARIANT] = pa.struct(
         [
             pa.field("value", pa.binary(), nullable=False),
@@ -84,7 +84,7 @@ class SparkBatches:
 
 
 def in_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows of a batch, in batches as small as Spark takes them best; nothing is copied."""
+    """Slice a batch into batches of the size that is fastest for Spark; nothing is copied."""
     for start in range(0, batch.num_rows, _AT_ONCE):
         yield batch.slice(start, _AT_ONCE)
 
@@ -203,7 +203,7 @@ def leaf_to_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
 
 
 def leaf_from_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
-    """Values from Spark as the kernel holds them, as far as it would not cast them itself."""
+    """Convert values from Spark to the kernel's form, unless the kernel itself casts them."""
     held = array.type
     if isinstance(kind, iceberg.VariantType) and pa.types.is_struct(held):
         return _variant(array)
@@ -221,7 +221,10 @@ def leaf_from_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
 
 
 def _variant(array: pa.StructArray) -> pa.StructArray:
-    """Spark puts the value first and marks the metadata; a struct of other fields stays, and is refused later."""
+    """Convert Spark's variants, which put the value first and mark the metadata.
+
+    A struct with other fields stays as it is, and is refused later.
+    """
     names = {field.name: field.type for field in array.type}
     if names != {"metadata": pa.binary(), "value": pa.binary()}:
         return array
@@ -232,7 +235,7 @@ def _variant(array: pa.StructArray) -> pa.StructArray:
 
 
 def _uuid_string(array: pa.Array) -> pa.Array:
-    """Sixteen bytes as 36 characters, a whole column at a time."""
+    """Convert UUIDs of sixteen bytes to 36 characters, a whole column at once."""
     whole = pc.fill_null(array, b"\0" * 16)
     data = np.frombuffer(whole.buffers()[1], np.uint8, len(whole) * 16, whole.offset * 16).reshape(-1, 16)
     string = np.full((len(whole), 36), ord("-"), np.uint8)

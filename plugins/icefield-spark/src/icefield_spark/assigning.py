@@ -1,4 +1,4 @@
-"""Values that changes of rows give to columns: which columns they are of, and whether these can store them."""
+"""Values for columns in changes of rows: the columns that they belong to, and checks that these can store them."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def _resolved(columns: spark.DataType, names: Sequence[str], fold: Fold) -> Path
 
 
 def values_of(session: SparkSession, schema: Schema, given: Mapping[Path, Expression]) -> dict[Path, Column]:
-    """Values as columns of Spark's; ``DEFAULT`` is the default of its column."""
+    """Values as columns of Spark's; ``DEFAULT`` stands for the default of its column."""
     found: dict[Path, Column] = {}
     for path, value in given.items():
         if isinstance(value, str) and value.strip().upper() == "DEFAULT":
             value = default_of(schema, path, value)
-        # Within a function nothing stands that gives several rows, as explode does.
+        # Within a function, Spark refuses expressions that give several rows, such as explode.
         found[path] = f.coalesce(expression(session, value))
     return found
 
@@ -84,10 +84,10 @@ def check_stored(
     values: Mapping[Path, Column],
     condition: Column | None,
 ) -> None:
-    """Have Spark judge values, and the condition under which they are taken, before anything is read or written.
+    """Have Spark check values, and the condition under which they apply, before anything is read or written.
 
-    ``frame`` has the columns that both may name. Raises Spark's error, ``InvalidArgument`` or ``UnsupportedFeature``
-    for values that the session's store assignment policy refuses.
+    ``frame`` has the columns that values and condition may name. Raises Spark's error, ``InvalidArgument`` or
+    ``UnsupportedFeature`` for values that the session's store assignment policy refuses.
     """
     if condition is not None:
         frame = frame.where(condition)
@@ -96,7 +96,7 @@ def check_stored(
         return
     shown = {".".join(path): value.alias(".".join(path)) for path, value in values.items()}
     kinds = [spark.StructField(name, _kind(columns, path)) for name, path in zip(shown, values, strict=True)]
-    # Beside a column that is no aggregate Spark refuses one.
+    # Spark refuses an aggregate beside a column that is not an aggregate.
     made = stored_as(session, frame.select(*shown.values(), f.col(ROW)), spark.StructType(kinds))
     made.schema  # noqa: B018 -- with Spark Connect it is looked at only now
 

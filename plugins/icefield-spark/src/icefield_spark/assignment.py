@@ -35,7 +35,7 @@ from icefield_spark.types import to_spark_type
 
 POLICY: Final = "spark.sql.storeAssignmentPolicy"
 _ANSI, _STRICT, _LEGACY = "ANSI", "STRICT", "LEGACY"
-# Each type may be stored in the types after it.
+# A type may be stored in each type that comes later in this tuple.
 _NUMBERS = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType, spark.FloatType, spark.DoubleType)
 _DIGITS: dict[type[spark.DataType], int] = {
     spark.ByteType: 3,
@@ -86,9 +86,9 @@ def stored_as(session: SparkSession, frame: DataFrame, columns: spark.StructType
 def stored_in(session: SparkSession, frame: DataFrame, schema: Schema, *, case_sensitive: bool) -> DataFrame:
     """A frame with its columns, found by name, cast to the types in which a table stores them; see ``stored_as``.
 
-    Only types are cast. Columns and nested fields that the table lacks stay unchanged for the writer to check. So do
-    values with different types in Spark and the table (``uuid``, ``fixed``, nanoseconds). Raises ``InvalidArgument``
-    for a type that cannot be stored in the column's type.
+    Only types are cast. Columns and nested fields that the table lacks stay unchanged for the writer to check. Values
+    with different types in Spark and the table (``uuid``, ``fixed``, nanoseconds) stay unchanged, too. Raises
+    ``InvalidArgument`` for a type that cannot be stored in the column's type.
     """
     known = {field.name: field.field_type for field in schema.fields}
     spelt = spelt_as(known, frame.columns, case_sensitive)
@@ -110,7 +110,7 @@ def stored_in(session: SparkSession, frame: DataFrame, schema: Schema, *, case_s
 
 
 def _stored(given: spark.DataType, kind: IcebergType | None, case_sensitive: bool) -> spark.DataType:
-    """A type of Spark with the leaves of a table's, where both have the same form."""
+    """A Spark type with its leaves replaced by the leaves of a table's type, as far as both have the same form."""
     if isinstance(given, spark.StructType) and isinstance(kind, StructType):
         known = {field.name: field.field_type for field in kind.fields}
         names = spelt_as(known, given.names, case_sensitive)
@@ -135,7 +135,7 @@ def _stored(given: spark.DataType, kind: IcebergType | None, case_sensitive: boo
 
 
 def fits_strictly(given: spark.DataType, kind: spark.DataType) -> bool:
-    """Whether every value of a type has one in another that is the same, as Spark's up-cast says."""
+    """Whether every value of a type has an equal value in another type, by the rules of Spark's up-cast."""
     if given == kind or isinstance(given, spark.NullType):
         return True
     if isinstance(given, spark.ArrayType) and isinstance(kind, spark.ArrayType):
@@ -172,5 +172,5 @@ def _number_fits(given: spark.DataType, kind: spark.DataType) -> bool:
 
 
 def _whole_digits(kind: spark.DataType) -> int | None:
-    """How many digits stand before the point at most."""
+    """The most digits before the decimal point."""
     return kind.precision - kind.scale if isinstance(kind, spark.DecimalType) else _DIGITS.get(type(kind))

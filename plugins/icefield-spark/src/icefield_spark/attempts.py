@@ -1,4 +1,4 @@
-"""Attempts at the tasks of a job, as Spark reports them: whether any lost, and whether any still runs."""
+"""Attempts at the tasks of a job, as Spark reports them: whether an attempt lost, and whether one still runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class Attempts:
             self._context.removeJobTag(self._tag)
 
     def end(self) -> None:
-        """After a failure: see to it that no attempt runs, as far as Spark says so, or for as long as it may take."""
+        """Stop all attempts after a failure, and wait until they have ended.
+
+        If Spark does not report them, wait for as long as that may take.
+        """
         if self._context is not None:
             with suppress(Py4JError):
                 self._context.cancelJobsWithTag(self._tag)
@@ -46,10 +49,10 @@ class Attempts:
             time.sleep(SECONDS_TO_KILL)
 
     def any_lost(self) -> bool | None:
-        """Wait until no attempt runs, and say whether one did not win; None where Spark does not say.
+        """Wait until no attempt runs, and return whether one of them lost; None if Spark does not report it.
 
-        A task ends after its worker, or hangs up on it. Files published before that are there to be swept; an attempt
-        that publishes later deletes its own files (``ending``).
+        A task ends after its worker, or closes the connection to it. A sweep finds files published before that; an
+        attempt that publishes later deletes its own files (``ending``).
         """
         if self._context is None:
             return None
@@ -74,7 +77,7 @@ class Attempts:
             return 0
 
     def _stages(self) -> list[Any]:
-        """Spark's numbers of the stages that have run, once it has counted all that happened until now."""
+        """Spark's statistics of the stages that have run, after Spark has processed all events so far."""
         spark = self._context._jsc.sc()
         spark.listenerBus().waitUntilEmpty()
         store, tracker = spark.statusStore(), self._context.statusTracker()

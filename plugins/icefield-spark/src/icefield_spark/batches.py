@@ -15,9 +15,10 @@ _QUERY: Final = "sql.streaming.queryId"
 def session_here(attached: SparkSession) -> SparkSession:
     """The session of the batch that this thread runs; outside of ``foreachBatch`` the given session.
 
-    The query is asked, not which session is active: ``createDataFrame`` of another session makes that one active. A
-    thread that the function starts runs no batch: name the session there by ``attach(batch.sparkSession, catalog)``.
-    Through Spark Connect the functions run elsewhere, and attach to the session that they find there.
+    The query determines the session, not the active session: ``createDataFrame`` of another session makes that session
+    active. A thread that the function starts runs no batch: give it the session by ``attach(batch.sparkSession,
+    catalog)``. Through Spark Connect the functions run in another process, and attach to the session that they find
+    there.
     """
     if is_connected(attached):
         return attached

@@ -1,4 +1,4 @@
-"""Updates and deletes of a table's rows, which are frames of Spark's."""
+"""Updates and deletes of a table's rows, as data frames of Spark."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ChangedTable:
 
     @classmethod
     def of(cls, session: SparkSession, target: Target, alias: str, expressions: Iterable[Expression]) -> ChangedTable:
-        """The table, about which expressions are."""
+        """The table that is changed, with the metadata columns that expressions name."""
         schema = target.table.schema()
         text = " ".join(map(str, expressions)).lower()
         spelt = [each for each in METADATA_COLUMNS if each in text and not schema.has_field(each)]
@@ -63,7 +63,7 @@ class ChangedTable:
         return Side(self.alias, spark.StructType([*columns.fields, *to_spark_schema(more).fields]))
 
     def empty(self, schema: Schema | None = None) -> DataFrame:
-        """No row, with the columns of ``rows``."""
+        """An empty frame with the columns of ``rows``."""
         columns = [*self.side(schema).columns.fields, spark.StructField(ROW, spark.LongType())]
         return self.session.createDataFrame([], spark.StructType(columns)).alias(self.alias)
 
@@ -88,7 +88,7 @@ class ChangedTable:
 
 
 def _may_name(expression: Expression, column: str) -> bool:
-    """Whether an expression may name a column. One with a star or a variable may name any."""
+    """Whether an expression may name a column. An expression with a star or a variable may name any column."""
     if not isinstance(expression, str) or _ANY.search(expression):
         return True
     return column.lower().replace("`", "``") in expression.lower()
@@ -101,7 +101,10 @@ def update_rows(
     where: Expression | None,
     alias: str,
 ) -> None:
-    """Give columns of the rows for which a condition holds other values. Raises ``InvalidArgument`` for no column."""
+    """Set columns to other values, in the rows for which a condition holds.
+
+    Raises ``InvalidArgument`` for no column.
+    """
     if not given:
         raise InvalidArgument("an update sets at least one column")
     table, columns = target.table, columns_of(target)

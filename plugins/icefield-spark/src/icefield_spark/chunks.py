@@ -39,14 +39,14 @@ class ChunkContext:
     @classmethod
     def of(cls, scan: VersionScan, columns: StructType) -> ChunkContext:
         """The context in which executors read the chunks of a scan."""
-        # A process of an executor reads many chunks, and each delete file but once.
+        # A process of an executor reads many chunks, and reads each delete file only once.
         return cls(replace(for_executors(scan.context), scan_id=uuid4().hex), columns)
 
     def read(self, chunk: bytes) -> Iterator[pa.RecordBatch]:
         """The rows of one chunk, in the types that Spark has."""
         tasks: Sequence[FileScanTask] = pickle.loads(chunk)
         batches = SparkBatches(self.scan.projection, self.columns)
-        # One thread: Spark runs a task a core already.
+        # One thread is enough: Spark already runs one task per core.
         with cause_alone():
             for batch in read_tasks(tasks, self.scan, workers=1):
                 yield from in_pieces(batches.convert(batch))
@@ -58,7 +58,7 @@ class ChunkContext:
 def plan_chunks(
     scan: VersionScan, only: Callable[[FileScanTask], bool] | None = None, at_least: int = 1
 ) -> list[bytes]:
-    """The scan's tasks, divided and put together by ``read.split.*``, pickled a chunk at a time.
+    """The scan's tasks, split and combined by ``read.split.*``, and pickled in chunks.
 
     ``only``: which of the tasks are read; all, unless given. ``at_least``: see ``plan_tasks``.
     """

@@ -1,6 +1,7 @@
 """Comparisons of columns in the text of a condition, for sessions that keep Spark's plans at a server.
 
-A comparison is read only where Spark is certain to read it alike: a column, a sign, and a literal of the column's type.
+Only comparisons that Spark is certain to read the same way are used: a column, an operator, and a literal of the
+column's type.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Side:
 
 
 def is_certain(text: str) -> bool:
-    """Whether a text has no sign that Spark may read otherwise."""
+    """Whether a text has no character that Spark may read differently."""
     return not any(sign in text for sign in _UNCERTAIN)
 
 

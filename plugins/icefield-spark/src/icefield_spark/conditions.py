@@ -72,7 +72,7 @@ class Said:
 
 
 def exact_filter(session: SparkSession, condition: Expression, table: Table) -> BooleanExpression:
-    """The filter that holds of the rows of a table for which a condition does. Raises ``UnsupportedFeature``."""
+    """The filter that matches exactly the rows for which a condition holds. Raises ``UnsupportedFeature``."""
     side = Side(table.name()[-1], all_nullable(to_spark_schema(table.schema())))
     found = said_of(session, condition, side).exact(table)
     if found is None:
@@ -105,7 +105,7 @@ def said_of(session: SparkSession, condition: Expression, table: Side, source: S
 
 
 def _without_rows(session: SparkSession, side: Side) -> DataFrame:
-    """A relation of a side's columns, about which the optimizer knows nothing."""
+    """A relation with a side's columns, about whose rows the optimizer knows nothing."""
     columns = spark.StructType([spark.StructField(each.name, each.dataType, True) for each in side.columns.fields])
     kind = jvm_class(session, "org.apache.spark.sql.types.DataType").fromJson(columns.json())
     rows = session._jsparkSession.createDataFrame(session.sparkContext._jsc.emptyRDD(), kind)
@@ -117,11 +117,11 @@ def _ids(frame: DataFrame) -> dict[int, str]:
 
 
 class _TooLarge(Exception):
-    """A condition of too many parts to be looked at."""
+    """The condition has too many parts to be analyzed."""
 
 
 class _PlanReader:
-    """Reads an optimized plan: which conditions hold of every row that it gives."""
+    """Reads from an optimized plan the conditions that hold for every row of its result."""
 
     def __init__(self, ids: Sequence[dict[int, str]]) -> None:
         """``ids``: the columns of the table, and of the source if any, by Spark's ids for them."""
@@ -175,7 +175,7 @@ class _PlanReader:
         return 0 if id_ in self._table else 1 if id_ in self._source else 2
 
     def _column(self, node: Any) -> tuple[int, str] | None:
-        """The side and the column that an expression is, perhaps as a wider whole number."""
+        """The side and the column of an expression that is a column, or its cast to a wider integer."""
         column = column_in(node)
         if column is None:
             return None
@@ -220,7 +220,10 @@ def _literal(kind: Any, value: Any) -> Described:
 
 
 def _values(found: Any) -> list[Any]:
-    """The values of a set of Spark's, as texts that are read at once where nothing speaks against it."""
+    """The values of a set of Spark's.
+
+    They are fetched as strings in one call, unless a null, a binary value or a separator in a value prevents it.
+    """
     texts = str(found.mkString(_SEPARATOR)).split(_SEPARATOR)
     plain = len(texts) == found.size() and not any(each == "null" or each.startswith("[B@") for each in texts)
     return texts if plain else items(found.toSeq())

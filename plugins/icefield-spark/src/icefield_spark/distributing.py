@@ -1,8 +1,8 @@
 """Rows moved to the tasks that write them, and sorted there, as a table asks for.
 
-``write.distribution-mode``: with ``hash`` all rows of a partition go to one task, so that a partition gets a file
-instead of one from each task; with ``range`` tasks get ranges of the sort order; with ``none`` rows stay where they
-are. Keys are the values of the table's transforms, computed by Spark itself where it can, else in Arrow.
+``write.distribution-mode``: with ``hash``, all rows of a partition go to one task, so a partition gets one file instead
+of one from each task. With ``range``, tasks get ranges of the sort order. With ``none``, rows stay in their tasks. Keys
+are the values of the table's transforms, computed by Spark itself where it can, else in Arrow.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _ORDERS = {
 
 
 def mode_of(metadata: TableMetadata, mode: str | None = None) -> str:
-    """How rows are spread: as is asked for, as the table says, or as suits its partitions and its order.
+    """The distribution mode of a write: as requested, as the table states, or as suits its partitions and its order.
 
-    Raises ``InvalidArgument`` for a mode that there is not.
+    Raises ``InvalidArgument`` for an unknown mode.
     """
     found = (mode or metadata.properties.get(MODE) or "").strip().lower()
     if found in _MODES:
@@ -86,7 +86,7 @@ def distributed(
         frame = frame.repartitionByRange(*partitions, *ordered)
     if not ordered or more:
         return frame, context
-    # Rows of a partition come together, so that its file is written in one go.
+    # The rows of a partition are adjacent, so its file is written at one stretch.
     return frame.sortWithinPartitions(*partitions, *ordered), replace(context, sort_order_id=order.order_id)
 
 

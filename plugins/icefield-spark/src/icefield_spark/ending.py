@@ -1,9 +1,9 @@
 """Checks whether a task received all of its rows.
 
 When the computation of a task's rows fails, Spark closes the stream to the Python worker. A function in ``mapInArrow``
-or in a data source's writer then sees its input end as though it were complete. The two cases differ only behind the
-rows: after the last batch Spark sends an end marker, or nothing. PySpark reads that marker after the function returns,
-so this module peeks at it without consuming it.
+or in a data source's writer then sees its input end as though it were complete. The two cases differ only after the
+last batch: Spark sends an end marker for a complete input, and nothing otherwise. PySpark reads that marker after the
+function returns, so this module peeks at it without consuming it.
 
 An attempt that loses to another attempt may have all its rows by then. Spark closes its stream, and the attempt
 continues unawares.
@@ -25,7 +25,10 @@ _SPECULATION = "spark.speculation"
 
 
 class InputCutOff(RuntimeError):
-    """The computation of a task's rows failed, and Spark reports the reason: this error is for clean-up only."""
+    """The computation of a task's rows failed.
+
+    Spark reports the reason: this error only makes the writer clean up.
+    """
 
 
 def whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -56,7 +59,7 @@ def _stream() -> Any:
 
 
 def is_contested(task: Any) -> bool:
-    """Whether a task was tried before, or may be tried twice at once: then files of attempts that lost are swept."""
+    """Whether a task was tried before, or may run twice at the same time: files of losing attempts are then swept."""
     return task is not None and (task.attemptNumber() > 0 or task.getLocalProperty(_SPECULATION) == "true")
 
 

@@ -44,7 +44,7 @@ class _Pickler(CloudPickler):
 
 
 def shared(spark: SparkSession, chunks: list[bytes]) -> Any:
-    """Chunks as executors get them: broadcast where there are many bytes and a Spark context."""
+    """Chunks in the form for executors: broadcast if they are large and there is a Spark context."""
     context = getattr(spark, "_sc", None)  # not there with Spark Connect
     if context is None or sum(map(len, chunks)) < _BROADCAST_FROM_BYTES:
         return chunks

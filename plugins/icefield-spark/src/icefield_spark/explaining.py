@@ -20,7 +20,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class Explanation:
-    """How a frame is read; its string is for people."""
+    """How a frame is read; ``str`` describes it for people."""
 
     table: str
     snapshot_id: int | None
@@ -76,7 +76,7 @@ def explanation(scan: VersionScan, planned: Planned, columns: Sequence[str]) -> 
 
 
 def explained(scan: TableScan, planned: Planned) -> None:
-    """Note how a planned frame reads its table, for as long as the frame is kept."""
+    """Remember how a planned frame reads its table, while the frame exists."""
     _EXPLAINED[planned.frame] = explanation(scan, planned, planned.frame.columns)
 
 

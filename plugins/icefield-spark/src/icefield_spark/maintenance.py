@@ -40,7 +40,7 @@ class SparkRunner(WorkRunner):
 
     @property
     def slots(self) -> int:
-        """How many tasks Spark runs at once, as far as it says so."""
+        """The number of tasks that Spark runs at once, as far as Spark reports it."""
         return int(getattr(getattr(self._session, "_sc", None), "defaultParallelism", 1))
 
     def attempts(
@@ -151,7 +151,7 @@ class ItemCounter(AccumulatorParam[int]):
         self._done = done
 
     def forget(self) -> None:
-        """Call nothing any more."""
+        """Make no further calls."""
         self._done = None
 
     def zero(self, value: int) -> int:

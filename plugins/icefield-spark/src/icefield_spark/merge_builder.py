@@ -18,8 +18,8 @@ class FrameMerge:
     """A merge of a frame into a table, to be filled with clauses and then committed.
 
     Conditions and values are expressions of Spark's SQL, or columns of Spark's as ``col("source.id")``, in which
-    ``target`` and ``source`` are the table and the frame. Clauses of a kind are tried in the order of their addition;
-    the first clause with a true condition is applied.
+    ``target`` and ``source`` are the table and the frame. Clauses of a kind are tried in the order in which they were
+    added; the first clause with a true condition applies.
     """
 
     def __init__(self, target: Callable[[], Target], source: DataFrame, on: Expression | Sequence[str]) -> None:
@@ -30,11 +30,11 @@ class FrameMerge:
         self._clauses: list[WhenClause] = []
 
     def when_matched_update(self, set: Mapping[str, Expression], condition: Expression | None = None) -> Self:
-        """Give columns of rows that are met other values."""
+        """Set columns of matched rows to other values."""
         return self._add(WhenClause(MATCHED, condition, UPDATE, assigned(set)))
 
     def when_matched_update_all(self, condition: Expression | None = None) -> Self:
-        """Give all columns the values of the source, which has them all."""
+        """Set all columns to the values of the source, which must have all of them."""
         return self._add(WhenClause(MATCHED, condition, UPDATE, None))
 
     def when_matched_delete(self, condition: Expression | None = None) -> Self:
@@ -52,15 +52,15 @@ class FrameMerge:
     def when_not_matched_by_source_update(
         self, set: Mapping[str, Expression], condition: Expression | None = None
     ) -> Self:
-        """Give columns of rows that no row of the source meets other values."""
+        """Set columns of rows that match no row of the source to other values."""
         return self._add(WhenClause(LEFT, condition, UPDATE, assigned(set)))
 
     def when_not_matched_by_source_delete(self, condition: Expression | None = None) -> Self:
-        """Delete rows that no row of the source meets."""
+        """Delete rows that match no row of the source."""
         return self._add(WhenClause(LEFT, condition, DELETE, {}))
 
     def commit(self) -> None:
-        """Merge, in one job for the rows that change and, by copy-on-write, one for the files that they were in.
+        """Merge: one job writes the changed rows, and with copy-on-write another job rewrites the files that held them.
 
         Raises ``InvalidArgument`` for a row of the table that several rows of the source would change, and for a merge
         without clauses; ``ValidationFailed`` when a concurrent commit changed the data that was read.

@@ -44,10 +44,10 @@ class KeyColumns:
     pairs: Sequence[tuple[NestedField, str]]
 
     def read(self, source: DataFrame) -> tuple[KeyFilter | None, list[BooleanExpression]]:
-        """A filter of keys for rows of the table that may match the source, and filters for their files.
+        """A key filter for rows of the table that may match the source, and filters for their files.
 
-        There is no filter of keys if there are too many keys. Pruned rows match no row of the source, so the join has
-        the same result without them.
+        Too many keys give no key filter. Pruned rows match no row of the source, so the join has the same result
+        without them.
         """
         kinds = [each.field_type for each, _ in self.pairs]
         chosen = source.select(

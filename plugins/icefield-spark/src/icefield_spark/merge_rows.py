@@ -71,8 +71,7 @@ class MergeFrame:
     def run(self, target: Target) -> None:
         """Merge and commit.
 
-        Raises ``InvalidArgument`` for clauses that cannot be, and for a row that several rows of the source would
-        change.
+        Raises ``InvalidArgument`` for invalid clauses, and for a row that several rows of the source would change.
         """
         self._check()
         session, schema = self.source.sparkSession, target.table.schema()
@@ -89,7 +88,7 @@ class MergeFrame:
         if any(each.of == LEFT for each in self.clauses):
             self._commit(subject, understood, self.source, None, None)
             return
-        # Rows of the table that cannot match the source have no part in the join.
+        # Rows of the table that cannot match the source are left out of the join.
         said = self._said(subject)
         filters = [said.concern(target.table)]
         compared = key_columns(schema, self.source, said.pairs)
@@ -148,7 +147,7 @@ class MergeFrame:
     # -- resolving the clauses ----------------------------------------------------------------------------------------
 
     def _understood(self, subject: ChangedTable, schema: Schema) -> list[_Understood]:
-        """The clauses, once Spark has found their names and judged their values: of the sides that each is about."""
+        """The clauses with names resolved and values checked by Spark, each on the sides that it applies to."""
         session, columns = subject.session, optional_columns(schema)
         mine = subject.empty(schema)
         given = self._marked(self.source)
@@ -267,7 +266,7 @@ class MergeFrame:
         values: Mapping[str, spark.DataType],
         old: Mapping[str, str],
     ) -> DataFrame:
-        """The changes. Each value is stored in the type of its column before one of them is chosen."""
+        """The changes. Each value is cast to the type of its column before one clause's values are chosen."""
         target, columns = subject.target, columns_of(subject.target)
         kept = [f.col(name) for name in (ROW, _THERE, _CLAUSE, *old.values())]
         frame = frame.select(*kept, *map(f.col, values))
@@ -294,7 +293,7 @@ class MergeFrame:
 
 
 def _held(number: int, at: int) -> str:
-    """The column of the values that a clause gives a column of the table."""
+    """The name of the column with a clause's values for a column of the table."""
     return f"icefield_new_{number}_{at}"
 
 
@@ -310,7 +309,7 @@ def _case(cases: Sequence[tuple[Column, Column]], rest: Column) -> Column:
 
 
 def _kind(clauses: Sequence[WhenClause]) -> str:
-    """The join that gives every row that matters, and no more."""
+    """The type of the join that gives exactly the rows that the clauses need."""
     keeps = any(each.of == LEFT for each in clauses)
     inserts = any(each.of == NEW for each in clauses)
     return {(True, True): "full", (True, False): "left", (False, True): "right"}.get((keeps, inserts), "inner")

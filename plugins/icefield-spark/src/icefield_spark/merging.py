@@ -1,4 +1,4 @@
-"""The columns of a data frame that a table has not, added to it in the commit of the rows."""
+"""Columns of a data frame that a table lacks, added to the table in the commit of the rows."""
 
 from __future__ import annotations
 

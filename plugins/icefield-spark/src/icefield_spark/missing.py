@@ -12,7 +12,7 @@ from icefield.errors import IcefieldError, NoSuchTable
 from pyspark.errors import PySparkException
 
 _MOST_NAMES = 1000
-# Spark's conditions, and the parameter that is the name.
+# Spark's error conditions, and the parameter of each that holds the name.
 _NOT_FOUND = {"TABLE_OR_VIEW_NOT_FOUND": "relationName", "REQUIRES_SINGLE_PART_NAMESPACE": "identifier"}
 METADATA_TABLES = frozenset(
     {

@@ -83,7 +83,7 @@ class NumberedReader:
                         yield from in_pieces(pa.RecordBatch.from_arrays(found, schema=schema))
 
     def _may_meet(self, task: FileScanTask, keys: KeyFilter) -> bool:
-        """Whether a task has a row that may match a key: the key column alone is read first, up to such a row."""
+        """Whether a task has a row that may match a key: only the key column is read, up to the first such row."""
         scan = self._context.scan
         asked = [column for column in scan.projection.fields if column.name != POSITION]
         if len(asked) < 2:
@@ -169,7 +169,7 @@ def _in_arrow(
 
 
 def _rows_of(piece: _Piece) -> int:
-    """About how many rows a piece gives."""
+    """The approximate number of rows in a piece."""
     _, task, only = piece
     if only is not None:
         return len(only)

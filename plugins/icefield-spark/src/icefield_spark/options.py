@@ -1,7 +1,7 @@
 """The names of the data source's options: which there are, how they may be spelt, and which are refused and why.
 
 Spark gives names in lower case. Beyond that, ``-`` and ``_`` do not count either: ``snapshot-id``, ``snapshot_id`` and
-``snapshotId`` are one option. A name that is not known is refused, since it would be an intention without effect.
+``snapshotId`` are one option. An unknown name is refused, since the option would have no effect.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def canonical(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def refuse_options(options: Mapping[str, str], names: Iterable[str], why: str) -> None:
-    """Raise ``InvalidArgument`` where one of some options is given, which would be without effect."""
+    """Raise ``InvalidArgument`` if one of the named options is given, since it would have no effect."""
     found = next((name for name in names if options.get(name)), None)
     if found is not None:
         raise InvalidArgument(f"the option '{found}' {why}; leave it out", option=found)

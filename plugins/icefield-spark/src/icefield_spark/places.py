@@ -41,7 +41,7 @@ _FEW_BYTES: Final = 8 << 20
 class Plan:
     """The data files that plans have met, each with a number, and the tasks that read them.
 
-    A number is a check sum of the path, which Spark computes too, unless another file has it already.
+    A number is the checksum of the path, which Spark computes too, unless another file already has this number.
     """
 
     numbers: dict[str, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Plan:
     _taken: dict[int, str] = field(default_factory=dict, repr=False)
 
     def number(self, task: FileScanTask) -> int:
-        """The number of the task's file, which is noted."""
+        """Note the task's file, and return its number."""
         path = task.file.file_path
         self.parts.setdefault(path, {})[task.start] = task
         found = self.numbers.get(path)
@@ -67,20 +67,20 @@ class Plan:
         return self.numbers[path] == _sum_of(path)
 
     def task(self, path: str) -> FileScanTask:
-        """Some task of a file: all tasks of a file describe the file alike."""
+        """Any task of a file: all tasks of a file describe the file in the same way."""
         return next(iter(self.parts[path].values()))
 
     def by_path(self, found: Mapping[int, Any]) -> dict[str, Any]:
-        """Findings by path, from findings by number."""
+        """Convert a mapping by file number to a mapping by file path."""
         return {self._taken[number]: each for number, each in found.items()}
 
     def grouped(self, paths: Iterable[str], cores: int, most: int) -> Iterator[list[FileScanTask]]:
-        """Parts of files for one task each, of about ``most`` bytes at most.
+        """Parts of files for one task each, of at most about ``most`` bytes.
 
         Groups are as few and as large as possible while every core gets about the same number of them.
         """
         parts = [part for path in paths for part in self.parts[path].values()]
-        # Files of a partition come together, so that few tasks write to it.
+        # Files of a partition are grouped together, so that few tasks write to the partition.
         parts.sort(key=lambda part: (part.spec_id, repr(part.file.partition), part.file.file_path, part.start))
         every = sum(part.length for part in parts)
         least = _MANY_BYTES if every > _MANY_BYTES * cores else _FEW_BYTES
@@ -110,7 +110,7 @@ def place(number: int, positions: Positions) -> Positions:
 
 
 def place_in_spark(path: str, position: str) -> Column:
-    """The place of a row, out of the columns that have the path of its file and its position there."""
+    """The place of a row, computed from the columns with the path of its file and its position in the file."""
     number = f"shiftright(crc32(CAST({path} AS BINARY)), {_SUM_BITS - _NUMBER_BITS})"
     return f.expr(f"shiftleft({number}, {_BITS}) | {position}")
 
@@ -167,5 +167,5 @@ def collected(plan: Plan, rows: Sequence[Any]) -> dict[str, Positions]:
 
 
 def positions_at(plan: Plan, places: Positions) -> dict[str, Positions]:
-    """Places as positions by path, each once and in order."""
+    """The positions in places by file path, each once and in order."""
     return plan.by_path(dict(by_file(distinct(places))))

@@ -59,7 +59,7 @@ def planned(
     only: Only | None = None,
     road: Road | None = None,
 ) -> Planned:
-    """The frame of a scan, and why it is as it is; see ``planned_frame``."""
+    """The frame of a scan, with the road of each file and the reason; see ``planned_frame``."""
     scan = on_executors(spark, scan)
     return planned_tasks(spark, scan, columns, tasks_to_read(scan, only, road), only=only, road=road)
 
@@ -84,7 +84,7 @@ def planned_tasks(
     only: Only | None = None,
     road: Road | None = None,
 ) -> Planned:
-    """The frame of some tasks of a scan. ``only`` selects the same tasks, and is None for all."""
+    """The frame of some tasks of a scan. ``only`` selects these tasks; it is None if they are all."""
     schema = to_spark_schema(in_order(scan.projection, columns, scan.case_sensitive))
     roads, frames = _on_roads(spark, scan, schema, tasks, road)
     taken = roads.arrow
@@ -153,7 +153,7 @@ def _arrow_frame(
 
 
 def in_order(schema: Schema, columns: Sequence[str], case_sensitive: bool) -> Schema:
-    """The columns in the order in which they were asked for."""
+    """The columns in the requested order."""
 
     def place(name: str) -> int:
         plain = name if case_sensitive else name.lower()

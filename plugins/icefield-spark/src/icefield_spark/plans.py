@@ -35,7 +35,7 @@ def column_in(node: Any) -> Any | None:
 
 
 def under(spark: SparkSession, node: Any, plan: Any, values: Sequence[Any]) -> Any:
-    """A plan with values over it, under the names and identities of another plan's columns."""
+    """A projection of values over a plan, with the names and ids of another plan's columns."""
     alias, option = jvm_class(spark, f"{CATALYST}.expressions.Alias"), jvm_class(spark, "scala.Option")
     columns = [
         alias(value, old.name(), old.exprId(), old.qualifier(), option.apply(old.metadata()), seq(spark, []))

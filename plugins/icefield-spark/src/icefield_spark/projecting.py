@@ -45,7 +45,7 @@ def check_columns(projection: Schema, wanted: spark.StructType) -> None:
 
 
 def _paths(have: iceberg.IcebergType, wanted: spark.DataType, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The fields of a column that a Spark type asks for; the whole of it where the two are not alike."""
+    """The fields of a column that a Spark type asks for; the whole column if the two differ in form."""
     if isinstance(have, iceberg.StructType) and isinstance(wanted, spark.StructType) and wanted.fields:
         by_name = {field.name: field.field_type for field in have.fields}
         for asked in wanted.fields:

@@ -1,8 +1,8 @@
 """The reading side of the data source: plans in a Python worker of the driver, reads on executors.
 
-It takes no filters from Spark. Spark 4.3 keeps the plan of a data source written in Python with the frame: once a query
-has pushed a filter, the frame's other uses get the filtered plan, with other filters or none, and so too few rows (a
-union of two filters of one frame gives one of them twice). The option ``where`` prunes instead.
+It takes no filters from Spark. Spark 4.3 keeps the plan of a data source written in Python with the frame. Once a query
+has pushed a filter, later queries of the frame get the filtered plan, even with other filters or none, and so too few
+rows. For example, a union of two filters of one frame gives one of them twice. The option ``where`` prunes instead.
 """
 
 from __future__ import annotations

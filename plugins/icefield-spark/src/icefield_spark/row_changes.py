@@ -62,7 +62,7 @@ def changed_schema(target: Target) -> spark.StructType:
 
 
 def places_in(target: Target, frame: DataFrame) -> dict[str, Positions]:
-    """Where the rows of a frame are, which has no other column than their places."""
+    """The positions of rows by file, from a frame with the single column of row locations."""
     with as_raised():
         if hasattr(frame, "toArrow"):
             places = np.asarray(frame.toArrow().column(ROW))
@@ -82,8 +82,8 @@ def commit_changes(
 ) -> None:
     """Run the job that writes a frame of changes, and commit its files.
 
-    ``concern`` holds for every row that was read, for the checks of concurrent commits. With ``one_source_row`` a row
-    of the table that comes twice is refused.
+    ``concern`` holds for every row that was read, for the checks of concurrent commits. With ``one_source_row``, a
+    table row that appears twice in the changes is refused.
     """
     context = target.write_context()
     changes, context = gathered(changes.to(changed_schema(target)), target.table.metadata, context)
@@ -124,16 +124,16 @@ def commit_changes(
 def commit_deletes(
     session: SparkSession, target: Target, found: dict[str, Positions], concern: BooleanExpression | None
 ) -> None:
-    """Commit that the rows at some positions go."""
+    """Commit the removal of the rows at some positions."""
     with target.table.transaction() as transaction:
         transaction.expect_branch(target.branch)
         apply_changes(session, target, [], found, transaction, branch=target.branch, concern=concern)
 
 
 def gathered(changes: DataFrame, metadata: TableMetadata, context: WriteContext) -> tuple[DataFrame, WriteContext]:
-    """Changes of a partitioned table with the rows of a partition in one task, unless it says otherwise.
+    """Bring the changed rows of a partition together in one task, unless the table's distribution mode is ``none``.
 
-    Rows that are not written have no partition; they are spread by where they are.
+    Rows that are not written have no partition; they are distributed by their location.
     """
     mode = mode_of(metadata)
     if mode == "none" or metadata.spec().is_unpartitioned:
@@ -198,7 +198,7 @@ def _row(message: bytes | None, file: Any, positions: Any) -> pa.RecordBatch:
 
 
 def _together(target: Target, rows: list[Any]) -> dict[str, tuple[Positions, Any]]:
-    """The positions that tasks met in each file, and whether they go."""
+    """The positions of the rows that tasks saw in each file, and whether each row is removed."""
     pieces: dict[int, list[Any]] = {}
     for row in rows:
         pieces.setdefault(row.file, []).append(pickle.loads(bytes(row.positions)))

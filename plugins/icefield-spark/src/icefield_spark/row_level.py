@@ -67,13 +67,13 @@ class Target:
         return LINEAGE if self.table.format_version >= 3 else ()
 
     def scan(self, where: BooleanExpression | None = None, *, case_sensitive: bool = True) -> TableScan:
-        """A scan of the branch as it is."""
+        """A scan of the current state of the branch."""
         ref = None if self.branch == MAIN_BRANCH else self.branch
         row_filter = AlwaysTrue() if where is None else where
         return self.table.scan(row_filter=row_filter, ref=ref, case_sensitive=case_sensitive)
 
     def write_context(self) -> WriteContext:
-        """For rows of the table that come with their lineage."""
+        """The context for writing rows of the table, which may carry their lineage."""
         context = spark_write_context(self.table)
         return context.with_row_lineage() if self.lineage else context
 
@@ -124,7 +124,10 @@ def delete_where(
     strings: Mapping[str, str] | None = None,
     case_sensitive: bool = True,
 ) -> None:
-    """Delete the rows that match a filter, in one commit. Files that manifests decide need no job."""
+    """Delete the rows that match a filter, in one commit.
+
+    Files that match as a whole according to their manifests need no job.
+    """
     with target.table.transaction() as transaction:
         transaction.expect_branch(target.branch)
         replace_where(

@@ -1,7 +1,7 @@
 """SQL for Spark that runs as it was checked: Spark substitutes no ``${...}`` after the check.
 
-Spark substitutes each ``${...}`` in a text, including ``${...}`` in names and values of a table. A text with ``${...}``
-goes to Spark as a plan, from a parser without substitution.
+Spark substitutes each ``${...}`` in a text, including ``${...}`` in names and values of a table. So a text with
+``${...}`` is parsed here without substitution, and Spark gets the plan.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def run_sql(spark: SparkSession, text: str, frames: Mapping[str, DataFrame] | No
 
 
 def substitutes(spark: SparkSession) -> bool:
-    """Whether a session exchanges ``${...}``."""
+    """Whether a session substitutes ``${...}``."""
     return str(spark.conf.get(SUBSTITUTES, "true")).lower() == "true"
 
 
 def substituted(spark: SparkSession, text: str) -> str:
-    """A text as the session has it, with its variables in place of ``${...}``. Raises ``UnsupportedFeature``."""
+    """A text with each ``${...}`` substituted by the session. Raises ``UnsupportedFeature``."""
     if REFERENCE not in text or not substitutes(spark):
         return text
     if is_connected(spark):
@@ -62,7 +62,7 @@ def substituted(spark: SparkSession, text: str) -> str:
 
 @contextmanager
 def named(frames: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
-    """Names that a text can have for frames, within the block."""
+    """Temporary names for frames, which a text can use within the block."""
     names = {name: f"icefield_{uuid4().hex}" for name in frames}
     made: list[tuple[DataFrame, str]] = []
     try:
@@ -104,6 +104,6 @@ def frame_of_plan(spark: SparkSession, plan: Any) -> DataFrame:
 
 
 def activate(spark: SparkSession) -> None:
-    """Have Spark's parser look at the settings of this session: it asks for the active one of the thread."""
+    """Make this session the active one of the thread, so that Spark's parser uses its settings."""
     java = spark._jsparkSession
     jvm_class(spark, str(java.getClass().getName())).setActiveSession(java)

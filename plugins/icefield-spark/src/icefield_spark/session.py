@@ -63,10 +63,10 @@ Version = tuple[int | None, str | None, int | datetime | str | None]
 def attach(
     spark: SparkSession, catalog: Catalog | str, *, name: str | None = None, **properties: Any
 ) -> IcefieldSession:
-    """Join a Spark session and a catalog: an open one, or the name of a configured one with properties over it.
+    """Attach a catalog to a Spark session: an open one, or a configured one by name, with properties over its own.
 
-    With ``name`` the tables are tables of Spark's, too: ``name.namespace.table`` in ``spark.sql``, ``spark.table`` and
-    ``writeTo``. Raises ``UnsupportedFeature`` where a session cannot have it, as through Spark Connect, and
+    With ``name``, Spark itself finds the tables: ``name.namespace.table`` in ``spark.sql``, ``spark.table`` and
+    ``writeTo``. Raises ``UnsupportedFeature`` if the session cannot have such a catalog (as through Spark Connect), and
     ``InvalidArgument`` for a name that cannot be used.
     """
     joined = load_catalog(catalog, **properties) if isinstance(catalog, str) else catalog
@@ -82,7 +82,7 @@ def install(spark: SparkSession) -> dict[str, IcefieldSession]:
     catalogs (``type`` ``hadoop`` or ``jdbc``, ``catalog-impl``, ``jdbc.user``, ...). A configured catalog of the same
     name gives the properties that the settings leave out. Returns a session for each name.
 
-    Raises ``InvalidArgument`` where no setting names one, or for properties that cannot be used, and
+    Raises ``InvalidArgument`` if no setting names a catalog, and for properties that cannot be used, and
     ``UnsupportedFeature`` as ``attach`` does.
     """
     parse_own_statements(spark)  # before the settings are read, from when on the session has its parser
@@ -102,7 +102,7 @@ class IcefieldSession:
     """
 
     def __init__(self, spark: SparkSession, catalog: Catalog, name: str | None = None) -> None:
-        """``name``: the name of the catalog in the session, besides its own."""
+        """``name``: the session's name for the catalog, besides the catalog's own."""
         self._attached = spark
         self._name = name
         self.catalog = catalog
@@ -117,9 +117,10 @@ class IcefieldSession:
         return session_here(self._attached)
 
     def detach(self) -> None:
-        """Take the catalog's name from Spark: the sessions that know it forget it, and a new ``attach`` may take it.
+        """Remove the catalog's name from Spark: all sessions forget it, and a new ``attach`` may use it.
 
-        Nothing happens where the catalog was attached without a name. This object goes on, and the catalog stays open.
+        Nothing happens if the catalog was attached without a name. This object stays usable, and the catalog stays
+        open.
         """
         if self._name is not None:
             withdraw(self.spark, self._name)
@@ -239,9 +240,9 @@ class IcefieldSession:
     ) -> Table:
         """Create a table with the columns of a data frame or of a Spark schema.
 
-        Columns of a frame may hold nulls unless ``required`` is true: Spark calls a constant, or an id of ``range``,
-        never null. Columns of a schema keep its nullability unless ``required`` is false. ``options`` are the options
-        of ``Catalog.create_table``: ``partition_spec``, ``sort_order``, ``properties``, ``location``.
+        Columns of a frame may hold nulls unless ``required`` is true: Spark marks even constants, and the ids of
+        ``range``, as not nullable. Columns of a schema keep its nullability unless ``required`` is false. ``options``
+        are the options of ``Catalog.create_table``: ``partition_spec``, ``sort_order``, ``properties``, ``location``.
         """
         columns = schema if isinstance(schema, spark_types.StructType) else schema.schema
         strict = columns is schema if required is None else required
@@ -261,7 +262,7 @@ class IcefieldSession:
         """Add the rows of a data frame to a table; columns go by name.
 
         ``snapshot_properties`` go into the snapshot's summary. ``branch`` None stages the snapshot, for
-        ``manage_snapshots().cherry_pick`` to publish. ``merge_schema`` adds the columns that the table has not, in the
+        ``manage_snapshots().cherry_pick`` to publish. ``merge_schema`` adds the columns that the table lacks, in the
         same commit. ``distribution`` is how rows are spread over the tasks that write them, and overrides the table's
         property: ``none``, ``hash`` or ``range``. ``road`` is how files are written: ``spark`` (by Spark's own Parquet
         writer), ``arrow`` (by the kernel's writers), or ``auto``: ``spark`` where it serves, else ``arrow``. Raises
@@ -343,7 +344,7 @@ class IcefieldSession:
         branch: str = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> Table:
-        """Delete the rows that a filter matches, as ``write.delete.mode`` says. Rows with a null result stay.
+        """Delete the rows that a filter matches, as ``write.delete.mode`` says. Rows for which the filter is null stay.
 
         Files with only matching rows, according to their manifests, are dropped without a job; executors read the other
         files. Raises ``InvalidExpression`` for a filter that does not fit, ``ValidationFailed`` when a concurrent
@@ -369,8 +370,8 @@ class IcefieldSession:
         """Set columns of the matching rows to new values, as ``write.update.mode`` says.
 
         ``set`` maps names of columns, dotted for nested fields, to expressions of Spark's SQL or columns of Spark's,
-        and ``where`` is a condition in one of these forms; None is all rows. In both, the table goes by its own name.
-        Raises ``InvalidArgument`` for a column that is not there.
+        and ``where`` is a condition in one of these forms; None is all rows. In both, the last part of the table's name
+        stands for the table. Raises ``InvalidArgument`` for a column that is not there.
         """
         target = self._target(self.spark, identifier, branch, "update")
         update_rows(self.spark, target, assigned(set), where, target.table.name()[-1])
@@ -379,10 +380,10 @@ class IcefieldSession:
     def merge(
         self, frame: DataFrame, identifier: str, on: Expression | Sequence[str], *, branch: str = MAIN_BRANCH
     ) -> FrameMerge:
-        """Begin a merge of a data frame into a table, by the rules of ``MERGE`` in SQL, as ``write.merge.mode`` says.
+        """Begin a merge of a data frame into a table, by the rules of SQL's ``MERGE`` and by ``write.merge.mode``.
 
-        ``on``: columns of the key that both have, or a condition over ``target`` and ``source``. Its ``commit`` runs
-        it.
+        ``on``: key columns that both sides have, or a condition over ``target`` and ``source``. ``commit`` of the
+        returned object runs the merge.
         """
         loaded(self.catalog, identifier)
         return FrameMerge(partial(self._target, frame.sparkSession, identifier, branch, "merge"), frame, on)
@@ -397,8 +398,8 @@ class IcefieldSession:
     ) -> Table:
         """Replace the rows that have the key of a row of a data frame, and add its rows with new keys.
 
-        ``join_cols`` are the columns of the key; the schema's identifier fields by default. Raises
-        ``InvalidArgument`` for a key that is given twice and is in the table.
+        ``join_cols`` are the columns of the key; the schema's identifier fields by default. Raises ``InvalidArgument``
+        for a key of the table that two rows of the frame have.
         """
         if join_cols is None:
             schema = loaded(self.catalog, identifier).schema()
@@ -425,8 +426,9 @@ class IcefieldSession:
         """Run one statement of Spark's SQL, in which names may be tables of the catalog.
 
         Spark carries it out, with the catalog as the current one: ``db.t``, ``catalog.db.t`` and, after ``USE db``,
-        ``t`` name tables, and ``db.t.snapshots`` and its like name metadata tables. Through Spark Connect, and where no
-        jar may be added, tables are found by their names, and changed as the methods of this object do.
+        ``t`` are names of tables, and ``db.t.snapshots`` is an example of a metadata table. Through Spark Connect, and
+        where no jar may be added, Icefield finds the tables by the names in the text, and changes them like the methods
+        of this object.
 
         Raises Spark's errors, and errors of Icefield when the catalog refuses an operation.
         """

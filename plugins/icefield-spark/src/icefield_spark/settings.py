@@ -62,7 +62,10 @@ def _block(spark: SparkSession, name: str, value: str, choose: Choose) -> Iterat
 
 
 def blocks_of(spark: SparkSession, name: str) -> int:
-    """How many blocks have changed a setting. If no block is open, equal answers mean no change in between."""
+    """How many blocks have changed a setting so far.
+
+    If no block is open, two equal results mean that no block changed it in between.
+    """
     with _LOCK:
         changed = _CHANGED.get(spark, {}).get(name)
         return 0 if changed is None else changed.blocks

@@ -25,8 +25,8 @@ def tasks_of(spark: SparkSession) -> int:
 def chunk_numbers(spark: SparkSession, chunks: int, rows: int) -> tuple[DataFrame, int]:
     """A frame with a number for each chunk, one per partition, and the step between successive numbers.
 
-    Spark takes the size of its range for the size of the table. So each chunk is one row in many: Spark broadcasts
-    small tables, and not large ones.
+    Spark takes the size of its range for the size of the table. So the range has many rows for each chunk, by the size
+    of the table: Spark broadcasts small tables, and not large ones.
     """
     step = max(1, min(2 * rows, _ESTIMATED_ROWS) // chunks)
     numbers = spark.range(0, chunks * step, 1, chunks)

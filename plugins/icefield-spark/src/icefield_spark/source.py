@@ -33,7 +33,7 @@ _HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access\.?key")
 class QuerySource:
     """The options of a query, under the names of ``options.KNOWN``. Picklable.
 
-    Raises ``InvalidArgument`` for options that are unknown, or that Spark would show although they are credentials.
+    Raises ``InvalidArgument`` for unknown options, and for credentials that Spark would show.
     """
 
     options: dict[str, str]
@@ -60,7 +60,7 @@ class QuerySource:
     def table(self, version: str | None = None) -> Table:
         """The table to read, at the version of a metadata file or at the current one."""
         if not self.options.get("path"):
-            # Spark gives no option at all for a table of its own catalog.
+            # Spark passes no options at all for a table of its own catalog.
             if not self.options:
                 raise spark_catalog_refused()
             raise InvalidArgument('name the table: spark.read.format("icefield").load("namespace.table")')
@@ -103,7 +103,7 @@ class QuerySource:
 
     @property
     def splits(self) -> dict[str, str]:
-        """The options of a scan by which its tasks are cut."""
+        """The scan's options for splitting and combining tasks."""
         return {ours: self.options[name] for name, ours in _SPLITS.items() if name in self.options}
 
     def number(self, name: str) -> int | None:
@@ -146,7 +146,7 @@ class QuerySource:
 
     @property
     def merges_schema(self) -> bool:
-        """Whether columns that the table has not are added to it."""
+        """Whether columns that the table lacks are added to it."""
         return is_true(self.options, "merge-schema")
 
     @property
@@ -171,7 +171,7 @@ class QuerySource:
             raise InvalidArgument("the option 'overwrite-where' needs mode overwrite; with append nothing is replaced")
 
     def adjusted(self, context: WriteContext) -> WriteContext:
-        """A write's context as the options would have it."""
+        """A write's context with the options applied."""
         found = dict(context.properties)
         chosen = self.options.get("write-format", context.file_format).lower()
         for option, name in (("compression-codec", "codec"), ("compression-level", "level")):
@@ -188,7 +188,7 @@ class QuerySource:
 
 
 def _check_shown(option: str, name: str, value: str) -> None:
-    """Refuse an option that holds a credential and that Spark writes into plans and its event log as it is."""
+    """Refuse an option that holds a credential, and that Spark would write unchanged into plans and its event log."""
     if credentials_in({name: value}):
         variable = f"ICEFIELD_CATALOG__<NAME>__{name.upper().replace('.', '__').replace('-', '_')}"
         raise InvalidArgument(

@@ -1,8 +1,8 @@
 """Iceberg's transforms as expressions of Spark's own, which need no round trip to Python.
 
-A bucket is by Murmur3 with the seed 0. Spark's ``hash`` is Murmur3 with the seed 42, and takes the hash of one column
-as the seed of the next: after the only int with the hash 0 it has the seed 0. For whole numbers, dates and timestamps,
-which both hash as eight bytes, the two are then the same; Spark hashes the ends of strings in a way of its own.
+Iceberg's bucket is Murmur3 with the seed 0. Spark's ``hash`` is Murmur3 with the seed 42, and takes the hash of one
+column as the seed of the next: after the only int with the hash 0, the seed is 0. For integers, dates and timestamps,
+which both hash as eight bytes, the hashes are then equal; Spark hashes the ends of strings differently.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def _as_long(value: str, kind: IcebergType) -> str | None:
     if isinstance(kind, iceberg.DateType):
         return f"CAST(datediff({value}, {_EPOCH}) AS bigint)"
     if isinstance(kind, iceberg.TimestampType):
-        # From its parts: Spark's own number of a timestamp without a zone depends on the zone of the session.
+        # The number comes from the parts of the timestamp: Spark's own conversion of a timestamp without a zone depends
+        # on the zone of the session.
         seconds = f"CAST(extract(SECOND FROM {value}) * 1000000 AS bigint)"
         hours = f"datediff(CAST({value} AS date), {_EPOCH}) * 24L + hour({value})"
         return f"(({hours}) * 60 + minute({value})) * 60000000 + {seconds}"
@@ -68,8 +69,8 @@ def _truncated(value: str, kind: IcebergType, width: str) -> str | None:
         down = f"({number} - pmod({number}, {width}))"
         return f"CAST(if({down} < -2147483648, {down} + 4294967296, {down}) AS int)"
     if isinstance(kind, iceberg.LongType):
-        # Below the least long numbers go on at the greatest, and Spark takes an overflow for an error. A negative
-        # number without its sign is its distance from the least.
+        # A result below the least long wraps around to the greatest numbers, but Spark raises an error for an overflow.
+        # A negative number without its sign bit is its distance from the least long.
         rest, distance = f"pmod({value}, {width})", f"({value} & {_GREATEST_LONG})"
         wrapped = f"{_GREATEST_LONG} - ({rest} - {distance} - 1)"
         return f"if({value} >= 0 OR {rest} <= {distance}, {value} - {rest}, {wrapped})"

@@ -1,7 +1,7 @@
 """Write, audit, publish: where a session reads and writes a table, by ``spark.wap.branch`` and ``spark.wap.id``.
 
-Both count for tables with ``write.wap.enabled`` alone, and where no branch or version is named: as in Iceberg's Java
-runtime. Reads follow a branch once it is there, and the first write creates it.
+As in Iceberg's Java runtime, both apply only to tables with ``write.wap.enabled``, and only where no branch or version
+is named. Reads follow the branch once it exists, and the first write creates it.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def begin_task() -> None:
 
 
 def _spare_collections() -> None:
-    """Have Python look for garbage no longer among the objects of modules.
+    """Exclude the objects of modules from Python's garbage collection.
 
     Between two tasks a worker runs a full collection over all of its objects. The objects are frozen only when modules
     were loaded since the last freeze, so that garbage of tasks is still collected.
@@ -42,8 +42,8 @@ def _spare_collections() -> None:
 def _spare_archives() -> None:
     """Have Python read the directories of Spark's archives once.
 
-    Before each task a worker invalidates the caches of Python's importers. Up to Python 3.12 an importer of an archive
-    then reads the archive's directory again at once: once for each package. An importer that was removed from the cache
+    Before each task a worker invalidates the caches of Python's importers. Up to Python 3.12, each importer of an
+    archive then reads the archive's directory again, once for each package. An importer that was removed from the cache
     is created again when a module is imported, from a directory that Python keeps.
     """
     if sys.version_info >= _LAZY_SINCE:
@@ -57,7 +57,7 @@ def _spare_archives() -> None:
 
 
 def chunks_of(numbers: Iterator[pa.RecordBatch], chunks: Any, step: int = 1) -> Iterator[bytes]:
-    """The chunks that are a task's, by the numbers that it gets.
+    """The chunks of a task, by the numbers that the task receives.
 
     ``chunks``: a broadcast variable, or the chunks themselves. ``step`` is the difference between the numbers of two
     successive chunks.

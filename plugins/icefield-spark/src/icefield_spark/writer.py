@@ -48,7 +48,7 @@ class Written(WriterCommitMessage):
 class IcefieldWriter(DataSourceArrowWriter):
     """Writes on executors; the commit runs once, with the messages of the winning attempts.
 
-    Made on the driver's side, before the job: a missing table, and columns that do not fit, fail there.
+    It is created on the driver before the job, and raises there for a missing table and for columns that do not fit.
     """
 
     def __init__(self, source: QuerySource, columns: StructType, overwrite: bool) -> None:
@@ -63,7 +63,7 @@ class IcefieldWriter(DataSourceArrowWriter):
             add_columns(transaction, columns, False)
         self._uuid = table.metadata.table_uuid
         self._context = source.adjusted(spark_write_context(table, transaction.shape))
-        # Only tasks know spark.sql.caseSensitive, and refuse by it then.
+        # Only tasks know spark.sql.caseSensitive, and refuse columns by it later.
         check_fits(self._context, columns, case_sensitive=False)
         self._filter = check_target(table, source.options.get("overwrite-where"))
         self._by_partition = source.replaces_partitions
@@ -108,9 +108,9 @@ class IcefieldWriter(DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the files of tasks, when it is certain that no version refers to them.
 
-        Spark calls this when a task failed, and when ``commit`` raised. In the second case every message is there,
-        and the commit has cleaned up after itself unless its outcome is unknown: then it may still come to pass, and
-        nothing may be deleted. In the first it is certain, and the table is read again nevertheless.
+        Spark calls this when a task failed, and when ``commit`` raised. In the second case no message is missing, and
+        the commit has cleaned up after itself unless its outcome is unknown: then the commit may still happen, and
+        nothing may be deleted. In the first case this is certain, and the table is read again nevertheless.
         """
         missing = sum(not isinstance(message, Written) for message in messages)
         if not missing:

@@ -63,7 +63,7 @@ def is_case_sensitive(spark: SparkSession) -> bool:
 def spark_write_context(table: Table, metadata: TableMetadata | None = None) -> WriteContext:
     """The table's write context for a Spark task, which has one core to itself and a share of the memory.
 
-    ``metadata``: the table as it is to be when the files are committed, where that is not as it is now.
+    ``metadata``: the table's metadata at the commit of the files, if it differs from the current metadata.
     """
     found = table.write_context() if metadata is None else WriteContext.from_metadata(metadata, table.io)
     return on_one_core(found)
@@ -74,7 +74,7 @@ def on_one_core(found: WriteContext) -> WriteContext:
     context = for_executors(replace(found, workers=1, buffer_bytes=BUFFER_BYTES))
     if context.spec.is_unpartitioned:
         return context
-    # Many files are open at a time, and the writer of each holds rows until it has a row group.
+    # Many files are open at the same time, and each writer holds rows until it has a row group.
     return replace(context, properties={PARQUET_ROW_GROUP_SIZE.name: str(BUFFER_BYTES // 4), **context.properties})
 
 
@@ -99,8 +99,8 @@ class ChunkWriter:
     """The function for ``mapInArrow`` on executors: rows in, one row with the pickled data files out.
 
     A task's files carry its attempt in their names. Only the files named by the winning attempts' rows are committed;
-    files of a losing attempt are orphans. ``log`` is an accumulator that informs the driver of every file of an attempt
-    that came to its end, also when the job fails.
+    files of a losing attempt are orphans. ``log`` is an accumulator that informs the driver of every file of each
+    finished attempt, even if the job fails.
     """
 
     def __init__(self, context: WriteContext, log: Any = None) -> None:

@@ -1,4 +1,4 @@
-"""Where PySpark looks for data sources of its own accord: the format ``icefield``."""
+"""The module in which PySpark itself looks for data sources: it provides the format ``icefield``."""
 
 from icefield_spark.data_source import IcefieldDataSource as DefaultSource
 

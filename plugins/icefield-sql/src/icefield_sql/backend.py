@@ -90,7 +90,7 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
         string = _joined(namespace)
         with self._connection() as connection:
             self._require(connection, namespace)
-            # Views count: a dropped namespace would hide them.
+            # Views count as contents, since dropping the namespace would hide them.
             if connection.execute(select(literal(1)).where(self._below(string) | self._holds(string))).first():
                 raise NamespaceNotEmpty(f"namespace {string} is not empty", namespace=namespace)
             connection.execute(delete(NAMESPACES).where(self._is(string)))
@@ -176,7 +176,8 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
         return "/".join((warehouse.rstrip("/"), *table))
 
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
-        # The pointer states the location of an existing table, and the code that loads the table reads the pointer.
+        # No location is needed for an existing table: its pointer states the location, and the code that loads the
+        # table reads the pointer.
         return self._strategy(table, location)
 
     def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
@@ -311,7 +312,7 @@ def _streamed(connection: Connection, statement: Executable) -> Iterator[str]:
 
 
 def _starts_with(column: ColumnElement[str], start: str) -> ColumnElement[bool]:
-    # LIKE ignores case in SQLite, and a range depends on the database's collation.
+    # Neither LIKE nor a range serves: LIKE ignores case in SQLite, and a range depends on the database's collation.
     return func.substr(column, 1, len(start)) == start
 
 

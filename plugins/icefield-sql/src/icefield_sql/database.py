@@ -83,7 +83,7 @@ class Database:
         )
 
     def close(self) -> None:
-        """Close every connection. A database in memory ends with that."""
+        """Close every connection. This deletes a database in memory."""
         self.engine.dispose()
         if self._memory is not None:
             self._memory.close()
@@ -92,7 +92,8 @@ class Database:
         if not self._created:
             create_tables(self.engine)
             self._created = True
-        # Checked until the column exists: another engine may upgrade the catalog, and put views among the tables.
+        # The column is looked for until it exists: another engine may upgrade the catalog, and put views among the
+        # tables.
         if not self._typed:
             found = has_type_column(self.engine)
             if found is None:

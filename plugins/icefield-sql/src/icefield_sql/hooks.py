@@ -9,7 +9,7 @@ from icefield import Provider, hookimpl
 def icefield_catalogs() -> list[Provider]:
     """Provide the catalog ``sql``.
 
-    The catalog refuses what looks like a database in memory, and says how to name one.
+    The catalog refuses URIs that only look like a database in memory, and says how to name one.
     """
     schemes = ("sqlite", "postgresql", "file", "")
     return [Provider("sql", "icefield_sql.backend:SqlBackend", contract=(2, 2), uri_schemes=schemes)]

@@ -1,6 +1,7 @@
 """The kit for plugin authors: a suite for each contract, subclassed in a dozen lines.
 
-A check is skipped only by a declared ability. The end of each check's docstring states what to look at when it fails.
+Only a declared ability makes the kit skip a check. The docstring of each check states the place to look at when the
+check fails.
 """
 
 from icefield.manifest import entry_schema, manifest_list_schema

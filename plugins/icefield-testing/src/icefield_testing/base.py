@@ -1,4 +1,4 @@
-"""What every suite of the kit shares: a check that fails ends in its troubleshooting line."""
+"""The base of every suite of the kit: the error of a failed check ends with the check's troubleshooting line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ TROUBLESHOOTING: Final = "If this fails"
 
 
 class Suite:
-    """A suite of checks. What is raised by one whose docstring says "If this fails, ..." carries that as a note.
+    """A suite of checks.
+
+    If the docstring of a check says "If this fails, ...", its errors carry the docstring as a note.
 
     A check that does not end fails, with the stacks of all threads.
     """

@@ -52,11 +52,11 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
 
     @pytest.fixture
     def service(self) -> RequestFaults | None:
-        """What may lose the requests of the catalog to a service, such as a ``LossyProxy`` before it; None skips."""
+        """An object that can lose the catalog's requests to a service, such as a ``LossyProxy``; None skips."""
         return None
 
     def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
-        """The same catalog, whose requests go through ``service``. By default all do."""
+        """The same catalog with its requests sent through ``service``. By default, all requests already are."""
         return self.another(backend)
 
     def test_the_plugin_states_its_contract_number(self, backend: CatalogBackend) -> None:
@@ -343,7 +343,7 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
     # -- helpers
 
     def _said(self, act: Callable[[], None], what: str) -> bool:
-        """Whether a change is said to be done; an error that leaves it open is none."""
+        """Whether a change is reported as done; None if an error leaves the outcome open."""
         try:
             act()
         except _TAKEN_OR_GONE as error:
@@ -367,11 +367,11 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
         return {"rename": {other}, "register": {table, other}, "drop table": set()}[change] == found
 
     def namespaces(self, backend: CatalogBackend) -> tuple[NamespaceName, ...]:
-        """The namespaces at the top, but for the store's own."""
+        """The top-level namespaces, except for the store's own."""
         return tuple(name for name in backend.list_namespaces(()).items if name not in self.namespaces_of_the_store)
 
     def properties(self, backend: CatalogBackend, namespace: NamespaceName) -> dict[str, str]:
-        """The properties of a namespace, but for those that the store gives every one."""
+        """The properties of a namespace, except for the properties that the store gives to every namespace."""
         found = backend.namespace_properties(namespace)
         assert found.keys() >= self.properties_of_the_store, "a property of the store is missing"
         return {key: value for key, value in found.items() if key not in self.properties_of_the_store}

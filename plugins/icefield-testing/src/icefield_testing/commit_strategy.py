@@ -1,6 +1,6 @@
 """The suite that a commit strategy must pass.
 
-An author subclasses it and states how to build the strategy; everything else is the suite's::
+An author subclasses it and states how to build the strategy; the suite does everything else::
 
     class TestMyStrategy(CommitStrategySuite):
         @pytest.fixture

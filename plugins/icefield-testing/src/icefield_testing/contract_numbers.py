@@ -10,7 +10,7 @@ from icefield import Plugins
 
 
 def check_contract_number(plugins: Plugins, kind: str, implementation: type) -> None:
-    """Fail where a provider of that kind gives the class without a contract; skip where no plugin provides it."""
+    """Fail if a provider of this kind provides the class without a contract; skip if no plugin provides the class."""
     found = [each for each in plugins.providers(kind) if _names(each.target, implementation)]
     if not found:
         pytest.skip(f"no installed plugin provides {implementation.__name__}")
@@ -22,7 +22,7 @@ def check_contract_number(plugins: Plugins, kind: str, implementation: type) -> 
 
 
 def _names(target: str, implementation: type) -> bool:
-    """Whether a target is the class. Modules of other packages are not imported to find out."""
+    """Whether a target is the class. Modules of other packages are not imported for this."""
     module, _, attribute = target.partition(":")
     if module.partition(".")[0] != implementation.__module__.partition(".")[0]:
         return False

@@ -18,13 +18,13 @@ CHANGES = frozenset({"put", "rename", "close", "delete_many"})
 
 
 class Crash(BaseException):
-    """The process is taken to be dead from here on: no handler for errors may catch this."""
+    """The process counts as dead from here on: no error handler may catch this."""
 
 
 class FaultyFileSystem(FileSystem):
     """Another file system, with faults injected by ``fault`` and every call noted in ``calls``.
 
-    After a crash nothing reaches the storage any more, as for a process that is gone.
+    After a crash, no call reaches the storage any more, as if the process had died.
     """
 
     def __init__(self, inner: FileSystem, fault: Fault | None = None) -> None:
@@ -37,17 +37,17 @@ class FaultyFileSystem(FileSystem):
 
     @property
     def abilities(self) -> frozenset[FileSystemAbility]:
-        """As declared by what is wrapped."""
+        """The abilities that the wrapped file system declares."""
         return self.inner.abilities
 
     def run(self, name: str, location: str, action: Callable[[], Any]) -> Any:
-        """Note a call, do it, and let the fault strike before or after."""
+        """Note a call and make it, with the fault before or after it."""
         with self._lock:
             if self.crashed:
                 raise Crash(f"{name} after the crash")
             number = len(self.calls)
             self.calls.append((name, location))
-        # Not under the lock: a fault may hold a call up while another thread goes on.
+        # This is outside the lock: a fault may delay a call while another thread continues.
         verdict = self.fault(number, name, location) if self.fault else None
         if verdict == "crash-before":
             self.crashed = True
@@ -114,7 +114,7 @@ class _FaultyOutput(OutputStream):
         self._owner.run("close", self._location, self._inner.close)
 
     def abort(self) -> None:
-        # A dead process aborts nothing, but its stream is never published either.
+        # A dead process aborts no stream, but its stream is never published either.
         self._inner.abort()
 
     @property

@@ -49,4 +49,4 @@ class FileFormatSuite(
 
 
 class ManifestFormatSuite(ManifestChecks, FileFormatSuite):
-    """Checks of ``icefield.abc.ManifestFormat``: those of any file format, and of what manifests need."""
+    """Checks of ``icefield.abc.ManifestFormat``: the checks of every file format, and of features for manifests."""

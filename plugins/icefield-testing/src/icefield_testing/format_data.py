@@ -42,7 +42,7 @@ EDGES: dict[IcebergType, list[Any]] = {
 
 _POINT = struct.Struct("<BIdd")
 
-# The same for types that need version 3 of the format; those in EDGES that do have no edges of their own there.
+# The same for further types that need version 3 of the format; nanosecond timestamps, which also need it, are in EDGES.
 VERSION_3: dict[IcebergType, list[Any]] = {
     types.UnknownType(): [None, None],
     # The empty dictionary of keys, with: null, the boolean true, the number 5.
@@ -124,7 +124,7 @@ def table_of(kind: IcebergType, values: list[Any], *, required: bool) -> tuple[S
 
 
 def array_of(kind: pa.DataType, values: list[Any]) -> pa.Array:
-    """An array of Python values, and of scalars where Python has no value so fine, at any depth."""
+    """An array of Python values, with Arrow scalars at any depth for values that Python cannot represent exactly."""
     return pa.array([_without_scalars(value) for value in values], kind)
 
 
@@ -194,8 +194,9 @@ def sample_tables(
 ) -> dict[str, tuple[Schema, pa.Table]]:
     """Tables for the tests of a file format, each with its schema.
 
-    ``flat`` has ``rows`` rows of a few types, ``nested`` 300 of structs, lists and maps in each other, and ``types``
-    250 of the primitive types, with nulls and with the values at the edges of each, less the ``unsupported`` types.
+    ``flat`` has ``rows`` rows of a few types. ``nested`` has 300 rows of structs, lists and maps inside each other.
+    ``types`` has 250 rows of the primitive types, except for ``unsupported`` types, with nulls and with extreme values
+    of each type.
     """
     ids = itertools.count(1)
     shapes = [
@@ -230,7 +231,7 @@ _SCALARS: list[tuple[IcebergType, st.SearchStrategy[Any]]] = [
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[Schema, pa.Table]:
-    """A schema of up to four columns, nested up to three deep, and up to twelve rows of it."""
+    """A schema with up to four columns, nested up to three levels deep, and up to twelve rows of it."""
     numbers = iter(range(1, 1_000))
     fields, columns = [], []
     rows = draw(st.integers(0, 12))

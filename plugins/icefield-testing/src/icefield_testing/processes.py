@@ -1,4 +1,4 @@
-"""Another process of the same plugin: what works between threads only is found out with it."""
+"""Another process with the same plugin: it reveals code that works only between threads."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def needs_fork() -> None:
 
 
 class AnotherProcess:
-    """A forked process that makes one call after another, as it is asked to.
+    """A forked process that makes calls on request, one after another.
 
-    It is forked once, when nothing is locked, and has whatever this process had then. A context manager.
+    It is forked once, when no lock is held, and has the state of this process at that time. A context manager.
     """
 
     def __init__(self, serve: Callable[..., Any]) -> None:
@@ -64,7 +64,7 @@ class AnotherProcess:
         return self._here.poll(seconds)
 
     def answer(self, seconds: float) -> Any:
-        """What the last call returned; fails with the other process's stacks when it does not end in time."""
+        """The result of the last call; fails with the other process's stacks if the call does not end in time."""
         if not self.answers_within(seconds):
             raise AssertionError(f"another process did not end its call within {seconds:g} s\n{self._dumped()}")
         try:
@@ -83,9 +83,11 @@ class AnotherProcess:
 
 
 def ended(action: Callable[[], Any], seconds: float) -> int:
-    """How a forked process ended that did nothing but the action: 0, its exit status, or minus the signal's number.
+    """Run only an action in a forked process; return 0, its exit status, or minus the number of the signal that ended
+    it.
 
-    An exception ends it with 1. One that does not end in time is killed, and fails the check with its stacks.
+    An exception ends the process with status 1. A process that does not end in time is killed, and the check fails with
+    its stacks.
     """
     needs_fork()
     with tempfile.TemporaryFile() as dump:
@@ -107,9 +109,9 @@ def ended(action: Callable[[], Any], seconds: float) -> int:
 
 
 def ran(script: str, given: bytes, seconds: float) -> tuple[int, str]:
-    """How a fresh interpreter ended that ran a script with these bytes to read, and what it wrote as errors.
+    """Run a script in a fresh interpreter with bytes as its input; return its exit status and its standard error.
 
-    It finds the modules that this process finds.
+    It can import the same modules as this process.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     command = [sys.executable, "-P", script]
@@ -152,7 +154,7 @@ def _serve(serve: Callable[..., Any], parents: Connection, mine: Connection, dum
 
 
 def _status(process: int, seconds: float) -> int | None:
-    """How a process ended, None when it runs after so many seconds."""
+    """The exit status of a process; None if it still runs after a number of seconds."""
     deadline = time.monotonic() + seconds
     pause = 0.0005
     while True:

@@ -1,4 +1,4 @@
-"""A server on the loopback address that keeps what it receives: a stranger to whom nothing may be sent."""
+"""A server on the loopback address that records all bytes that it receives: a stranger to which nothing may be sent."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TLS: Final = b"\x16"
 
 
 class RecordingServer:
-    """Keeps what arrives at ``port``, answers each request of HTTP with 404, and closes any other connection.
+    """Records all bytes that arrive at ``port``, answers each HTTP request with 404, and closes any other connection.
 
-    A context manager. What is no HTTP, such as the first bytes of TLS, is kept as well.
+    A context manager. Bytes that are not HTTP, such as the first bytes of TLS, are recorded, too.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class RecordingServer:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def received(self) -> list[bytes]:
-        """What was received, a connection each; a connection without a byte is there too."""
+        """The received bytes of each connection; a connection without bytes is included."""
         return [bytes(each) for each in self._received]
 
     def requests(self) -> list[tuple[str, bytes]]:
@@ -36,7 +36,7 @@ class RecordingServer:
         return [(_target(data), data) for data in self.received()]
 
     def settle(self) -> None:
-        """Return when every connection that was made before this call is among those received."""
+        """Wait until every connection that was made before this call is in ``received``."""
         with socket.create_connection((self.host, self.port), timeout=_SECONDS) as own:
             mark = f"GET /settle-{own.getsockname()[1]} HTTP/1.1\r\n\r\n".encode()
             own.sendall(mark)
@@ -45,11 +45,11 @@ class RecordingServer:
         self._received = [each for each in self._received if each != mark]
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget the received bytes."""
         self._received = []
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         with suppress(OSError):  # wakes the thread that waits for the next connection
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

@@ -1,7 +1,7 @@
 """Faults of a service: the request with a chosen number, or the reply to it, is lost.
 
-A strategy or a catalog over a service (a database, a lock service) is tried with them: ``LossyProxy`` stands before a
-server that a client reaches over TCP, ``LossyCalls`` wraps the calls of a client in this process.
+They serve to test a strategy or a catalog over a service (a database, a lock service). ``LossyProxy`` stands in front
+of a server that a client reaches over TCP, ``LossyCalls`` wraps the calls of a client in this process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOSE_REPLY: Final = "lose-reply"
 
 
 class RequestFaults:
-    """Counts the requests to a service since it was armed, and lets a fault befall some."""
+    """Counts the requests to a service since ``arm``, and applies a fault to some of them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -33,7 +33,7 @@ class RequestFaults:
         self._counting = threading.Lock()
 
     def arm(self, fault: RequestFault) -> None:
-        """Count from 0, and ask ``fault`` what becomes of each request."""
+        """Count from 0, and let ``fault`` decide the fate of each request."""
         with self._counting:
             self.count, self._fault = 0, fault
 
@@ -43,7 +43,7 @@ class RequestFaults:
             self._fault = None
 
     def verdict(self) -> str | None:
-        """What becomes of the next request: for subclasses, once for each request."""
+        """The fate of the next request; subclasses call it once for each request."""
         with self._counting:
             number, fault = self.count, self._fault
             self.count += 1
@@ -51,7 +51,10 @@ class RequestFaults:
 
 
 class LossyCalls(RequestFaults):
-    """Wraps the calls that make a client's requests. ``error`` makes what the client raises when a reply is lost."""
+    """Wraps the calls that make a client's requests.
+
+    ``error`` makes the exception that the client raises when a reply is lost.
+    """
 
     def __init__(
         self, error: Callable[[], Exception] = lambda: ConnectionResetError("the connection was lost")
@@ -75,10 +78,10 @@ class LossyCalls(RequestFaults):
 
 
 class LossyProxy(RequestFaults):
-    """A relay on loopback before a server: give ``port`` to the client. A context manager.
+    """A relay on the loopback address in front of a server: clients connect to ``port``. A context manager.
 
-    A request is whatever the client sends after a reply, or first on a connection. A reply is lost once the server
-    has begun to send it, so that the server is known to have done what was asked; then the connection breaks.
+    All bytes that the client sends after a reply, or first on a connection, count as one request. A reply is lost after
+    the server has begun to send it, so the server has certainly executed the request; then the connection breaks.
     """
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:

@@ -1,4 +1,4 @@
-"""A watchdog over checks: one that does not end fails with the stacks of all threads, and the run goes on."""
+"""A watchdog over checks: a check that hangs fails with the stacks of all threads, and the run continues."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Hung(BaseException):
 
 @contextmanager
 def watched(seconds: float, what: str) -> Iterator[None]:
-    """Fail with the stacks of all threads when the block takes longer.
+    """Fail with the stacks of all threads if the block takes longer.
 
-    A signal ends whatever the main thread waits for in Python. Where that is not possible (a library that waits and
-    never looks at signals, another thread than the main one, a system without this signal), the process ends after a
-    grace period, with the stacks on stderr: a run that fails is better than one that hangs.
+    A signal ends any wait of the main thread in Python. If that is not possible (a library that waits and ignores
+    signals, another thread than the main one, a system without this signal), the process ends after a grace period,
+    with the stacks on stderr: a run that fails is better than a run that hangs.
     """
     ended = threading.Event()
     threading.Thread(target=_end_process_unless, args=(ended, seconds, what), daemon=True).start()
@@ -46,7 +46,7 @@ def watched(seconds: float, what: str) -> Iterator[None]:
 
 
 def stacks() -> str:
-    """What every thread of this process does now, the innermost call first."""
+    """The current stack of every thread of this process, the innermost call first."""
     with tempfile.TemporaryFile("w+") as file:
         faulthandler.dump_traceback(file, all_threads=True)
         file.seek(0)
@@ -66,7 +66,7 @@ def _interrupted_after(seconds: float, what: str) -> Iterator[None]:
 
     began = time.monotonic()
     handler = signal.signal(signal.SIGALRM, bark)
-    # Again and again, since leaving a block (a pool of threads that hang) may wait as well.
+    # The signal is repeated, since leaving a block (such as a pool of hanging threads) may also wait.
     outer, _ = signal.setitimer(signal.ITIMER_REAL, seconds, _REPEAT_SECONDS)
     try:
         yield
@@ -98,7 +98,7 @@ def _end_process_unless(ended: threading.Event, seconds: float, what: str) -> No
 
 
 def _abort() -> NoReturn:
-    """End this process; its stacks go where pytest, or whoever enabled faulthandler, wants them."""
+    """End this process; its stacks go to the output that pytest or another user of faulthandler has set."""
     if not faulthandler.is_enabled():
         faulthandler.enable()
     os.abort()
@@ -108,7 +108,7 @@ _ends_with_the_run = False
 
 
 def _end_with_the_run() -> None:
-    """See to it that threads that hang do not keep the interpreter from ending."""
+    """Make sure that hanging threads do not keep the interpreter from ending."""
     global _ends_with_the_run
     if _ends_with_the_run:
         return
@@ -127,7 +127,7 @@ def _end_with_the_run() -> None:
 
 
 def _waits_for_threads(main: threading.Thread) -> bool:
-    """Whether the main thread is through and waits for others, such as those of a pool: it still counts as alive."""
+    """Whether the main thread has finished and waits for other threads, as of a pool: it still counts as alive."""
     collects = gc.isenabled()
     gc.disable()  # a collection within the next call waits for a lock that the call holds (python/cpython#106883)
     try:

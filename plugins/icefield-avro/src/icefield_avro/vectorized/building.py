@@ -17,7 +17,7 @@ MAX_REACH: Final = 1 << 20
 
 
 class Unfit(Exception):
-    """A schema that is better decoded row by row: records or items of no bytes, or of huge fixed values."""
+    """The schema should be decoded row by row: it has records or items without bytes, or with huge fixed values."""
 
 
 def build(record: Record, selection: Selection) -> RecordStep:

@@ -38,17 +38,17 @@ class Unproven(Exception):
     """The vectorized decoder cannot prove its result: the blocks are damaged or unusual."""
 
 
-# Multiplied with a word of nothing but the lowest bits of its bytes, moves these to the top byte. The bit of byte i is
-# bit 8i of the word; the factor has bits 56, 49, 42, ... 7, and 8i + (56 - 7i) = 56 + i, so that the top byte gets the
-# bits in the order of the bytes. All other sums are different bits below 56, or beyond 63, and nothing carries.
-# For the bytes d8 04 06 80 01 02 03 04, the bytes without the high bit give the top byte 1111 0110: the third set bit
-# is bit 4, so three integers end before byte 5.
+# If a word holds only the lowest bit of each byte, multiplication with this factor moves these bits to the top byte.
+# The bit of byte i is bit 8i of the word; the factor has bits 56, 49, 42, ... 7, and 8i + (56 - 7i) = 56 + i, so that
+# the top byte gets the bits in the order of the bytes. All other sums are different bits below 56, or beyond 63, and
+# nothing carries. For the bytes d8 04 06 80 01 02 03 04, the bytes without the high bit give the top byte 1111 0110:
+# the third set bit is bit 4, so three integers end before byte 5.
 _GATHER: Final = _U64(0x0102040810204080)
 _GATHER_HIGH: Final = _U64(0x0002040810204081)  # the same with the highest bits
 
 
 def _after_stops() -> Vector:
-    """Where the n-th set bit of a byte is, plus one, at index byte * 9 + n; 0 for n = 0."""
+    """A table: at index byte * 9 + n, the position of the byte's n-th set bit plus one; 0 for n = 0."""
     table = np.zeros((256, 9), np.int64)
     for byte in range(256):
         places = [bit + 1 for bit in range(8) if byte >> bit & 1]
@@ -79,13 +79,13 @@ def _after_several(many: int) -> Vector:
 
 
 def fence_of(word: Vector) -> Vector:
-    """All bits up to the end of the first byte without the high bit, given words with all other bits set.
+    """The bits up to the end of the first byte without the high bit, for words in which all other bits are set.
 
     Adding one carries through the bytes with the high bit, and stops in the first byte without it. A word with the
     high bit in every byte gives all bits, like a word without it in the last byte only.
 
-    An example in four bytes, of the integer ``d8 04`` and what follows it, as a word ``..0604d8``. With all bits but
-    the high ones set it is ``7f7f7fff``, one more is ``7f7f8000``, and the two differ in ``0000ffff``: two bytes.
+    An example with four bytes: the integer ``d8 04`` and the next byte, as a word ``..0604d8``. With all bits but the
+    high ones set it is ``7f7f7fff``, one more is ``7f7f8000``, and the two differ in ``0000ffff``: two bytes.
     """
     fence: Vector = word ^ (word + _ONE)
     return fence
@@ -145,7 +145,7 @@ class ByteBuffer:
         return self.item_limit != _NO_LIMIT
 
     def guess(self, longest: int) -> None:
-        """Believe no array of more items, and no string of more bytes; 0 ends that."""
+        """Treat arrays with more items and strings with more bytes than ``longest`` as wrong guesses; 0 ends this."""
         self.item_limit = longest or _NO_LIMIT
         self.string_limit = min(longest, self.end) if longest else self.end
 
@@ -158,11 +158,11 @@ class ByteBuffer:
         return found
 
     def room_behind(self, at: Vector) -> int:
-        """How far behind each of the positions there is still something to read."""
+        """How many bytes can be read after every one of the positions."""
         return len(self.pairs) - 1 - int(np.maximum.reduce(at))
 
     def common_pair(self, at: Vector, distance: int) -> np.uint16 | None:
-        """The two bytes that are at the distance behind all of the positions; None when they differ."""
+        """The two bytes at a distance after each position, if they are equal for all positions; else None."""
         here = self.pairs[at + distance] if distance else self.pairs[at]
         first: np.uint16 = here[0]
         return first if np.count_nonzero(here == first) == len(at) else None
@@ -185,7 +185,7 @@ class ByteBuffer:
         return differing
 
     def longs_of_one_length(self, at: Vector, count: int) -> tuple[int, int]:
-        """How many of the next ``count`` integers take, each, the same bytes in all rows, and their bytes together."""
+        """How many of the next ``count`` integers have the same width in all rows, and the sum of their widths."""
         first = int(at[0])
         stops = np.flatnonzero(self.bytes[first : first + _WIDEST] < _MORE)[:count]
         differing = self.differing(at, int(stops[-1]) + 1) if len(stops) else None
@@ -205,7 +205,7 @@ class ByteBuffer:
         return ((bits >> _ONE) ^ (_ZERO - (bits & _ONE))).view(np.int64), end
 
     def longs_where(self, at: Vector, present: Vector) -> tuple[Vector, Vector]:
-        """The same where ``present``; elsewhere 0 and the position itself."""
+        """Like ``longs`` for ``present`` rows; 0 and the position itself for other rows."""
         first = self.bytes[at] * present
         if not np.count_nonzero(first & _MORE):
             number = first.astype(np.int64)
@@ -237,8 +237,8 @@ class ByteBuffer:
     def _complete(self, bits: Vector | None, end: Vector, rows: Vector) -> None:
         """Read the ninth and tenth byte of the integers of these rows; ``end`` is the position after the eighth byte.
 
-        Eight bytes hold 56 bits, the ninth seven more and the tenth the last one: -2**63 is nine times ``ff`` and
-        ``01``, which gives 2**56 - 1, 127 << 56 and 1 << 63, all 64 bits; undone as zigzag that is -2**63.
+        Eight bytes hold 56 bits, the ninth seven more and the tenth the last one. For example, -2**63 is nine times
+        ``ff`` and ``01``: this gives 2**56 - 1, 127 << 56 and 1 << 63, all 64 bits, which zigzag decodes to -2**63.
         """
         if not len(rows):
             return
@@ -262,7 +262,7 @@ class ByteBuffer:
 
     def ends_of_few_longs(self, at: Vector, many: int) -> tuple[Vector, int]:
         """Return the positions after ``many`` integers, and the number of rows that needed more than sixteen bytes."""
-        # The high bits of sixteen bytes become a number of sixteen bits, which a table is looked up by. For three
+        # The high bits of sixteen bytes become a number of sixteen bits, which is the index into a table. For three
         # integers in d8 04 06 80 01 ... it is 0000 0000 0000 1001: the third clear bit is bit 4, so 5 bytes are passed.
         more = self.windows[at].view("<u8") & _HIGH
         more *= _GATHER_HIGH
@@ -309,7 +309,7 @@ class ByteBuffer:
     def ends_of_optional_longs(self, at: Vector, value: int, null: int) -> Vector | None:
         """The positions after unions of null and an integer; the branches are these bytes (-1: none).
 
-        None when branch and integer take more than seven bytes somewhere.
+        None if branch and integer take more than seven bytes in any row.
         """
         word = self.words[at]
         branch = word.astype(np.uint8)
@@ -326,7 +326,7 @@ class ByteBuffer:
         return end
 
     def ends_of_longs_where(self, at: Vector, present: Vector) -> Vector:
-        """As ``ends_of_longs`` where ``present``; elsewhere the position itself."""
+        """Like ``ends_of_longs`` for ``present`` rows; the position itself for other rows."""
         word = self.words[at] * present
         length = np.bitwise_count(fence_of(word | _LOW)) >> 3
         end: Vector = at + length * present
@@ -342,7 +342,7 @@ class ByteBuffer:
         return self._sized(*self._bits(self.words[at], at))
 
     def sized_where(self, at: Vector, present: Vector) -> tuple[Vector, Vector, Vector]:
-        """The same where ``present``; elsewhere nothing at the position itself."""
+        """Like ``sized`` for ``present`` rows; an empty string at the position itself for other rows."""
         first = self.bytes[at] * present
         if not np.count_nonzero(first & _MORE):
             return self._sized(first.astype(_U64), at + present)
@@ -363,7 +363,7 @@ class ByteBuffer:
     def counts(self, at: Vector, item_size: int) -> tuple[Vector, Vector]:
         """The numbers of items in the array blocks at the positions, and where their first items are.
 
-        A number that cannot be, for the bytes that are left in the block, becomes 0 and its position dead.
+        A number of items that is impossible for the remaining bytes of the block becomes 0, and its position ``dead``.
         """
         first = int(self.bytes[at[0]])
         if first <= 2 * _FEW_ITEMS and not first & 1 and np.count_nonzero(self.bytes[at] == first) == len(at):

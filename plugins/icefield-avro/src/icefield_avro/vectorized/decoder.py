@@ -50,7 +50,7 @@ class VectorizedDecoder:
             raise Unproven(str(error)) from None
 
     def _read_at_guesses(self, buffer: ByteBuffer, marks: Vector) -> Iterator[pa.Array]:
-        """Read a record from each mark, as long as each ends where the next one starts."""
+        """Read a record from each mark, while each record ends where the next one starts."""
         edges = np.append(marks, buffer.end)
         for first in range(0, len(marks), CHUNK_ROWS):
             starts = marks[first : first + CHUNK_ROWS]

@@ -1,4 +1,4 @@
-"""Guesses at where records start inside a block. They need not be right: see ``starts``.
+"""Guesses at where records start inside a block. Guesses may be wrong: see ``starts``.
 
 Long records, like manifest entries, mostly begin with similar bytes: a path below the table's location. Such bytes are
 searched, and a walk over the fields before them must lead to them. Short records are found by trial: a walk begins at
@@ -85,7 +85,7 @@ def _is_string(step: object) -> bool:
 
 
 def _strings(buffer: ByteBuffer, at: Vector, record: RecordStep, place: int) -> tuple[Vector, Vector]:
-    """Where the string at that place among the steps is in the records at the positions, and how long it is."""
+    """Where the string of step number ``place`` is in the records at the positions, and how long it is."""
     for step in record.steps[:place]:
         at = step.skip(buffer, at)
     start, length, _ = buffer.sized(at)
@@ -95,7 +95,7 @@ def _strings(buffer: ByteBuffer, at: Vector, record: RecordStep, place: int) -> 
 def _by_trying(buffer: ByteBuffer, total: int, average: float, record: RecordStep) -> Vector:
     """Guess by walks from every byte of windows that are spread over the blocks.
 
-    All walks that pass records for real meet: where the first record behind the window starts.
+    Walks that pass real records meet, at the start of the first record after the window.
     """
     windows = _windows(buffer, total, average, record)
     if not len(windows):
@@ -141,7 +141,7 @@ def _windows(buffer: ByteBuffer, total: int, average: float, record: RecordStep)
 
 
 def _weight(step: Step) -> int:
-    """How much work a step is for each walk, however few walks there are."""
+    """The work of a step for a walk, even if there are only a few walks."""
     match step:
         case OptionalStep():
             return _weight(step.inner)
@@ -153,7 +153,7 @@ def _weight(step: Step) -> int:
 
 
 def _candidates(buffer: ByteBuffer, windows: Vector, width: int, first: Step) -> tuple[Vector, Vector]:
-    """Every byte of the windows where a record could begin, and the windows they are of."""
+    """The positions in the windows where a record could begin, and the window of each."""
     at = windows[:, None] + np.arange(width)
     if not isinstance(first, OptionalStep):
         return at.ravel(), np.repeat(np.arange(len(windows)), width)
@@ -162,7 +162,7 @@ def _candidates(buffer: ByteBuffer, windows: Vector, width: int, first: Step) ->
 
 
 def _met(at: Vector, window: Vector, votes: Vector) -> tuple[Vector, Vector, Vector]:
-    """Walks that have come to one place go on as one, with all their votes."""
+    """Walks that reach the same position continue as one walk, with all their votes."""
     if not len(at):
         return at, window, votes
     order = np.argsort(at)

@@ -89,7 +89,7 @@ class IntMapStep(ArrayStep):
         return np.concatenate(parts), at
 
     def read(self, buffer: ByteBuffer, at: Vector, rows: Rows) -> Read:
-        """The array to be, and the positions after the maps."""
+        """A function that makes the array, and the positions after the maps."""
         entries = _Entries(len(at))
         end = self._walk(buffer, at, entries)
         return partial(self._finish_map, buffer, entries, rows), end
@@ -100,7 +100,8 @@ class IntMapStep(ArrayStep):
         most = int(count.max())
         if not isinstance(self.item, _SizedEntry) or most != int(count.min()):
             return super()._pass_block(buffer, at, count, items, live)
-        # As long as all rows have the same keys and lengths, the next entry is as far from the first in each.
+        # As long as all rows have the same keys and lengths, the next entry is at the same distance from the first
+        # entry in each row.
         passed, distance = self._pass_alike(buffer, at, most, cast("_Entries", items), live)
         room = buffer.room_behind(at)
         for _ in range(most - passed):
@@ -194,7 +195,7 @@ class IntMapStep(ArrayStep):
 
 
 class _Entries(Items):
-    """Entries of maps as they are found: their rows (None: all), key or keys, and values or positions of values."""
+    """Collects entries of maps: their rows (None: all), their keys, and their values or the positions of values."""
 
     def __init__(self, rows: int) -> None:
         super().__init__(rows)
@@ -230,7 +231,7 @@ class _Entries(Items):
 
 
 class _LaidOut(NamedTuple):
-    """An entry of a map of the first row: its key, and where it, its length and its value start and where it ends."""
+    """An entry of the first row's map: its key, the positions of entry, length and value, and the end."""
 
     key: int
     start: int
@@ -257,7 +258,7 @@ def _layout(buffer: ByteBuffer, first: int, most: int) -> list[_LaidOut]:
 
 
 def _of_pair(pair: int) -> tuple[int, int]:
-    """Key and length of an entry that spell in a byte each."""
+    """Key and length of an entry, if each takes one byte."""
     key = pair & 0x7F
     return (key >> 1) ^ -(key & 1), pair >> 9
 

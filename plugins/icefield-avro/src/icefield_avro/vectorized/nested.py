@@ -46,7 +46,10 @@ class RecordStep:
 
     @property
     def strides(self) -> list[Step]:
-        """The steps, with runs of integers passed together. Made when first asked for: steps are added until then."""
+        """The steps, with runs of integers passed together.
+
+        They are computed at the first use, since steps are added before.
+        """
         if self._strides is None:
             self._strides = strides(self.steps)
         return self._strides
@@ -60,7 +63,7 @@ class RecordStep:
         return self._read(buffer, at, rows, len(self.steps))
 
     def read_wanted(self, buffer: ByteBuffer, at: Vector, rows: Rows) -> Read:
-        """As ``read``, but only as far as something is wanted."""
+        """Like ``read``, but only up to the last wanted field."""
         return self._read(buffer, at, rows, max(self.wanted, default=-1) + 1)
 
     def _read(self, buffer: ByteBuffer, at: Vector, rows: Rows, last: int) -> Read:
@@ -98,14 +101,14 @@ def _assemble(layout: Layout, arrays: dict[int, Finish], rows: Rows) -> pa.Array
 
 
 class Items:
-    """Gathers where the items of arrays start, in any order of finding, and sorts them by row."""
+    """Gathers the starts of array items in any order, and sorts them by row."""
 
     def __init__(self, rows: int) -> None:
         self.counts = np.zeros(rows, np.int64)
         self._found: list[tuple[Vector | None, Vector | int, Vector]] = []  # rows, ordinal in the row, position
 
     def add(self, rows: Vector | None, ordinal: Vector | int, at: Vector) -> None:
-        """Items number ``ordinal`` of these rows (None: of all rows)."""
+        """The items with number ``ordinal`` of these rows (None: of all rows)."""
         self._found.append((rows, ordinal, at))
 
     def starts(self) -> Vector:
@@ -119,7 +122,7 @@ class Items:
 
 
 class Blocks:
-    """Gathers where the blocks of arrays start, and sorts them by row."""
+    """Gathers the starts of the blocks of arrays, and sorts them by row."""
 
     def __init__(self, rows: int) -> None:
         self.counts = np.zeros(rows, np.int64)
@@ -144,7 +147,10 @@ Gathered: TypeAlias = Items | Blocks | None
 
 
 class ArrayStep:
-    """Items in blocks. Rows advance together from item to item; a few rows with many items, or blocks, go on alone."""
+    """Items in blocks.
+
+    Rows advance together from item to item; if only a few rows have further items or blocks, each continues alone.
+    """
 
     integers = 0  # how many integers an item is, if it is nothing else
 
@@ -228,7 +234,7 @@ class ArrayStep:
     def _pass_blocks(
         self, buffer: ByteBuffer, at: Vector, count: Vector, items: Gathered, live: Vector | None
     ) -> Vector:
-        """Skip a block of each row: all rows together, except for a few rows with long blocks."""
+        """Skip a block of each row: all rows together, but a few rows with long blocks one by one."""
         most = int(count.max())
         if most <= _LONG_BLOCK:
             return self._pass_block(buffer, at, count, items, live)
@@ -329,7 +335,7 @@ class ArrayStep:
 
 
 def _is_nonsense(buffer: ByteBuffer, long: int, rows: int) -> bool:
-    """Whether a few long arrays among many rows are most likely wrong guesses, that read nonsense as their lengths."""
+    """Whether a few long arrays among many rows most likely come from wrong guesses, with random bytes as lengths."""
     return buffer.is_guessed and long * _PATIENCE < rows
 
 

@@ -3,9 +3,9 @@
 The bounds of one file mostly have the same keys as the bounds of the file before, and values of the same lengths. Where
 the earlier map has a key or a length, this map must have the same bytes; the bytes of values do not matter.
 
-An example, of entries that are a key, a length and so many bytes: ``1 2 a b 2 1 c`` has keys and lengths at 0, 1, 4
-and 5. The map ``1 2 x y 2 3 p q r`` has the same bytes at 0, 1 and 4, but not at 5. So its first entry is skipped by
-the pattern, and its second one alone. The comparison continues with the third entries of both maps.
+An example, of entries that are a key, a length and so many bytes: ``1 2 a b 2 1 c`` has keys and lengths at 0, 1, 4 and
+5. The map ``1 2 x y 2 3 p q r`` has the same bytes at 0, 1 and 4, but not at 5. So the pattern skips its first entry,
+and the second entry is skipped by itself. The comparison continues with the third entries of both maps.
 """
 
 from __future__ import annotations

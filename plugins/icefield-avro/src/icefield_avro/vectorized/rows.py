@@ -1,4 +1,4 @@
-"""Which rows of the output a vector of values belongs to, and the making of Arrow arrays from such vectors."""
+"""Vectors of values with the output rows that they belong to, and Arrow arrays made from such vectors."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Rows:
     index: Vector | None = None
 
     def subset(self, index: Vector) -> Rows:
-        """The rows at ``index`` among these."""
+        """The subset of these rows at ``index``."""
         return Rows(self.count, index if self.index is None else self.index[index])
 
     def valid(self, present: Vector | None) -> Vector | None:
-        """Which of all rows have a value, given which of the vector's entries have one."""
+        """The mask of all rows with a value, from the mask of the vector's entries with a value."""
         if self.index is None:
             return present
         valid = np.zeros(self.count, bool)
@@ -34,7 +34,7 @@ class Rows:
         return valid
 
     def spread(self, values: Vector) -> Vector:
-        """A value for each row, zero where the vector holds none."""
+        """A value for each row; zero for rows without a value in the vector."""
         if self.index is None:
             return values
         out = np.zeros((self.count, *values.shape[1:]), values.dtype)

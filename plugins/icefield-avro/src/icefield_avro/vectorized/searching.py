@@ -28,7 +28,7 @@ def find_all(buffer: ByteBuffer, wanted: bytes) -> Vector:
 def _by_words(buffer: ByteBuffer, wanted: bytes) -> Vector | None:
     """Find every place by words at even distances: each occurrence of the bytes contains one such word.
 
-    None when the bytes are too few for that, or repeat themselves.
+    None if there are too few bytes for that, or if words in them repeat.
     """
     distance = (len(wanted) - _WORD + 1) // _WORD * _WORD
     if distance < _WORD:
@@ -47,7 +47,7 @@ def _by_words(buffer: ByteBuffer, wanted: bytes) -> Vector | None:
     hits = np.flatnonzero(is_taken[slots])
     places = place_of[slots[hits]]
     starts = hits * distance - places
-    # Of the bytes in between nothing is known: a place may be a wrong one.
+    # The bytes in between are not compared, so a place may be wrong.
     first, last = words[0], np.frombuffer(wanted[-_WORD:], "<u8")[0]
     starts = starts[(starts >= 0) & (starts <= buffer.end - len(wanted))]
     found: Vector = starts[(buffer.words[starts] == first) & (buffer.words[starts + (len(wanted) - _WORD)] == last)]

@@ -14,7 +14,8 @@ from icefield_avro.vectorized.rows import Rows
 
 _NOT_ASCII: Final = 0x80
 
-# Arrow's own pool hands the pages of each array back at once; malloc keeps them, which is three times as fast.
+# Arrow's own pool returns the pages of each array to the system at once; malloc keeps them, which is three times as
+# fast.
 _POOL = pa.system_memory_pool()
 
 
@@ -58,7 +59,7 @@ def _offsets(length: Vector) -> pa.Buffer:
 
 
 def _as_string(taken: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Bytes as strings. That all are ASCII is found much faster than that each is UTF-8."""
+    """Bytes as strings. A test for ASCII is much faster than a check of UTF-8 for each string."""
     _, offsets, data = taken.buffers()
     if data is not None and data.size and int(np.maximum.reduce(np.frombuffer(data, np.uint8))) >= _NOT_ASCII:
         taken.cast(arrow)  # raises for other bytes
@@ -72,7 +73,7 @@ def items_from_slices(buffer: ByteBuffer, start: Vector, length: Vector) -> pa.B
 
 
 def _taken(buffer: ByteBuffer, start: Vector, length: Vector) -> pa.Array:
-    """The slices by Arrow's take: of an array of them and of the gaps between them, every second one."""
+    """The slices by Arrow's ``take``: every second element of an array of the slices and the gaps between them."""
     count = len(start)
     edges = np.empty(2 * count, np.int32)
     edges[0::2] = start

@@ -34,14 +34,14 @@ def marks_of(buffer: ByteBuffer, counts: Vector, record: RecordStep) -> Vector:
 
 
 def one_for_each_record(marks: Vector, buffer: ByteBuffer, counts: Vector) -> bool:
-    """Whether there are just as many marks in each block as it holds records."""
+    """Whether each block has exactly as many marks as records."""
     return bool(np.array_equal(np.diff(np.searchsorted(marks, buffer.ends), prepend=0), counts))
 
 
 def find_starts(buffer: ByteBuffer, marks: Vector, counts: Vector, record: RecordStep, slow_skip: Skip) -> Vector:
     """Where the records of the blocks start: as many in each block as ``counts`` says, and they fill it.
 
-    Raises ``Unproven`` when that cannot be.
+    Raises ``Unproven`` if this is impossible.
     """
     walk = _Walk(buffer, marks, record, slow_skip)
     walk.run()

@@ -39,12 +39,12 @@ class Step(Protocol):
         ...
 
     def read(self, buffer: ByteBuffer, at: Vector, rows: Rows) -> Read:
-        """The array to be, and the positions after the values."""
+        """A function that makes the array, and the positions after the values."""
         ...
 
 
 class LeafStep(Step, Protocol):
-    """A part that may be missing in some rows without the others being taken out."""
+    """A step that can leave out some rows without a copy of the other rows."""
 
     def skip_where(self, buffer: ByteBuffer, at: Vector, present: Vector) -> Vector:
         """The positions after the values where ``present``, else the positions themselves."""
@@ -140,7 +140,7 @@ class VarintStep:
 
 
 class VarintRun:
-    """Integers in a row, passed together."""
+    """Adjacent integers, skipped together."""
 
     def __init__(self, many: int) -> None:
         self.parts: tuple[int, ...] = (many,)
@@ -308,8 +308,8 @@ def _symbols(node: Primitive, numbers: Vector, present: Vector | None, rows: Row
 
 
 def _decimals(big_endian: Vector, precision: int) -> Vector:
-    """Numbers of some bytes, most significant first, as Arrow's sixteen, least significant first."""
-    # The sign fills the bytes that are not there: -123 in two bytes is ff 85, and here 85 ff, followed by fourteen ff.
+    """Convert big-endian numbers of some bytes to Arrow's little-endian numbers of sixteen bytes."""
+    # The sign fills the missing bytes: -123 in two bytes is ff 85, and here 85 ff, followed by fourteen ff.
     width = big_endian.shape[1]
     out = np.zeros((len(big_endian), 16), np.uint8)
     kept = min(width, 16)
@@ -338,7 +338,7 @@ def _decimals_of_any_size(buffer: ByteBuffer, start: Vector, length: Vector, pre
 
 
 def _check_digits(little_endian: Vector, precision: int) -> None:
-    """Raise ``Unproven`` for a number of more digits than the type has."""
+    """Raise ``Unproven`` for a number with more digits than the type."""
     words = np.ascontiguousarray(little_endian).view("<i8")
     low, high = words[:, 0], words[:, 1]
     limit = _POWERS[precision]

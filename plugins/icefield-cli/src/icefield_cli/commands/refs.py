@@ -15,7 +15,7 @@ def run(context: Context, table: str) -> None:
 
 
 def _for_people(row: Row) -> Row:
-    # Under the names of the options by which they are set.
+    # The columns have the names of the options that set them.
     return {
         **row,
         "type": row["type"].lower(),

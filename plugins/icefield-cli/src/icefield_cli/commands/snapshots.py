@@ -8,7 +8,8 @@ from icefield_cli.context import Context, Row
 from icefield_cli.people import seconds
 from icefield_cli.rows import rows_of
 
-# Each column: the summary's counts to add, and those to subtract. Rewritten position deletes delete no more rows.
+# For each column, the counts of the summary to add, and the counts to subtract. Rewritten position deletes delete no
+# further rows.
 _SUMMARY = {
     "+rows": (("added-records",), ()),
     "-rows": (("deleted-records", "added-position-deletes"), ("removed-position-deletes",)),

@@ -9,6 +9,6 @@ from icefield.scan import TableScan
 
 
 def scan_of(table: Table, snapshot: int | None, ref: str | None, as_of: int | None, **options: Any) -> TableScan:
-    """A scan of the version that was asked for."""
+    """A scan of the requested version."""
     scan = table.scan(snapshot_id=snapshot, ref=ref, **options)
     return scan if as_of is None else scan.as_of(as_of)

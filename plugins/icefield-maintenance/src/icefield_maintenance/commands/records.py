@@ -34,7 +34,7 @@ _AGE = " A time, or an age such as 7d."
 
 
 def _options(record: type) -> tuple[Option, ...]:
-    """The options of a command, of the record of an operation."""
+    """The options of a command, made from the record of an operation."""
     found = []
     for each in options_of(record):
         about = each.description

@@ -1,4 +1,4 @@
-"""Compaction: rewriting data files, packed, sorted or clustered. The rows of the table stay the same."""
+"""Compaction: rewriting data files, packed, sorted or clustered. The rows of the table do not change."""
 
 from icefield_maintenance.compaction.policy import RewriteDataPolicy
 from icefield_maintenance.compaction.result import RewriteDataFilesResult, RewrittenGroup

@@ -57,7 +57,7 @@ class FileGroup:
 
     @property
     def has_unnumbered_rows(self) -> bool:
-        """Whether a file has no row ids yet: the next commit of any writer would assign ids to its rows."""
+        """Whether a file has no row ids yet, so that the next commit of any writer assigns ids to its rows."""
         return any(task.file.first_row_id is None for task in self.tasks)
 
 
@@ -100,7 +100,8 @@ class RewritePlan:
         if planner is None:
             return
         if self._policy.row_filter is not None:
-            # The plan of a filter lacks deletes that cannot match: it states the files, and another plan the deletes.
+            # A plan with a filter leaves out deletes that cannot match. So this plan only selects the files, and
+            # another plan has the deletes.
             matching = self._scan.filter(self._policy.filter).planner()
             assert matching is not None
             paths = [_paths(planned) for planned in matching.files()]
@@ -115,7 +116,7 @@ class RewritePlan:
                 yield Candidates(planned.entries.take(rows), planned.deletes, rows, heavy[rows])
 
     def _judged(self, planned: PlannedFiles) -> tuple[Mask, Mask]:
-        """The masks of files that are worth rewriting, and of files that are worth it even alone."""
+        """The mask of files that are worth rewriting, and the mask of files that are worth it even on their own."""
         policy, entries = self._policy, planned.entries
         sizes = np.asarray(entries.column(f.FILE_SIZE))
         heavy = np.full(len(entries), policy.rewrite_all)
@@ -133,7 +134,7 @@ class RewritePlan:
         return count > 1 and (count >= self._policy.min_input_files or total > self._sizes.target)
 
     def _partitions(self, parts: Sequence[Candidates]) -> Ints:
-        """A number for the partition of each file. All files of other specs than the new files' spec have the same."""
+        """A number for the partition of each file. All files with another spec than the new files share one number."""
         numbers = np.full(sum(len(part.entries) for part in parts), -1, np.int64)
         current = np.concatenate([np.full(len(p.entries), p.entries.spec_id == self._spec.spec_id) for p in parts])
         if current.any():

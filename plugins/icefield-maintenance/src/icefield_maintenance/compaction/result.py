@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenGroup:
-    """Data files that were rewritten together; sizes are in bytes. A dry run states no added files.
+    """Data files that were rewritten together; sizes are in bytes. The result of a dry run has no added files.
 
-    ``partition`` is the path of their partition, empty where there is none or where they are of several.
+    ``partition`` is the path of their partition, empty if there is none, or if they are in several partitions.
     """
 
     partition: str

@@ -127,7 +127,8 @@ class _Rewrite:
 
     def _commits(self, metadata: TableMetadata, groups: Sequence[FileGroup]) -> list[Sequence[FileGroup]]:
         """The groups of each commit."""
-        # The first commit assigns ids to all rows without one. Later commits, of rows read without ids, would be lost.
+        # The first commit assigns ids to all rows without one. Later commits would conflict, since their rows were read
+        # without ids.
         unnumbered = metadata.format_version >= 3 and any(group.has_unnumbered_rows for group in groups)
         if not self.policy.partial_progress or unnumbered:
             return [groups]

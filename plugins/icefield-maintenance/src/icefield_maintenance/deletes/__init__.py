@@ -1,4 +1,4 @@
-"""Rewriting, converting and removing delete files. The rows of the table stay the same."""
+"""Rewriting, converting and removing delete files. The rows of the table do not change."""
 
 from icefield_maintenance.deletes.convert import ConvertEqualityDeletes
 from icefield_maintenance.deletes.dangling import RemoveDanglingDeletes

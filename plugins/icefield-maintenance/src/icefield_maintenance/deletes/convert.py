@@ -33,8 +33,8 @@ from icefield_maintenance.deletes.survey import DeleteSurvey
 class ConvertEqualityDeletes(DeleteMaintenance):
     """Replaces equality deletes by position deletes, or by deletion vectors.
 
-    Each affected data file is read once, with all its deletes: the missing rows are its deleted rows. A new delete
-    file has the data sequence number of the newest deletes that it replaces.
+    Each affected data file is read once, with all its deletes applied: the missing rows are its deleted rows. A new
+    delete file has the data sequence number of the newest deletes that it replaces.
     """
 
     def __init__(

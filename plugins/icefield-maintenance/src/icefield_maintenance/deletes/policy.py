@@ -88,7 +88,7 @@ class RewritePolicy:
 
 
 def _files_after(survey: DeleteSurvey, odd: Mask, groups: Ints, target: int, by_file: bool) -> Ints:
-    """How many files the delete files of each group would become, at most."""
+    """The most files that a rewrite of each group's delete files would write."""
     most = int(groups.max()) + 1
     rows = np.maximum(survey.integers(f.RECORD_COUNT), 1)
     positions = np.bincount(groups[odd], rows[odd], most).astype(np.int64)

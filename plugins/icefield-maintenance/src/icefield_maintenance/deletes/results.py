@@ -13,8 +13,8 @@ class RewriteDeletesResult:
     """The result of a rewrite of position deletes, or its plan with ``dry_run``.
 
     Dropped files that delete no row of the table count as rewritten. Sizes are in bytes; a deletion vector counts with
-    its own size, not with the size of its Puffin file. A dry run states no added files. ``snapshot_id`` is None if
-    nothing was committed. ``_taken`` holds the keys of the delete files that a dry run would remove.
+    its own size, not with the size of its Puffin file. The result of a dry run has no added files. ``snapshot_id`` is
+    None if nothing was committed. ``_taken`` holds the keys of the delete files that a dry run would remove.
     """
 
     rewritten_position_delete_files: int = 0

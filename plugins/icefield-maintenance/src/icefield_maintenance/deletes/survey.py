@@ -193,7 +193,7 @@ class DeleteSurvey:
         return found
 
     def masks(self, chosen: Mask) -> dict[int, Mask]:
-        """Delete files as entries that go: masks by the position of their manifest."""
+        """Delete files to remove, as masks by the position of their manifest."""
         found: dict[int, Mask] = {}
         start = 0
         for part, (position, rows, count) in zip(self._parts, self._places, strict=True):

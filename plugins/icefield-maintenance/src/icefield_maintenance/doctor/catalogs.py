@@ -156,7 +156,7 @@ def _file_system(found: list[FileSystem], io: FileIO, folder: str) -> str:
 
 
 def _alternatives(plugins: Plugins, kept: frozenset[FileSystemAbility]) -> str:
-    """Which ways to commit are left where only these abilities are kept."""
+    """The commit strategies that need only the given abilities of the storage."""
     names = []
     for name in plugins.names("commit-strategies"):
         with suppress(BrokenPlugin, PluginConflict):

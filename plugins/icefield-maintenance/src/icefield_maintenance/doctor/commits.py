@@ -67,7 +67,7 @@ class CommitExamination:
         self._tried = True
         if self._commit(None, proposal) is None:
             raise Broken("creating a table of a new name was a conflict", _UNSAFE)
-        # Another's uuid: with the same one it would be the same table.
+        # The second table has another uuid, since with the same uuid it would be the same table.
         if self._commit(None, self._new("second")) is not None:
             raise Broken("a table was created twice under one name, and the second was not refused", _UNSAFE)
         self._expect("first")

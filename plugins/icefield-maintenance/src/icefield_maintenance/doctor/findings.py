@@ -24,8 +24,8 @@ class Result(Enum):
 class Finding:
     """The outcome of one check: its name, its result, the observation and, unless all is well, the advice.
 
-    For a table also the location of the file, the section of the specification, and the known repair, or the reason
-    why there is none.
+    For a table, it also has the location of the file, the section of the specification, and the repair or the reason
+    for having none.
     """
 
     check: str

@@ -90,7 +90,7 @@ def _folders(catalog: Catalog, name: TableName, places: HashedLocations) -> Iter
 
 
 def _overlaps(folders: list[_Folder]) -> Iterator[tuple[str, _Folder, _Folder]]:
-    """Each two tables that overlap, once, with the gravest kind of overlap between them.
+    """Each pair of overlapping tables, once, with the most serious kind of overlap.
 
     Folders are sorted by location, so that the folders inside a folder follow it: disjoint folders are not compared.
     """

@@ -85,7 +85,10 @@ def _found(
 
 
 def _delete(io: FileIO, table: tuple[str, ...], found: Unreachable) -> int:
-    """Delete the files, stage by stage, and return the number of remaining files. A failure ends it after its stage."""
+    """Delete the files, stage by stage, and return the number of remaining files.
+
+    If a file cannot be deleted, it ends after the current stage.
+    """
     counts = found.counts()
     total = int(counts.sum())
     done = 0

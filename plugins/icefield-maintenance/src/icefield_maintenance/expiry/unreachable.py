@@ -3,7 +3,7 @@
 A manifest of expired snapshots only is read for its live files. Each of these files may still be live in a kept
 snapshot through another manifest: manifests are merged and rewritten, and a staged snapshot is published with new ones.
 So the manifests of kept snapshots are read as well, the latest first, until no candidate is left. A kept manifest is
-read even if it is also in an expired snapshot, since both may list a file twice: a writer that adds a file twice by
+read even if it is also in an expired snapshot, since a file may be listed twice. A writer that adds a file twice by
 mistake and rolls back leaves the file in a kept and in an expired manifest.
 
 If no manifest expires, as after appends that keep theirs, no manifest is read.
@@ -65,7 +65,7 @@ class Gone:
 
 @dataclass(slots=True)
 class KeptFiles:
-    """Files that stay, as they are not the table's own: their number, and some of their folders."""
+    """Files that are kept because they are not the table's own: their number, and some of their folders."""
 
     files: int = 0
     folders: set[str] = field(default_factory=set)

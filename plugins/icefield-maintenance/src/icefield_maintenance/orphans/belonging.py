@@ -38,7 +38,8 @@ class ReferencedFiles:
 
         Raises if a manifest cannot be read. After a failure another version can be added.
 
-        Entries with the status DELETED count: a snapshot that an expired one led to may still need their files.
+        Entries with the status DELETED count, too: snapshots that descend from an expired one may still need their
+        files.
         """
         metadata = with_what_is_stored(self.io, metadata, metadata_location)
         named = [entry.metadata_file for entry in metadata.metadata_log]
@@ -46,7 +47,7 @@ class ReferencedFiles:
         named += [entry.statistics_path for entry in metadata.statistics]
         named += [entry.statistics_path for entry in metadata.partition_statistics]
         new = [each for each in metadata.snapshots if (each.manifest_list or str(each.snapshot_id)) not in self._lists]
-        # Noted only after their files: after a failure, a call for a newer version must read these manifests again.
+        # Manifests are noted only after their files: after a failure, a call for a newer version must read them again.
         seen = self._manifests.copy()
         manifests = manifests_of(self.io, metadata, new, self.places, seen, lenient=False)
         named += [manifest.manifest_path for manifest in manifests]

@@ -22,7 +22,7 @@ def local_now_ms() -> int:
 
 
 def store_now_ms(io: FileIO, folder: str) -> int:
-    """The time of the store's clock, from a temporary file. Raises ``StorageError`` and its like.
+    """The time of the store's clock, from a temporary file. Raises ``StorageError`` and its subclasses.
 
     The store's clock sets the times of files. If this machine's clock is ahead, a file that a writer has just finished
     would seem old.

@@ -69,7 +69,8 @@ def remove_orphans(
     kept = [held.orphans(batch, mismatch) for batch in batches]
     orphans = listing.without_others(pa.Table.from_batches(kept, schema=SCHEMA))
     if listing.listed and not dry_run:  # otherwise the clock's file would create a missing folder
-        # The store's clock sets the times of files. If it is behind, the files are younger by the difference.
+        # The store's clock sets the times of files. If the store's clock is behind, the files are younger than they
+        # seem by the difference.
         behind = clock.local_now_ms() - clock.store_now_ms(io, root.rstrip("/"))
         orphans = orphans.filter(pc.less(orphans.column("modified_ms"), limit - max(behind, 0)))
     undeleted = 0 if dry_run else _delete(io, name, orphans)

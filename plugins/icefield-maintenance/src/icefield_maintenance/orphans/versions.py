@@ -42,10 +42,10 @@ class Versions:
         self._take(metadata)
 
     def is_of_another_table(self, location: str) -> bool:
-        """Whether a metadata file is no version, but belongs to another table, or to a second name of the table.
+        """Whether a metadata file is no version of the table, but of another table or of a second name of the table.
 
-        A file of a lost commit, or a damaged file, does not. If a table is found by its path, each version in its
-        folder is its own. A version in another folder belongs to the table that is found by that folder.
+        A file of a lost commit, or a damaged file, is not. If a table is found by its path, each version in its folder
+        is its own. A version in another folder belongs to the table that is found by that folder.
         """
         if self.has(location):
             return False

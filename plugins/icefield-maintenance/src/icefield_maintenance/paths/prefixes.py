@@ -22,7 +22,7 @@ class Prefixes:
 
     @classmethod
     def of(cls, source: str, target: str) -> Prefixes:
-        """The folders as they are given, with or without a slash."""
+        """The folders as given, with or without a slash at the end."""
         found = cls(source.rstrip("/"), target.rstrip("/"))
         for name, prefix in (("source_prefix", found.source), ("target_prefix", found.target)):
             if not prefix:

@@ -209,5 +209,8 @@ class _Copy:
 
 
 def _as(manifest: ManifestFile, moved: ManifestFile) -> ManifestFile:
-    """A list's own entry of a manifest, which may have more fields than another list's, at the copy's location."""
+    """A list's own entry for a manifest, with the copy's location.
+
+    It may have more fields than the entry in another list.
+    """
     return replace(manifest, manifest_path=moved.manifest_path, manifest_length=moved.manifest_length)

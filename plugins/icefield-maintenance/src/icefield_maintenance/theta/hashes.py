@@ -1,7 +1,7 @@
 """The hashes of theta sketches: MurmurHash3 x64 128 over whole columns of bytes, as DataSketches computes it.
 
-A sketch holds the upper half of the hash under the seed 9001, shifted by one bit. Null is no value, and the libraries
-of DataSketches pass over a value without bytes (an empty string).
+A sketch holds the upper half of the hash under the seed 9001, shifted by one bit. Nulls do not count, and the libraries
+of DataSketches skip values without bytes (empty strings).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 pyarrow checks the metadata of a chunk at its first use, and throws a C++ exception for an error. During a read, that
 becomes a Python exception. When Python asks for a property of the chunk, nothing catches it, and the process ends. So
-pyarrow begins a read of every chunk, which checks the metadata of all, from a source that returns no bytes.
+this guard lets pyarrow begin a read of every chunk, from a source that returns no bytes: this checks the metadata of
+all chunks.
 
 Reproducer (no upstream issue was found): open a file with an encrypted column under a plain footer without keys, and
 ask for ``pq.ParquetFile(file).metadata.row_group(0).column(0)``. This guard may go when the oldest pyarrow that the
@@ -32,16 +33,17 @@ def check_column_chunks(footer: Any, size: int, columns: Sequence[int]) -> None:
             source.close()
         next(reader.iter_batches(1, groups, column_indices=list(columns), use_threads=False), None)
     except (pa.ArrowException, OSError, ValueError) as error:
-        # Once it asks for bytes, it has looked at every description. A closed source is invalid to it, damage is not.
+        # pyarrow asks for bytes only after it has checked every description. It raises ``ArrowInvalid`` for a closed
+        # source, but not for damage.
         asked = isinstance(error, pa.ArrowInvalid) if isinstance(source, pa.BufferReader) else source.was_asked
         if not asked:
             raise ValueError(f"a column chunk: {error}") from error
 
 
 def _closable(size: int) -> pa.BufferReader | _Nothing:
-    """A source of a size: memory that nothing was put into and that so takes none, to be closed before it is read.
+    """A source of a given size, to be closed before it is read: mapped memory takes no room while nothing is written.
 
-    Sources in Python do as well, but each of their methods waits for the interpreter.
+    A source in Python would serve as well, but each of its methods waits for the interpreter.
     """
     try:
         return pa.BufferReader(pa.py_buffer(mmap.mmap(-1, size)))
@@ -50,7 +52,7 @@ def _closable(size: int) -> pa.BufferReader | _Nothing:
 
 
 class _Nothing(io.RawIOBase):
-    """A source of a size, which notes that it was asked for bytes and has none."""
+    """A source of a given size that returns no bytes, and notes that it was asked for some."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -74,6 +76,5 @@ class _Nothing(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         self.was_asked = True
-        # An exception would be kept by pyarrow together with all that its traceback holds, this file included, and
-        # none of it would ever be let go.
+        # pyarrow would keep an exception for ever, and with it all objects of its traceback, including this file.
         return b""

@@ -56,7 +56,7 @@ def check_pages(source: InputFile, chunk: Any) -> None:
 
 
 def dictionary_size(source: InputFile, chunk: Any) -> int | None:
-    """How many values the dictionary of a column chunk has; None where not all of its pages are numbers in one."""
+    """How many values the dictionary of a column chunk has; None unless it encodes all data pages."""
     left = chunk.num_values
     if left == 0:
         return 0

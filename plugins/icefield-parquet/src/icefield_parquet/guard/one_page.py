@@ -18,7 +18,10 @@ _LEVELS: Final = 3
 
 
 def decoded_page(page: bytes, physical: int, count: int, encoding: int) -> pa.ChunkedArray:
-    """The values of a page without levels, of a physical type by its number. Raises pyarrow's errors for damage."""
+    """The values of a page without levels; ``physical`` is the number of its physical type.
+
+    Raises pyarrow's errors for damage.
+    """
     header = {1: _i32(0), 2: _i32(len(page)), 3: _i32(len(page))}
     page = write_struct({**header, 5: _struct(_i32(count), _i32(encoding), _i32(_LEVELS), _i32(_LEVELS))}) + page
     places = {5: _i64(count), 6: _i64(len(page)), 7: _i64(len(page)), 9: _i64(len(_MAGIC))}

@@ -5,8 +5,8 @@ is parsed once for each shape: the bytes that all headers of the shape share, an
 comparison of integers shows that a header has a known shape.
 
 For example, the header ``15 00 | 15 C8 01 | 15 64 | ... 00`` (page type 0, 100 bytes unpacked, 50 packed) has the mask
-``FF FF | FF 81 80 | FF 81 | ... FF``: of a number's bytes only the bit that says whether another byte follows counts,
-and of its first one the bit of the sign. ``15 00 | 15 90 03 | 15 66 | ... 00`` is of that shape.
+``FF FF | FF 81 80 | FF 81 | ... FF``: in each byte of a number only the continuation bit counts, and in the first byte
+also the sign bit. ``15 00 | 15 90 03 | 15 66 | ... 00`` is of that shape.
 
 The guards ``inflation``, ``expansion``, ``prefixes`` and ``repeated_entries`` use it. Their reproducers justify this
 module, which may go with them.
@@ -71,9 +71,9 @@ class _HeaderShape:
 
 
 class ColumnPage(NamedTuple):
-    """A page, as its header describes it: where that begins, and how many bytes the page holds and takes.
+    """A page, as its header describes it: the header's start, and the unpacked and packed size of the page.
 
-    ``bytes`` is the little-endian integer of the header's bytes, and of some behind it.
+    ``bytes`` is the little-endian integer of the header's bytes and some bytes after it.
     """
 
     place: int
@@ -156,7 +156,7 @@ def _read_shape(source: InputFile, place: int, data: bytes) -> tuple[_HeaderShap
 
 
 def _shape_of(data: bytes) -> tuple[_HeaderShape, int]:
-    """The shape of the header that the data begin with, which is known from now on, and the integer of its bytes."""
+    """Parse the header at the start of the data; remember and return its shape, with the integer of its bytes."""
     places: dict[_Path, _Bits] = {}
     mask = bytearray(b"\xff" * len(data))
     length = _mark(data, 0, (), mask, places)

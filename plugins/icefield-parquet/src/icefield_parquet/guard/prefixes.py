@@ -1,7 +1,8 @@
 """The memory of strings that share a prefix with the string before them (``DELTA_BYTE_ARRAY``).
 
-A page of a megabyte can hold one long string, and a million strings that repeat all of it without a byte: a terabyte.
-The page begins with the lengths of the prefixes, as numbers that pyarrow decodes in a file of their own.
+A page of a megabyte can hold one long string, and a million strings that repeat it without a byte of their own: a
+terabyte. The page begins with the lengths of the prefixes: this guard writes them to a file of their own, and pyarrow
+decodes them.
 
 Reproducer: ``tests/guard/test_prefixes.py`` makes such files; pyarrow allocates memory for all requested rows.
 https://github.com/apache/arrow/issues/49955 is the same defect. This guard may go when pyarrow can limit a batch to a
@@ -35,7 +36,7 @@ _INT32: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Strings of a page: how long the longest may be, and all together."""
+    """Upper bounds for the strings of a page: the length of the longest, and of all together."""
 
     longest: int
     together: int

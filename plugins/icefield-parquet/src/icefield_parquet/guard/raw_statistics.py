@@ -6,7 +6,7 @@ the process ends. So the lengths are compared here, in a walk that interprets th
 
 Reproducer: cut the ``min_value`` of an int64 column to three bytes in the footer of any file and ask for
 ``pq.ParquetFile(file).metadata.row_group(0).column(0).statistics``; ``tests/guard/test_fuzz.py`` makes such files.
-Arrow reads statistics in its own fuzzing since https://github.com/apache/arrow/issues/48089, in C++ alone. This guard
+Since https://github.com/apache/arrow/issues/48089, Arrow's own fuzzing reads statistics, but only in C++. This guard
 may go when the oldest pyarrow that the plugin accepts raises a Python exception there.
 """
 
@@ -54,14 +54,14 @@ def check_statistics(footer: bytes, schema: Any) -> None:
 
 
 def _expected(column: Any) -> tuple[int, int]:
-    """A column's physical type as footers number it, and how many bytes a bound has at least."""
+    """The footer's number for a column's physical type, and the fewest bytes of a bound."""
     kind = column.physical_type
     width = int(column.length) if kind == "FIXED_LEN_BYTE_ARRAY" else _WIDTH_OF.get(kind, 0)
     return _TYPES.index(kind), width
 
 
-# A footer has some thirty fields for each column chunk, so in the two functions below headers of one byte and integers
-# are read in place: calls would take most of the time.
+# A footer has some thirty fields for each column chunk. So the two functions below read headers of one byte and
+# integers inline: calls would take most of the time.
 
 
 def _check_meta_data(data: bytes, at: int, physical: int, width: int, known: _Known) -> int:

@@ -1,10 +1,10 @@
 """The lengths of dictionary entries: a few bytes can repeat a long entry any number of times.
 
-A dictionary of one string of a megabyte and a page of thirty bytes are a million rows of a terabyte: pyarrow allocates
-memory for all requested rows. So the longest entry is found first, and only as many rows are requested as fit. A
-dictionary page has the form of a page of plain values, so pyarrow reads its lengths from a file of one such page. One
-row of a list can repeat as much. A column with such lists is read once with its strings left in the dictionary, and
-its rows are measured.
+A dictionary with one string of a megabyte and a page of thirty bytes can make a million rows, together a terabyte:
+pyarrow allocates memory for all requested rows. So the longest entry is found first, and only as many rows are
+requested as fit. A dictionary page has the form of a page of plain values, so pyarrow reads its lengths from a file of
+one such page. A single row with a list can repeat an entry as often. A column with such lists is read once with its
+strings left in the dictionary, and its rows are measured.
 
 Reproducer: ``tests/guard/test_repeated_entries.py`` makes such files; no upstream issue was found. This guard may go
 when pyarrow can limit a batch to a number of bytes.

@@ -1,6 +1,6 @@
-"""Values that no writer may have meant: strings that are not UTF-8, decimals and times beyond what their type holds.
+"""Checks for invalid values: strings that are not UTF-8, decimals and times beyond the range of their type.
 
-pyarrow returns the values of the pages unchecked. They cause wrong results, or errors far from the file.
+pyarrow returns the values of the pages unchecked. Invalid values cause wrong results, or errors far from the file.
 
 Upstream, for strings: https://github.com/apache/arrow/issues/29635. For decimals and times there is none: the
 reproducer is a decimal(4, 2) with the stored value 123456, which ``pq.read_table`` returns. The check of a type may go
@@ -58,7 +58,7 @@ def _is_ascii(array: pa.Array) -> bool:
 
 
 def _has_few_digits(array: pa.Array) -> bool:
-    """Whether all numbers are positive and no longer than their type, which is found faster than for any number."""
+    """Whether all numbers are positive and fit their type's precision; negative numbers need a slower check."""
     limit = 10**array.type.precision
     data = array.buffers()[1]
     if limit >= 1 << 63 or data is None or not len(array):

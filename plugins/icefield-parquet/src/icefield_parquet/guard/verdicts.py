@@ -22,7 +22,10 @@ class FooterVerdict:
 
 
 def verdict_of(footer: bytes, size: int) -> FooterVerdict:
-    """The verdict on a file of a size with that footer, to be added to; shared by all threads of the process."""
+    """The verdict on a file of ``size`` bytes with this footer.
+
+    Callers add passed checks to it, and all threads of the process share it.
+    """
     return _verdict(sha256(footer).digest(), size)
 
 

@@ -18,10 +18,11 @@ _UNITS = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 
 def decode_bounds(footer: Any, groups: Sequence[Any], leaf: Leaf, *, ordered: bool) -> tuple[pa.Array, pa.Array] | None:
-    """Minimum and maximum of a leaf in each row group, in the file's Arrow type; null where a group tells none.
+    """Minimum and maximum of a leaf in each row group, in the file's Arrow type; null where a row group states none.
 
-    ``ordered``: the footer says that statistics are in the order of their column's type. Where it does not, they may
-    be the deprecated ones, which were always compared with signs. None when this type's statistics are not understood.
+    ``ordered``: the footer says that statistics are in the order of their column's type. Otherwise the statistics may
+    be the deprecated ones, for which writers always compared signed numbers. None when this type's statistics are not
+    understood.
     """
     column = footer.schema.column(leaf.index)
     if column.physical_type in _BYTES and json.loads(column.logical_type.to_json()).get("Type") in _WITHOUT_ORDER:
@@ -56,7 +57,7 @@ def _sound(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _signed_zeros(values: list[Any], zero: float) -> list[Any]:
-    """Zeros of the sign that bounds all zeros: a minimum of +0.0 may hide a -0.0, and a maximum the reverse."""
+    """Replace zeros by the zero that bounds both: a minimum of +0.0 may hide a -0.0, and a maximum the reverse."""
     return [zero if isinstance(value, float) and value == 0 else value for value in values]
 
 

@@ -32,9 +32,9 @@ class DecodedColumns:
     """The columns to decode under a schema, and for each column the column chunks that hold it.
 
     ``files`` are pyarrow's readers of the file, at first a single one. Where several may read at once, ``open_file``
-    opens more. ``entries`` are the known sizes of the dictionaries that pyarrow returns, by column chunk and row
-    group. ``plain`` is the same request without dictionaries. ``fit`` reduces the rows of a batch, and raises the size,
-    where strings of some row groups may take more than estimated.
+    opens more. ``entries`` are the known sizes of the dictionaries that pyarrow returns, by column chunk and row group.
+    ``plain`` is the same request without dictionaries. ``fit`` returns fewer rows for a batch, and a larger size, if
+    strings of some row groups may take more memory than estimated.
     """
 
     schema: pa.Schema
@@ -60,7 +60,7 @@ class DecodedColumns:
         arrays = [dictionary_arrays(chunk) for chunk in column.chunks] if known else []
         for sizes, held in zip(known, zip(*arrays, strict=True), strict=False):
             size = sum(len(array.dictionary) for array in held)
-            # Lists without elements come without the dictionary of these.
+            # If all lists are empty, pyarrow returns no dictionary for their elements.
             if any(map(len, held)) and size != sum(sizes[group] for group in groups):
                 raise _Merged("a dictionary that holds a value twice")
 
@@ -70,7 +70,7 @@ class _Merged(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
 
 
 def rows_at_once(rows: int, size: int, promised: int) -> int:
-    """Return how many of the ``promised`` rows are decoded at once, in batches of at most ``rows``."""
+    """Return how many rows are decoded at once: all ``promised`` rows, or only ``rows`` if ``size`` is too large."""
     return rows if size > _WHOLE_BYTES else promised
 
 
@@ -97,7 +97,7 @@ def decode(wanted: DecodedColumns, groups: list[int], *, rows: int, size: int) -
             del first
             yield from decoded
         return
-    # Not in the handler above: its exception keeps the discarded data alive.
+    # This is not in the handler above, since its exception keeps the discarded data alive.
     for other, some in instead:
         yield from decode(other, some, rows=rows, size=size)
 

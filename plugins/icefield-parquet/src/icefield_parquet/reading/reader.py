@@ -345,7 +345,7 @@ class ParquetReader(TypedReader):
         return [row_group_start(self._footer.row_group(at)) for at in range(self._footer.num_row_groups)]
 
     def _check_chunks(self, columns: Iterable[int]) -> None:
-        """Make sure that Python can look at the chunks of these columns, once. Raises ``ValueError``."""
+        """Check once that Python can safely read the metadata of these columns' chunks. Raises ``ValueError``."""
         new = sorted({*columns} - self._verdict.columns)
         if new:
             if self._tail and not self._verdict.columns:
@@ -354,7 +354,7 @@ class ParquetReader(TypedReader):
             self._verdict.columns.update(new)
 
     def _check_statistics(self) -> None:
-        """Make sure that pyarrow can decode the statistics, once."""
+        """Check once that pyarrow can safely decode the statistics."""
         if self._tail and not self._verdict.statistics:
             check_statistics(self._tail, self._footer.schema)
             self._verdict.statistics = True
@@ -469,7 +469,7 @@ def _wanted_leaves(file_schema: pa.Schema, columns: pa.Schema) -> list[list[Leaf
 
 
 def _bound_types(row_filter: BooleanExpression) -> dict[int, pa.DataType]:
-    """The types that a filter compares in: the table's, to which the file's may have been promoted."""
+    """The types in which a filter compares: the table's types, to which types of the file may have been promoted."""
     return {leaf.field.field_id: to_arrow_type(leaf.field.field_type) for leaf in bound_leaves(row_filter)}
 
 
@@ -483,7 +483,7 @@ def _record_batch(columns: list[pa.Array], schema: pa.Schema, request: ReadReque
 
 
 def _bare(first_row: int, count: int, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-    """Rows without columns, or with their positions alone: nothing needs to be read."""
+    """Batches without columns, or with only the positions of rows: nothing needs to be read."""
     for start in range(0, count, request.batch_rows):
         rows = min(request.batch_rows, count - start)
         if request.positions:

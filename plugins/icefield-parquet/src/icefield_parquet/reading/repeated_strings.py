@@ -30,7 +30,7 @@ _MOST_BYTES: Final = 128 << 20
 
 
 def repeated_strings(runs: Sequence[Sequence[Any]], schema: pa.Schema, columns: Sequence[Sequence[Leaf]]) -> list[int]:
-    """The column chunks of strings or bytes, by their place in each row group, that the row groups repeat.
+    """The column chunks, by their place in each row group, whose strings or bytes the row groups repeat.
 
     ``runs`` are the row groups that are decoded together; ``columns`` the leaves of each field of the schema.
     """

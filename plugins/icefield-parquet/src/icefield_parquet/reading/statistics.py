@@ -93,7 +93,7 @@ class RowGroupStatistics:
 
 
 def file_metrics(footer: Any, file_schema: pa.Schema, *, ordered: bool) -> Metrics:
-    """Counts, sizes and bounds of a whole file by field id, as far as the footer tells them.
+    """Counts, sizes and bounds of a whole file by field id, as far as the footer states them.
 
     ``ordered`` is as for ``decode_bounds``.
     """
@@ -123,7 +123,7 @@ def file_metrics(footer: Any, file_schema: pa.Schema, *, ordered: bool) -> Metri
 def _file_bounds(
     footer: Any, groups: list[Any], leaf: Leaf, nulls: list[int | None], ordered: bool
 ) -> tuple[Any, Any] | None:
-    """The least and greatest value as internal values; None unless each row group with values tells its own."""
+    """The least and greatest value as internal values; None unless each row group with values states them."""
     with_values = [group for group, null in zip(groups, nulls, strict=True) if null is None or null < group.num_rows]
     bounds = decode_bounds(footer, with_values, leaf, ordered=ordered) if with_values else None
     if bounds is None or bounds[0].null_count or bounds[1].null_count:

@@ -105,7 +105,7 @@ class Variants:
         at = values_at[owners] + self.numbers(rows, offsets_at[owners] + nth * offset_size, offset_size)
         found = self._cells(rows, at)
         held = np.bincount(owners, found.sizes, len(cells))
-        # Offsets may lead many fields to the same bytes, so that a few bytes would be values without end.
+        # Several offsets may point to the same bytes, so a few bytes could stand for any number of values.
         if (at + found.sizes > (cells.at + cells.sizes)[owners]).any() or (held > cells.sizes).any():
             raise InvalidArgument("what is in a variant is larger than the variant")
         if not len(owners) or not id_size[0]:
@@ -127,7 +127,10 @@ class Variants:
         return found
 
     def _heads(self, rows: Numbers, at: Numbers) -> tuple[Numbers, ...]:
-        """Of objects or arrays: how many items; where ids, offsets and values begin; how wide ids and offsets are."""
+        """The layout of objects or arrays.
+
+        It is the number of items, the positions of ids, offsets and values, and the widths of ids and offsets.
+        """
         first = self.numbers(rows, at, 1)
         is_object, header = first & 3 == _OBJECT, first >> 2
         count_size = np.where(header & np.where(is_object, 0x10, 4), 4, 1)
@@ -160,7 +163,7 @@ class Variants:
 
 
 def _numbered(dictionaries: Sequence[Sequence[str]]) -> tuple[list[str], Numbers, Numbers]:
-    """All names once; the position there of each name of each dictionary; how many names each has."""
+    """The distinct names; the position of each dictionary's names among them; the size of each dictionary."""
     known: dict[str, int] = {}
     numbers = [known.setdefault(name, len(known)) for names in dictionaries for name in names]
     return list(known), np.array(numbers, np.int64), np.array([len(names) for names in dictionaries], np.int64)

@@ -22,7 +22,7 @@ def encode_array(parts: Sequence[bytes]) -> bytes:
 
 
 def encode_object(fields: Mapping[int, bytes], names: Mapping[str, int]) -> bytes:
-    """An object of the values by the ids of their names, which come in the order of the names."""
+    """Encode an object from its values by name id; the fields are sorted by name."""
     ids = sorted(fields) if len(fields) < 2 else [id_ for _, id_ in sorted(_named(fields, names))]
     parts = [fields[id_] for id_ in ids]
     offsets, size = _offsets(parts)
@@ -41,7 +41,7 @@ def _named(fields: Mapping[int, bytes], names: Mapping[str, int]) -> list[tuple[
 
 
 def _offsets(parts: Sequence[bytes]) -> tuple[bytes, int]:
-    """Where parts begin and the last ends, and how many bytes each of these numbers has."""
+    """The encoded offsets of the parts and of their end, and the width of an offset in bytes."""
     ends = [0]
     for part in parts:
         ends.append(ends[-1] + len(part))
@@ -63,7 +63,7 @@ def object_fields(value: bytes) -> dict[int, bytes]:
             offsets = [begin + int.from_bytes(value[starts + at * size :][:size], "little") for at in range(count)]
             found = {int.from_bytes(id_, "little"): at for id_, at in zip(ids, offsets, strict=True)}
             spans = {id_: (at, at + _size(value, at)) for id_, at in found.items()}
-            # Offsets may lead many fields to the same bytes.
+            # Several offsets may point to the same bytes.
             if sum(end - at for at, end in spans.values()) <= len(value):
                 return {id_: value[at:end] for id_, (at, end) in spans.items()}
     raise InvalidArgument("a shredded variant holds fields next to a value that is no object")

@@ -137,7 +137,7 @@ def _stated_apart(named: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def _most_common(kinds: Numbers) -> tuple[int, pa.DataType | None]:
-    """The kind that most cells have, nulls aside, and its type; integers count as one kind, and decimals."""
+    """The most common kind of the cells, except null, and its type; integers count as one kind, and so do decimals."""
     counts: list[int] = np.bincount(kinds, minlength=kind.ARRAY + 1).tolist()
     integers = [each for each in _INTEGERS if counts[each]]
     candidates: list[tuple[int, int, pa.DataType | None]] = [

@@ -49,7 +49,7 @@ def shredded(array: pa.StructArray, wanted: pa.StructType, absent: Any = None) -
 def _group(
     variants: Variants, length: int, places: Numbers, cells: Cells, wanted: pa.StructType
 ) -> tuple[pa.Array, pa.Array]:
-    """``value`` and ``typed_value`` of a group: the cells are at ``places``, which ascend, elsewhere is nothing."""
+    """``value`` and ``typed_value`` of a group, with the cells at the ascending ``places`` and nothing elsewhere."""
     typed = wanted.field("typed_value").type
     kinds = variants.kinds(cells)
     if pa.types.is_struct(typed):
@@ -186,7 +186,7 @@ def _of_width(
 def _decimals(
     variants: Variants, length: int, places: Numbers, cells: Cells, kinds: Numbers, typed: pa.Decimal128Type
 ) -> tuple[Any, pa.Array]:
-    """Decimals of the column's scale and no more digits than it has: 1.5 and 1.50 are not the same."""
+    """Decimals of exactly the column's scale, within its precision: 1.5 and 1.50 are different values."""
     scaled, unscaled = unscaled_decimals(variants, cells, kinds)
     fits = (scaled == typed.scale) & within(unscaled, typed.precision)
     held = np.zeros((length, 2), np.int64)
@@ -197,7 +197,7 @@ def _decimals(
 def unscaled_decimals(variants: Variants, cells: Cells, kinds: Numbers) -> tuple[Numbers, Any]:
     """The scale of each cell's decimal, -1 for others, and its digits as two halves of an integer, the lower first.
 
-    A decimal of more digits than its kind may have is no decimal.
+    A decimal with more digits than its kind allows does not count as one.
     """
     scales, unscaled = np.full(len(cells), -1, np.int64), np.zeros((len(cells), 2), np.int64)
     for each, width in _DECIMALS.items():

@@ -31,7 +31,7 @@ _FILES_ALIKE = 64
 _MOST_ROWS_AT_ONCE = 8_192
 _USUAL_ROWS_AT_ONCE = 1_024
 
-# How many of a sample's values are distinct when it has x times as many values as there are to draw from.
+# The share of distinct values in a sample, if it has x times as many values as the set that it is drawn from.
 _RATIOS = np.logspace(-7, 4, 600)
 _DISTINCT = -np.expm1(-_RATIOS) / _RATIOS
 
@@ -64,7 +64,7 @@ class EncodingChoice:
 
 
 def choose_encoding(table: pa.Table, rows: int, paths: Sequence[str], limit: int, page_bytes: int) -> dict[str, Any]:
-    """The same, from a sample of this table alone."""
+    """Arguments for pyarrow's writer, chosen from a sample of this table alone."""
     sample = _sample(table)
     scale = rows / sample.num_rows
     wanted, widest = [], 1.0
@@ -73,7 +73,7 @@ def choose_encoding(table: pa.Table, rows: int, paths: Sequence[str], limit: int
         widest = max(widest, width * len(leaf) / sample.num_rows)
         if repeats(leaf, scale, width, limit):
             wanted.append(path)
-    # Pages are measured only between such steps, so that they must be short where values are long.
+    # pyarrow measures pages only between such steps, so the steps must be short where values are long.
     at_once = int(page_bytes / 8 / widest)
     return {
         "use_dictionary": wanted if len(wanted) < len(paths) else True,
@@ -96,7 +96,7 @@ def repeats(leaf: pa.Array | pa.ChunkedArray, scale: float, width: float, limit:
 
 
 def distinct_values(distinct: int, seen: int, values: float) -> float:
-    """How many of ``values`` are distinct, if ``distinct`` of ``seen`` were."""
+    """Estimate the distinct values among ``values``, given ``distinct`` ones in a sample of ``seen``."""
     if distinct >= seen:
         return values
     ratio = float(np.interp(-distinct / seen, -_DISTINCT, _RATIOS))
@@ -105,7 +105,7 @@ def distinct_values(distinct: int, seen: int, values: float) -> float:
 
 
 def _sample(table: pa.Table) -> pa.RecordBatch:
-    """Some rows from several places, at uneven distances so that no rhythm of the data is met."""
+    """Some rows from several places, at uneven distances because of periodic data."""
     count = min(table.num_rows, _LARGEST_SAMPLE, max(_SMALLEST_SAMPLE, table.num_rows // _PART_OF_ROWS))
     piece, step = count // _PIECES, table.num_rows // _PIECES
     if count == table.num_rows:

@@ -127,7 +127,7 @@ def _statistics(
 
 
 def _newer_arguments(arguments: dict[str, Any], properties: Mapping[str, str], leaf_paths: Mapping[str, str]) -> None:
-    """Arguments that older releases of pyarrow do not know are given only where they are asked for."""
+    """Arguments that older releases of pyarrow do not know are passed only if a property asks for them."""
     if PARQUET_PAGE_ROW_LIMIT.name in properties:
         arguments["max_rows_per_page"] = get_int(properties, PARQUET_PAGE_ROW_LIMIT)
     blooms = _bloom_filters(properties, leaf_paths)
@@ -149,6 +149,6 @@ def _bloom_filters(properties: Mapping[str, str], leaf_paths: Mapping[str, str])
 
 
 def _values_of_bloom_filter(most_bytes: int, fpp: float) -> int:
-    """How many values a filter may be made for to have no more bytes, which pyarrow rounds up to powers of two."""
+    """The most values for which a filter takes at most ``most_bytes``; pyarrow rounds its size up to a power of two."""
     size = max(_SMALLEST_BLOOM_FILTER, 1 << most_bytes.bit_length() - 1)
     return max(1, int(-size * math.log(1 - fpp ** (1 / 8))))

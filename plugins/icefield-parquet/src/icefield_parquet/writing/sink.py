@@ -43,7 +43,8 @@ class ParquetSink:
         self._aborted = True
         self._stream.abort()
 
-    # pyarrow asks these of a file, and closes it when the writer is closed: only ``publish`` may do that.
+    # pyarrow calls these methods of a file, and closes the file with its writer; but only ``publish`` may close the
+    # stream.
     closed = False
 
     def flush(self) -> None:

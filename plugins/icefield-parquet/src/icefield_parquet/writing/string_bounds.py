@@ -83,7 +83,7 @@ def _join(bounds: dict[int, Any], field_id: int, values: list[Any], choose: Call
 
 
 def _columns_of(layout: FileLayout, write_statistics: bool | Sequence[str]) -> dict[int, _StringColumn]:
-    """The columns of strings and bytes at the top that have statistics, by position."""
+    """The top-level columns of strings and bytes with statistics, by position."""
     chunks = {id_: chunk for chunk, id_ in enumerate(layout.ids)}
     found: dict[int, _StringColumn] = {}
     named = frozenset(() if isinstance(write_statistics, bool) else write_statistics)

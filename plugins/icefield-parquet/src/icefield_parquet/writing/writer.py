@@ -119,7 +119,7 @@ class ParquetWriter(FlushingWriter):
         self._pending.clear()
         self._pending_bytes = 0
         self._sink.abort()
-        # pyarrow's writer ends its file when it is let go: the sink takes those bytes and drops them.
+        # pyarrow's writer writes the end of its file when it is destroyed: the sink discards these bytes.
         if self._writer is not None:
             self._writer.is_open = False
 
@@ -132,7 +132,7 @@ class ParquetWriter(FlushingWriter):
         self._string_bounds = StringBounds(layout, self._options.arguments["write_statistics"])
 
     def _shred(self, first: pa.Table) -> None:
-        """Lay the file out anew for variants that are worth columns of their own, as its first rows show."""
+        """Change the layout if the first rows show variants that are worth shredding."""
         schema, rows = self._layout.schema, self._options.shredding_rows
         if not rows or not has_variants(schema.fields):
             return
@@ -154,7 +154,7 @@ class ParquetWriter(FlushingWriter):
         return self._writer
 
     def _flush(self) -> None:
-        """Write the pending rows as row groups of equal size, as near to the wanted size as whole groups come."""
+        """Write the pending rows as row groups of equal size, as close to the target size as possible."""
         if not self._pending:
             return
         if len(self._pending) > 1 and sum(map(len, self._pending)) < _WORTH_A_THREAD:

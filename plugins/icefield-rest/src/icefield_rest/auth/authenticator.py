@@ -31,7 +31,7 @@ class Authenticator(ABC):
 
     @abstractmethod
     def headers(self, request: Unsigned) -> Mapping[str, str]:
-        """The headers to add. Raises ``AccessDenied`` where there are no credentials to be had."""
+        """The headers to add. Raises ``AccessDenied`` if no credentials can be obtained."""
 
     def renew(self, refused: Mapping[str, str]) -> bool:
         """Renew credentials after rejected or expired headers. Returns whether there are new headers.

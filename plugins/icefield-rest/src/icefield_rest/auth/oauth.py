@@ -20,7 +20,7 @@ from icefield_rest.settings import URI, checked_uri
 _TYPE: Final = "urn:ietf:params:oauth:token-type:"
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN: Final = f"{_TYPE}access_token"
-# In the order in which Java prefers them.
+# The types are in Java's order of preference.
 SUBJECTS: Final = tuple(_TYPE + name for name in ("id_token", "access_token", "jwt", "saml2", "saml1"))
 _AHEAD: Final = 0.1  # of a token's life is left when another is fetched
 _LEAST_AHEAD: Final = 10.0
@@ -217,7 +217,7 @@ def held_of(
     kind: str | None = None,
     refresh: str | None = None,
 ) -> HeldToken:
-    """A token with its end: as it was stated, as the token itself says, or after ``default`` seconds."""
+    """A token with its expiry: as stated by the service or by the token itself, or after ``default`` seconds."""
     now = _now()
     left = seconds
     if left is None and (stated := _stated_end(token)) is not None:

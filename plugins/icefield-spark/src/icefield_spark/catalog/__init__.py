@@ -1,1 +1,1 @@
-"""A catalog of Spark that is one of Icefield: classes that Spark compiles, and the objects that answer them."""
+"""A catalog of Icefield as a catalog of Spark: Java classes that Spark compiles, and Python objects behind them."""

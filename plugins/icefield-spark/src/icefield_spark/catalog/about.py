@@ -1,4 +1,4 @@
-"""Tables about tables: their snapshots, files and so on, which are read and never written."""
+"""Metadata tables: the snapshots, files and so on of a table, which are read and never written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHANGES: Final = "changes"
 
 
 class TableAbout(Remote):
-    """A metadata table, in the state at which Spark loaded it for one statement."""
+    """A metadata table, in its state when Spark loaded it for one statement."""
 
     def __init__(self, spark: SparkSession, catalog_name: str, source: Source) -> None:
         self._spark = spark
@@ -60,7 +60,7 @@ class TableAbout(Remote):
         return ScanAbout(frame, spark_types.StructType.fromJson(given["columns"]), key)
 
     def on_can_delete(self, _: str) -> str:
-        """Whether a filter takes whole files: never."""
+        """Whether a filter matches only whole files: never."""
         return reply(False)
 
     def on_write(self, _: str) -> None:
@@ -96,7 +96,7 @@ class TableChanges(TableAbout):
 
 
 class ScanAbout(Remote):
-    """A scan of a table about a table."""
+    """A scan of a metadata table."""
 
     def __init__(self, frame: DataFrame, columns: spark_types.StructType, key: list[str]) -> None:
         self._frame = frame

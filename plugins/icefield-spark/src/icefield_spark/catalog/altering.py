@@ -1,4 +1,4 @@
-"""ALTER TABLE: changes that Spark states, as one transaction of the table's."""
+"""ALTER TABLE: the changes from Spark, made in one transaction on the table."""
 
 from __future__ import annotations
 

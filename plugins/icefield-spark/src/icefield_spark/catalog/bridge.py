@@ -1,4 +1,4 @@
-"""Objects of the driver that the catalog's Java classes ask."""
+"""Objects in the driver that the catalog's Java classes call."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Remote:
             return _failure("InternalError", error)
 
     def on_itself(self, _: None) -> str:
-        """By which ``remote`` finds the object again."""
+        """Return the key by which ``remote`` finds this object again."""
         key = str(id(self))
         _ASKED[key] = self
         return key

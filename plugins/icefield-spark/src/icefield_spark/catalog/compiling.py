@@ -121,7 +121,7 @@ def _reason(error: Exception) -> str:
 
 
 def catalog_class(spark: SparkSession) -> str:
-    """The name of the most able class of catalogs that a Spark has."""
+    """The name of the catalog class with the most abilities that a Spark can load."""
     for name in MORE:
         try:
             compiled_class(spark, CATALOG).getClassLoader().loadClass(name)

@@ -23,7 +23,7 @@ _CLASSES = {
     "org.apache.iceberg.jdbc.JdbcCatalog": "sql",
     "org.apache.iceberg.rest.RESTCatalog": "rest",
 }
-# Without a meaning here: no table is kept, and the file system follows from the scheme of a location.
+# These properties have no meaning here: tables are not cached, and the scheme of a location determines the file system.
 _WITHOUT_MEANING = ("cache-enabled", "cache.", "io-impl", "use-nullable-query-schema", "default-namespace", "key")
 _NOT_TRANSLATED = ("hadoop.", "metrics-reporter-impl", "lock-impl", "clients", "client.factory")
 
@@ -55,7 +55,7 @@ def configured(spark: SparkSession) -> dict[str, dict[str, str]]:
 def translated(name: str, properties: Mapping[str, str]) -> dict[str, Any]:
     """The properties of a Java catalog, translated into properties of ``load_catalog``.
 
-    Raises ``InvalidArgument`` for a catalog that is not there, and warns of a property that would have no effect.
+    Raises ``InvalidArgument`` for a missing catalog, and warns of a property that would have no effect.
     """
     found: dict[str, Any] = {key: value for key, value in properties.items() if not key.startswith(_WITHOUT_MEANING)}
     for key in [key for key in found if key.startswith(_NOT_TRANSLATED)]:

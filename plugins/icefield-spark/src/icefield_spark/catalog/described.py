@@ -1,4 +1,4 @@
-"""Tables as Spark is told of them: columns with their defaults, partition fields and properties."""
+"""Descriptions of tables for Spark: columns with their defaults, partition fields and properties."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icefield_spark.sql.defaults import constant_of, with_defaults
 from icefield_spark.sql.properties import shown_properties, source_sql
 from icefield_spark.types import from_spark_schema, to_spark_schema
 
-# The names under which Spark keeps the default of a column for new rows, and that for the rows that are there.
+# The names under which Spark keeps a column's default for new rows, and its default for existing rows.
 _NEW_ROWS, _OLD_ROWS = "CURRENT_DEFAULT", "EXISTS_DEFAULT"
 _OF_A_TABLE = "icefield.default"
 """That a column has its default in a table: Spark keeps it for the columns of a query, and of a table made of that."""
@@ -63,7 +63,7 @@ def created_schema(spark: SparkSession, columns: spark_types.StructType) -> Sche
 
 
 def _columns(schema: Schema) -> tuple[spark_types.StructType, bool]:
-    """Columns with their defaults; and whether Spark can be told of every default, without which nothing is written."""
+    """Columns with their defaults, and whether Spark can hold every default; otherwise nothing is written."""
     columns, is_whole = to_spark_schema(schema), True
     for column, field in zip(columns.fields, schema.fields, strict=True):
         if field.write_default is None:

@@ -73,7 +73,7 @@ class FrameTable(Remote):
         return PlannedScan(self._spark, self._scan, columns, given["predicates"], self._key, road=self._road)
 
     def on_can_delete(self, _: str) -> str:
-        """Whether a filter takes whole files: never, as a frame deletes no files."""
+        """Whether a filter matches only whole files: never, as a frame deletes no files."""
         return reply(False)
 
     def on_operation(self, _: str) -> None:

@@ -1,4 +1,4 @@
-"""Groups of a scan's files by partition values, by which Spark joins tables that are partitioned alike in place.
+"""Groups of a scan's files by partition values: by these, Spark joins tables with equal partitioning without a shuffle.
 
 A job asks for them with Spark's setting ``spark.sql.iceberg.planning.preserve-data-grouping``, as with Iceberg's Java
 runtime.
@@ -53,7 +53,10 @@ class Grouping:
         return json.dumps([_value(kind, value) for kind, value in zip(self.kinds, key, strict=True)])
 
     def narrowed(self, tasks: Iterable[FileScanTask]) -> Grouping:
-        """The same grouping of fewer files. Spark has joined by its fields already: files of one spec add none."""
+        """The same grouping of fewer files.
+
+        The partition fields stay the same, since Spark has planned its join by them.
+        """
         left = {task.file.file_path: task for task in tasks}
         kept = {
             key: [left[task.file.file_path] for task in given if task.file.file_path in left]
@@ -65,7 +68,7 @@ class Grouping:
 def grouping(
     schema: Schema, specs: Mapping[int, PartitionSpec], columns: Collection[str], tasks: Iterable[FileScanTask]
 ) -> Grouping | None:
-    """Group tasks by the partition values that all of them have of some columns; None where Spark could not use it."""
+    """Group tasks by partition values that all of them have of some columns; None if Spark could not use the groups."""
     tasks = list(tasks)
     if not tasks or len({task.file.file_path for task in tasks}) < len(tasks):
         return None
@@ -91,9 +94,10 @@ def _result(schema: Schema, field: PartitionField) -> IcebergType:
 
 
 def _serves(schema: Schema, field: PartitionField, columns: Collection[str]) -> bool:
-    """Whether Spark knows the values of a field, and its transform of a column that it reads.
+    """Whether Spark can group by a partition field: it reads the column, and knows the transform and the values' type.
 
-    Spark joins by transforms of a column alone, and by buckets. A field of the transform truncate would prevent that.
+    Spark can join by buckets, and by transforms whose only argument is a column. A field of the transform truncate
+    would prevent that.
     """
     if (
         not field.is_known

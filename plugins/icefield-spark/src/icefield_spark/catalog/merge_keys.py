@@ -1,7 +1,7 @@
 """Prunes files of a table by the keys of a merge's source.
 
-Spark tells a scan nothing of the rows that it is joined with: where a session finds values at run time, it computes
-the source a second time.
+Spark tells a scan nothing about the rows that it is joined with. If a session prunes by values found at run time, it
+computes the source a second time.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _equalities(
 
 
 def _replaced(spark: SparkSession, plan: Any, old: Any, new: Any) -> Any:
-    """A plan with another one in the place of a part of it."""
+    """A plan with one of its parts replaced by another plan."""
     if plan == old:
         return new
     children = items(plan.children())

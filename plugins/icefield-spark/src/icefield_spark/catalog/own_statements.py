@@ -1,4 +1,4 @@
-"""Statements in ``spark.sql`` that Spark's parser refuses, or that Spark gives to no catalog, by a parser after it."""
+"""A second parser for statements in ``spark.sql`` that Spark's parser refuses, or that Spark gives to no catalog."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ def _compiled(spark: SparkSession) -> Any:
 
 
 def _has(spark: SparkSession, name: str) -> bool:
-    """Whether a Spark has an interface of catalogs. An error of the JVM's would have PySpark use the session."""
+    """Whether a Spark has an interface of catalogs.
+
+    It asks for a resource, since an error in the JVM would make PySpark use the session.
+    """
     loader = jvm_class(spark, "java.lang.Thread").currentThread().getContextClassLoader()
     return loader.getResource(f"{name.replace('.', '/')}.class") is not None
 
@@ -132,7 +135,7 @@ def _altered(spark: SparkSession, place: Place, cursor: Cursor) -> Any:
     if not is_own_clause(cursor):
         return None
     text = f"ALTER TABLE {quoted(place[0], *place[1])} SET TBLPROPERTIES ('{CLAUSE}' = '{_coded(cursor.rest())}')"
-    # By the parser that puts nothing in place of ${...}, which has been done by then.
+    # This parser substitutes no ${...}, since that was done before.
     return getattr(jvm_class(spark, PARSER), "MODULE$").parsePlan(text)
 
 
@@ -144,7 +147,7 @@ def _called(spark: SparkSession, place: Place, cursor: Cursor) -> Any:
 
 
 def _coded(clause: str) -> str:
-    """A clause as a string that means the same under all settings of a session."""
+    """A clause as a string that Spark reads the same way under all settings of a session."""
     return clause.encode("utf-8", "surrogatepass").hex()
 
 

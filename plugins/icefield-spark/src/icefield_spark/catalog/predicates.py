@@ -82,7 +82,7 @@ _COMPARED_ALIKE = (
 
 
 class Inexact(Exception):
-    """A predicate that the kernel has no equal for."""
+    """A predicate without an equivalent in the kernel."""
 
 
 class Filters:
@@ -106,7 +106,7 @@ class Filters:
             return None
 
     def buckets(self, predicates: Iterable[Described]) -> list[Buckets]:
-        """The buckets that rows are in for which all the predicates hold."""
+        """The buckets with the rows for which all the predicates hold."""
         found = []
         for each in predicates:
             name, arguments = each.get("function"), each.get("arguments", ())
@@ -142,7 +142,7 @@ class Filters:
             return kernel.AlwaysTrue()
 
     def _exact(self, predicate: Described, truth: bool = True) -> BooleanExpression:
-        """The filter that holds of the rows for which a predicate is true, or false: of neither where it is unknown."""
+        """The filter for rows where a predicate is ``truth``; it excludes rows where the predicate is unknown."""
         name, arguments = predicate.get("function"), predicate.get("arguments", ())
         if "column" in predicate:
             return kernel.EqualTo(self._column(predicate), truth)
@@ -199,7 +199,7 @@ class Filters:
         return kernel.Or(found, kernel.IsNaN(column)) if name in (">", ">=", "<>") else found
 
     def _rounded(self, call: Described, kind: Any, value: Any) -> BooleanExpression:
-        """The comparison of a function of a column, which rounds it down."""
+        """The filter for a comparison with a function that rounds a column down."""
         name, arguments = _function(call), call["arguments"]
         column = self._column(arguments[-1])
         type_ = self._schema.find_field(column).field_type
@@ -225,7 +225,7 @@ class Filters:
 
 
 def _function(expression: Described) -> str:
-    """The name of a function of the catalog's, which stands before its type; empty for other expressions."""
+    """The name of a function of the catalog, without the type after it; empty for other expressions."""
     name: str = expression.get("function", "")
     return name.partition("(")[0].removeprefix(_OWN) if name.startswith(_OWN) else ""
 

@@ -53,7 +53,7 @@ class CatalogProcedure(Remote):
         return self._called(spark, given)
 
     def _called(self, spark: SparkSession, given: Mapping[str, Any]) -> Rows:
-        """The rows of a call. A name of one part is looked up where the session looks it up."""
+        """The rows of a call. A name with one part is looked up in the session's current namespace."""
         manager = spark._jsparkSession.sessionState().catalogManager()
         is_current = manager.currentCatalog().name() == self._catalog_name
         namespace = tuple(manager.currentNamespace()) if is_current else ()

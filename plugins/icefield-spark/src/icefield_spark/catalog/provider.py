@@ -1,4 +1,4 @@
-"""A catalog of Spark's that is one of Icefield's."""
+"""A catalog of Icefield as a catalog of Spark."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _TAKEN = frozenset({"spark_catalog", "system", "global_temp", "session", "builti
 
 
 def provide(spark: SparkSession, name: str, opened: Opened) -> None:
-    """Make the tables of a catalog tables of a session, as ``name.namespace.table``.
+    """Let a session find the tables of a catalog as ``name.namespace.table``.
 
     Clones of the session know them, too, and so do sessions that are made later. ``opened`` gives the session of the
     catalog for one of Spark's. A catalog that was attached under the name before is replaced.
@@ -90,11 +90,11 @@ def offered(spark: SparkSession, name: str, opened: Opened) -> dict[str, str]:
 
 
 def show(spark: SparkSession, name: str, settings: Mapping[str, str]) -> None:
-    """Let a session find under a name the catalog to which settings of ``offered`` belong."""
+    """Let a session find a catalog under a name, by the settings that ``offered`` returned for it."""
     for option, value in settings.items():
         spark.conf.set(option, value)
     activate(spark)  # Spark looks for a catalog in the settings of the active session
-    # It may have been made for an earlier catalog, or while another session was the active one.
+    # Spark may have made its catalog object for an earlier catalog, or while another session was active.
     key = settings[f"{PREFIX}{name}.key"]
     spark._jsparkSession.sessionState().catalogManager().catalog(name).attach(spark._jsparkSession, key)
 
@@ -142,7 +142,7 @@ class SessionCatalog(Remote):
     # Tables.
 
     def on_load(self, asked: str) -> SparkTable | TableAbout:
-        """A table, at a version where one is asked for, or a table about it."""
+        """A table, at a requested version if there is one, or a metadata table."""
         given = json.loads(asked)
         source = self._found(tuple(given["name"]))
         if "version" in given:
@@ -184,7 +184,10 @@ class SessionCatalog(Remote):
         return reply(self._catalog.table_exists(tuple(json.loads(name))))
 
     def on_create(self, asked: str) -> SparkTable:
-        """Create a table, like another one where one is named: Spark knows no order and no properties of that."""
+        """Create a table, like another table if one is named.
+
+        Spark does not know the order and the properties of that table.
+        """
         given = json.loads(asked)
         creation, model = self._creation(given), given.get("model")
         if model is not None and model[0] == self._name:
@@ -195,7 +198,7 @@ class SessionCatalog(Remote):
         return self._shown(self._catalog.create_table(**creation))
 
     def on_stage(self, asked: str) -> StagedTable:
-        """Begin to create or replace a table, which happens when its rows are there."""
+        """Begin to create or replace a table; this takes effect when its rows have been written."""
         given = json.loads(asked)
         creation, how = self._creation(given), given["how"]
         there = how != "create" and (how == "replace" or self._catalog.table_exists(creation["identifier"]))
@@ -232,7 +235,7 @@ class SessionCatalog(Remote):
         return self._shown(table)
 
     def on_drop(self, asked: str) -> str:
-        """Drop a table; whether there was one."""
+        """Drop a table; return whether it existed."""
         given = json.loads(asked)
         try:
             self._catalog.drop_table(tuple(given["name"]), purge=given["purge"])
@@ -246,7 +249,7 @@ class SessionCatalog(Remote):
         self._catalog.rename_table(tuple(given["name"]), self._here(given["to"]))
 
     def _here(self, name: list[str]) -> tuple[str, ...]:
-        """A new name without the catalog's name, which Spark takes for the first part of the namespace."""
+        """A new name without the catalog's name, which Spark would take for the first level of the namespace."""
         return tuple(name[1:] if len(name) > 2 and name[0] == self._name else name)
 
     # Views.
@@ -264,11 +267,11 @@ class SessionCatalog(Remote):
         return reply(self.views.loaded(tuple(json.loads(name))) is not None)
 
     def on_draft_view(self, asked: str) -> Draft:
-        """A view that Spark makes, to be stored once its query was looked through."""
+        """A view that Spark creates; it is stored after its query was checked."""
         return Draft(self.views, json.loads(asked))
 
     def on_drop_view(self, name: str) -> str:
-        """Drop a view; whether there was one."""
+        """Drop a view; return whether it existed."""
         return reply(self.views.drop(tuple(json.loads(name))))
 
     def on_rename_view(self, asked: str) -> None:
@@ -320,7 +323,7 @@ class SessionCatalog(Remote):
         self._catalog.update_namespace_properties(tuple(given["name"]), removed, made)
 
     def on_drop_namespace(self, asked: str) -> None:
-        """Drop a namespace, with all that is in it where ``cascade`` is asked for."""
+        """Drop a namespace, with all of its contents if ``cascade`` is given."""
         given = json.loads(asked)
         name = tuple(given["name"])
         if given["cascade"]:
@@ -341,7 +344,7 @@ def _drop_all(catalog: Catalog, namespace: tuple[str, ...]) -> None:
 
 
 def _slashed(location: str | None) -> str | None:
-    """A location as it was given: Spark makes ``file:/path`` of ``file:///path``, which not all engines read."""
+    """A location in its original form: Spark turns ``file:///path`` into ``file:/path``, which not all engines read."""
     if location is None or not location.startswith("file:/") or location.startswith("file://"):
         return location
     return f"file://{location.removeprefix('file:')}"

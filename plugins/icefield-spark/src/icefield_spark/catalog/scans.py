@@ -51,7 +51,7 @@ class Version:
 
     @property
     def branch(self) -> str:
-        """The branch to write to. Raises ``InvalidArgument`` for a snapshot, which stays as it is."""
+        """The branch to write to. Raises ``InvalidArgument`` for a snapshot, since it never changes."""
         if self.after is not None:
             raise InvalidArgument(f"the options {_SINCE} and {_UP_TO} are for reads: a write names a branch")
         if not self.is_writable:
@@ -176,7 +176,7 @@ class PlannedScan(Remote):
         return conjunction([self.row_filter, *self._run_time])
 
     def narrow(self, filters: Sequence[BooleanExpression]) -> None:
-        """Leave out more files. The scan in the JVM has to forget its plan."""
+        """Leave out more files. The scan in the JVM must then discard its plan."""
         self._run_time += filters
         self._planned = self._grouped = None
 
@@ -185,7 +185,7 @@ class PlannedScan(Remote):
         return explanation(self._scan(), self._plan(), self._columns.names)
 
     def on_stream(self, _: None) -> FollowedTable | None:
-        """Follow the table in place of reading it once."""
+        """Read the table as a stream, instead of once."""
         return None if self._stream is None else self._stream()
 
     def on_filter(self, predicates: str) -> str:
@@ -197,12 +197,12 @@ class PlannedScan(Remote):
         return self.on_describe(None)
 
     def on_frame(self, _: None) -> Any:
-        """The frame, where Spark's own reader reads every file; else nothing."""
+        """The frame if Spark's own reader reads every file; else None."""
         roads = self._plan().roads
         return None if roads.arrow is None or roads.arrow or not roads.groups else self._frame()._jdf
 
     def on_count(self, columns: str) -> Any:
-        """A frame of one row, with the number of all rows in each column, if metadata states it; else nothing."""
+        """A frame of one row with the number of all rows in each column, if metadata states the number; else None."""
         if self._shown_filters():
             return None
         chosen = self._plan().roads.chosen
@@ -216,7 +216,7 @@ class PlannedScan(Remote):
         return self._frame()._jdf.queryExecution().toRdd()
 
     def on_groups(self, _: None) -> Any:
-        """The rows of each group of files: a Java list of the group's values as JSON, an RDD, the next values."""
+        """The rows of each group of files, in a Java list: the values of a group as JSON, its RDD, the next values."""
         made = jvm_class(self._spark, "java.util.ArrayList")()
         scan, grouped = on_executors(self._spark, self._scan()), self._grouping()
         assert grouped is not None  # Java asks for groups that were described
@@ -229,7 +229,7 @@ class PlannedScan(Remote):
         return made
 
     def _grouping(self) -> Grouping | None:
-        """The groups of the files by their partition values; None where nobody asked for them, or there are none."""
+        """The groups of the files by their partition values; None if they were not requested, or if there are none."""
         if str(self._spark.conf.get(_GROUPED, "false")).lower() != "true":
             return None
         if self._grouped is None:
@@ -245,7 +245,7 @@ class PlannedScan(Remote):
         return list(filter(self._keeps(), self._scan().plan_files()))
 
     def _keeps(self) -> Only | None:
-        """Whether a file may have rows in the requested buckets; None if no buckets are requested."""
+        """A test of whether a file may have rows in the requested buckets; None if no buckets are requested."""
         specs = {spec.spec_id: spec for spec in self._whole.metadata.partition_specs}
         return keeps(self._whole.schema, specs, self._buckets) if self._buckets else None
 
@@ -258,7 +258,7 @@ class PlannedScan(Remote):
         return self._whole.filter(self.concern).select(*fields)
 
     def _names(self) -> list[str]:
-        # A scan reads at least one column; for a count Spark asks for none.
+        # A scan must read at least one column, but for a count Spark asks for none.
         return self._columns.names or [self._whole.projection.fields[0].name]
 
     def _plan(self) -> Planned:

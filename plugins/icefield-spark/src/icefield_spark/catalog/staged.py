@@ -51,7 +51,7 @@ class StagedTable(Remote):
         self._transaction.commit_transaction()
 
     def on_abort(self, _: None) -> None:
-        """Leave all as it was, and delete the files of the rows."""
+        """Leave the table unchanged, and delete the files of the rows."""
         self._transaction.abort()
 
 

@@ -38,7 +38,7 @@ class FollowedTable(Remote):
         return reply({"files": self._following.limits.files, "rows": self._following.limits.rows})
 
     def on_latest(self, asked: str) -> str:
-        """How far the next batch goes."""
+        """The end of the next batch."""
         given = json.loads(asked)
         limits = Limits() if given["all"] else self._following.limits
         return reply(self._following.reach(Offset.from_json(given["start"]), limits).to_json())

@@ -101,13 +101,13 @@ class SparkTable(Remote):
         return RowOperation(self, given["command"].lower(), given["options"])
 
     def on_can_overwrite(self, predicates: str) -> str:
-        """Agree to replace rows if a filter of the kernel states them exactly; else refuse with the reason."""
+        """Allow an overwrite if a filter of the kernel matches exactly its rows; else refuse it with the reason."""
         if self._filters.exact(json.loads(predicates)) is None:
             raise UnsupportedFeature(NOT_EXACT)
         return reply(True)
 
     def on_can_delete(self, predicates: str) -> str:
-        """Whether a filter takes whole files, by their partitions, so that nothing needs to be read."""
+        """Whether a filter matches only whole files, by their partitions, so that nothing needs to be read."""
         where = self._filters.exact(json.loads(predicates))
         if where is None or not self._version.is_writable:
             return reply(False)
@@ -128,7 +128,7 @@ class SparkTable(Remote):
 
 
 class Write(Remote):
-    """An append, or an overwrite of all rows, of matching rows or of partitions; with ``epoch``, one of a stream."""
+    """An append, or an overwrite of all rows, matching rows or partitions; ``epoch`` marks the write of a stream."""
 
     def __init__(self, ice: IcefieldSession, table: Table, version: Version, asked: Mapping[str, Any]) -> None:
         self._ice = ice
@@ -200,7 +200,7 @@ class RowOperation(Remote):
 
 
 def metadata_columns(scan: VersionScan) -> list[dict[str, Any]]:
-    """The metadata columns that a query may name, as Spark is told of them."""
+    """The metadata columns that a query may name, described for Spark."""
     names = [each for each in SHOWN_COLUMNS if scan.metadata.format_version >= 3 or each not in _LINEAGE]
     return [_metadata_column(each) for each in scan.select(*names).projection.fields]
 

@@ -1,6 +1,6 @@
 """Statements on views of a catalog, by the plans that Spark's parser makes of them.
 
-Spark asks catalogs for views from version 4.3 on. Before, its parser knows the statements, and no catalog is asked.
+Spark asks catalogs for views from version 4.3 on. Earlier versions parse the statements, but ask no catalog.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def name_in(spark: SparkSession, plan: Any) -> tuple[str, ...] | None:
 
 
 def found(spark: SparkSession, views: SessionViews, plan: Any, name: tuple[str, ...]) -> CatalogCommand | None:
-    """The command of a statement. ``name``: the name in it, as the catalog has it.
+    """The command of a statement. ``name``: the name in the statement, in the catalog's form.
 
     None if the statement is on a table, or if the name does not exist.
     """
@@ -115,7 +115,7 @@ class _ViewStatement:
         self._draft(self._plan.originalText(), [], own_properties(self._view().properties)).on_replace(None)
 
     def _draft(self, text: str, named: Sequence[tuple[str, str | None]], properties: dict[str, str]) -> Draft:
-        """A view that may be stored: its query was looked through, and Spark analyzed it."""
+        """A view that may be stored: its query was checked, and Spark analyzed it."""
         session, query = self._spark._jsparkSession, self._plan.query()
         manager = session.sessionState().catalogManager()
         given = {
@@ -152,7 +152,7 @@ class _ViewStatement:
             raise self._missing()
 
     def rename(self) -> None:
-        """Give a view another name, in its namespace where the name has one part."""
+        """Rename a view; a name with one part stays in the view's namespace."""
         new = tuple(map(str, items(self._plan.newName())))
         local = new[1:] if len(new) > 2 and new[0] == self._views.name else new
         self._views.catalog.rename_view(self._view().name, local if len(local) > 1 else (*self._name[:-1], *local))
@@ -179,7 +179,7 @@ class _ViewStatement:
         return shown + [("", str(each.table()), True) for each in items(temporary)]
 
     def properties(self, view: View) -> list[tuple[str, str]]:
-        """The properties of a view, or the requested property alone."""
+        """The properties of a view, or only the requested property."""
         shown = shown_properties(view)
         if not self._plan.propertyKey().isDefined():
             return sorted(shown.items())

@@ -41,7 +41,7 @@ _OF_SPARK: Final = frozenset({"owner", "collation", "provider", "location", "ext
 
 
 class StoredView(Remote):
-    """A view as Spark is told of it."""
+    """The description of a view for Spark."""
 
     def __init__(self, views: SessionViews, name: tuple[str, ...], text: str, described: dict[str, Any]) -> None:
         self._views = views
@@ -55,7 +55,7 @@ class StoredView(Remote):
         """The names that its query reads, as they stand there, once it was checked."""
 
     def on_describe(self, _: None) -> str:
-        """Its query, its columns, and where and how Spark looks names up."""
+        """The query and columns of the view, and the catalog, namespace and settings for looking up its names."""
         check_text(self._text, self._name)
         if self._spark.conf.get(_CURRENT_SETTINGS, "false") == "true":
             raise UnsupportedFeature(
@@ -72,7 +72,7 @@ class StoredView(Remote):
         self._views.check_read(self._path, self._paths)
 
     def _settings(self) -> dict[str, str]:
-        """The settings of the session: a view is read as the statement is that names it."""
+        """The settings of the session, under which a view's query is read like the statement that names the view."""
         return {
             name: value
             for name, value in settings_of(self._spark).items()
@@ -81,14 +81,17 @@ class StoredView(Remote):
 
 
 class Draft(StoredView):
-    """A view that Spark makes, which is stored once its query was looked through."""
+    """A view that Spark creates, which is stored after its query was checked."""
 
     def __init__(self, views: SessionViews, given: dict[str, Any]) -> None:
         self._given = given
         super().__init__(views, tuple(given["name"]), given["text"], given)
 
     def on_check(self, plan: Any) -> None:
-        """Refuse a query that no view may have: one of a file, too, for which Spark takes a name that no table has."""
+        """Refuse a query that no view may have.
+
+        That includes a query of a file: Spark takes a name for a file if no table has it.
+        """
         super().on_check(plan)
         views, catalog = self._views, self._given["catalog"]
         for name in {each for each in (self._paths if views.is_own(catalog) else self.read) if len(each) == 2}:
@@ -107,7 +110,7 @@ class Draft(StoredView):
         self._views.catalog.create_view(self._path, *self._query(), properties=properties, **self._place())
 
     def on_replace(self, _: None) -> None:
-        """Make the view that is there this one."""
+        """Replace the existing view by this one."""
         view = self._views.loaded(self._path)
         if view is None:
             raise NoSuchView(f"no view {'.'.join(self._path)} in the catalog '{self._views.name}'", view=self._path)
@@ -122,7 +125,10 @@ class Draft(StoredView):
         return schema, {DIALECT: self._given["text"]}
 
     def _place(self) -> dict[str, Any]:
-        """Where names are looked up that name no catalog or namespace; the catalog's own name is each session's."""
+        """The default namespace and catalog of the view.
+
+        The view's own catalog is left out, since each session has its own name for it.
+        """
         catalog = self._given["catalog"]
         elsewhere = None if catalog == self._views.name else catalog
         return {"default_namespace": tuple(self._given["namespace"]), "default_catalog": elsewhere}
@@ -173,7 +179,7 @@ class SessionViews:
         return [each[-1] for each in self.catalog.list_views(namespace)] if self._are_kept() else []
 
     def drop(self, name: tuple[str, ...]) -> bool:
-        """Drop a view; whether there was one."""
+        """Drop a view; return whether it existed."""
         try:
             self.catalog.drop_view(name)
         except NoSuchView:
@@ -246,7 +252,7 @@ class SessionViews:
         return self._read[name][1]
 
     def _place(self, view: View) -> str:
-        """The catalog in which a view's names are looked up; its own has the name that the session gave it."""
+        """The catalog in which a view's names are looked up, under the session's name for it."""
         return view.metadata.current_version().default_catalog or self.name
 
     def _are_kept(self) -> bool:

@@ -1,1 +1,1 @@
-"""The two roads on which the rows of a data file come to Spark and from there, and which file takes which."""
+"""The two roads of rows between data files and Spark (Spark's own reader and writer, or Arrow), and their choice."""

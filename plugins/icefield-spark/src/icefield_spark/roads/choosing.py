@@ -58,7 +58,7 @@ _DAY_US = 86_400_000_000
 
 
 class Road(Enum):
-    """How the rows of a file come to Spark."""
+    """The road of a file's rows to Spark."""
 
     SPARK = "spark"
     ARROW = "arrow"
@@ -69,7 +69,7 @@ class Road(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A file's road. ``reason`` says why it is not Spark's own reader, where it is not."""
+    """A file's road. ``reason`` says why the road is not Spark's own reader, if it is not."""
 
     location: str
     size: int
@@ -230,7 +230,7 @@ class Chooser:
         return Roads(kept, frozenset(arrow), chosen)
 
     def _reasons(self, files: list[FileScanTask]) -> dict[int, str | None]:
-        """Why a file cannot take Spark's own reader, as far as that shows without its footer."""
+        """Why each file cannot take Spark's own reader, as far as this is known without its footer."""
         if len(files) > _MOST_FILES:
             return dict.fromkeys(map(id, files), f"Spark lists files one by one, and there are {len(files)}")
         times = Counter(task.file.file_path for task in files)
@@ -238,7 +238,7 @@ class Chooser:
         return {id(task): _reason(task, times[task.file.file_path], deletes) for task in files}
 
     def _read_deletes(self, tasks: list[FileScanTask], members: dict[int, RelationFiles]) -> str | None:
-        """Note the deleted rows of files in their groups; why it failed, where it did."""
+        """Note the deleted rows of files in their groups; return the reason for a failure, or None."""
         try:
             found = read_deletes(tasks, self._scan.context)
         except (IcefieldError, OSError) as error:
@@ -250,10 +250,10 @@ class Chooser:
         return None
 
     def _member(self, task: FileScanTask, footer: Footer | None, groups: dict[Any, RelationFiles]) -> RelationFiles:
-        """The group of a file, which is put into it."""
+        """Put a file into its group, and return the group."""
         file = task.file
         if footer is None:
-            # Nor is Spark asked: it would go to hosts that the configuration does not name.
+            # Spark is not asked either: it would send requests to hosts that the configuration does not name.
             raise UnfitForSpark("its footer cannot be read")
         if 0 <= file.record_count != footer.rows:
             raise UnfitForSpark(f"it holds {footer.rows} rows, and its manifest says {file.record_count}")
@@ -285,7 +285,7 @@ class Chooser:
     def _with_room(
         groups: dict[Any, RelationFiles], key: Any, task: FileScanTask, empty: RelationFiles
     ) -> RelationFiles:
-        """The group of a key; with deletes the first one in which its files can be told apart."""
+        """The group of a key; for a file with deletes, the first group in which all files can be distinguished."""
         if not task.delete_files:
             return groups.setdefault((key, None), empty)
         for layer in count():
@@ -398,7 +398,7 @@ def _may_be_old(file: DataFile, field_id: int) -> bool:
 
 
 def _prefixes(location: str, path: str) -> tuple[str, str]:
-    """The differing beginnings of a location in the table and for Spark. Raises ``UnfitForSpark``."""
+    """The beginnings in which a location differs between the table and Spark. Raises ``UnfitForSpark``."""
     at = path.index("/", path.index("://") + 3)
     rest = path[at:]
     if not location.endswith(rest) or not _AS_IN_URIS.match(rest):

@@ -45,7 +45,7 @@ def _leaf(leaf: BoundPredicate, column: Column) -> Column:
         return starts if op is Op.STARTS_WITH else ~starts
     values = leaf.value if op.is_set else (leaf.value,)
     if leaf.is_floating and 0.0 in values:
-        # Parquet's dictionaries tell -0.0 from 0.0: a condition on a sum is not pushed to them.
+        # Parquet's dictionaries distinguish -0.0 from 0.0. Spark does not push a condition on a sum down to them.
         column = column + functions.lit(0.0).cast("float" if str(kind) == "float" else "double")
     literals = [literal(kind, value) for value in values]
     if op is Op.IN:

@@ -72,8 +72,8 @@ def _why_its_own(task: FileScanTask, is_narrow: bool) -> str | None:
 class GroupDeletes:
     """The deleted rows of a group's files.
 
-    Spark tells a row's position in its file. Of the file, it tells only the size cheaply: so the files of a group have
-    different sizes.
+    Spark tells a row's position in its file. The only cheap information about the file is its size: so the files of a
+    group have different sizes.
     """
 
     def __init__(self) -> None:
@@ -96,12 +96,13 @@ class GroupDeletes:
         words = [_bits(rows, positions) for _, rows, positions in self._files]
         places, table = _table_of(np.array([size for size, _, _ in self._files]), list(map(len, words)))
         known = _constant(spark, np.concatenate([table, *words]))
-        # Of the JVM's columns: with PySpark's each step asks the JVM ten times, to say where in Python it was taken.
+        # These are columns of the JVM: for each PySpark column, PySpark calls the JVM ten times to record its place in
+        # the Python code.
         java = jvm_class(spark, "org.apache.spark.sql.functions")
         size, place = java.expr("_metadata.file_size"), f"CAST(_metadata.file_size % {places} AS INT) * 2"
         start = java.when(java.get(known, java.expr(place)).equalTo(size), java.get(known, java.expr(f"{place} + 1")))
         word = java.get(known, start.plus(java.expr("shiftright(_metadata.row_index, 6)")).cast("int"))
-        # An error where nothing is found, which must not pass for a row that is deleted, or not.
+        # If nothing is found, raise an error: the row must count neither as deleted nor as live.
         word = java.nvl(word, java.expr(f"CAST(raise_error('{_WRONG}') AS BIGINT)"))
         return Column(java.getbit(word, java.expr("CAST(_metadata.row_index & 63 AS INT)")).equalTo(0))
 
@@ -114,7 +115,7 @@ def _bits(rows: int, positions: Longs) -> Longs:
 
 
 def _table_of(sizes: Longs, lengths: Sequence[int]) -> tuple[int, Longs]:
-    """A hash table of sizes without collisions, and its number of slots. A slot holds a size and a start.
+    """A hash table of file sizes without collisions, and its number of slots. A slot holds a size and a start.
 
     A start is the index of the file's first word. The words of the given lengths follow the table.
     Raises ``UnfitForSpark``.
@@ -130,7 +131,7 @@ def _table_of(sizes: Longs, lengths: Sequence[int]) -> tuple[int, Longs]:
 
 
 def _constant(spark: SparkSession, words: Longs) -> Any:
-    """Words as a constant column of the JVM's that does not show in plans: the answer to a query over one row."""
+    """Words as a constant column of the JVM: the result of a query over one row, which plans do not show."""
     values = pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), pa.array(words))
     kind = pa.list_(pa.field("element", pa.int64(), nullable=False))
     row = pa.table([values.cast(kind)], schema=pa.schema([pa.field("words", kind, nullable=False)]))

@@ -23,7 +23,7 @@ _UNKNOWN = -1
 class FileShape:
     """The columns of a file, with their field ids, and how each of their leaves is stored.
 
-    Files of one shape share the object.
+    Files with the same shape share the object.
     """
 
     schema: pa.Schema

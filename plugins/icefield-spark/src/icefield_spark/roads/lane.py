@@ -42,7 +42,7 @@ _UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 
 def lane_frame(spark: SparkSession, wanted: ScanColumns, group: RelationFiles, order: list[str]) -> DataFrame:
-    """The rows of a group's files that match the filter. ``order``: the names of the columns, as they are wanted."""
+    """The rows of a group's files that match the filter. ``order``: the names of the columns in the wanted order."""
     held = group.held.values()
     asked = {each.asked.name: each.asked for each in held}
     schema = spark_types.StructType(list(asked.values()))
@@ -77,7 +77,7 @@ def _parquet(spark: SparkSession, reader: Any, paths: list[str]) -> DataFrame:
 def _as_required(spark: SparkSession, frame: DataFrame, schema: spark_types.StructType) -> DataFrame:
     """A relation of files under columns that are not null where the schema says so, as their footers do.
 
-    Spark's readers call every column nullable, and no function of its API takes that back.
+    Spark's readers make every column nullable, and no function of its API undoes this.
     """
     relation = frame._jdf.queryExecution().analyzed()
     fields = jvm_class(spark, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).fields()
@@ -95,11 +95,11 @@ def _as_required(spark: SparkSession, frame: DataFrame, schema: spark_types.Stru
 
 def _options(fields: Sequence[spark_types.StructField], has_nans: bool, is_old: bool) -> dict[str, str]:
     found = dict(OPTIONS)
-    # A date that a filter names comes to Parquet by way of Java's old calendar, which has no 5 to 14 October 1582.
+    # Spark converts dates in pushed filters by Java's old calendar, which lacks 5 to 14 October 1582.
     if is_old:
         return found | _NO_VALUE_SETS | _NO_BOUNDS
-    # Parquet's dictionaries and Bloom filters tell -0.0 from 0.0, which for SQL are equal: a filter on zero would leave
-    # out row groups (seen with Spark 4.3).
+    # Parquet's dictionaries and Bloom filters distinguish -0.0 from 0.0, which SQL treats as equal: a filter on zero
+    # would leave out row groups (seen with Spark 4.3).
     if any(_holds_floats(each.dataType) for each in fields):
         found |= _NO_VALUE_SETS
     # Bounds in Parquet leave NaN out, which for Spark is greater than every number. ``nanvl`` in ``_made`` keeps
@@ -126,7 +126,8 @@ def _made(column: NestedField, group: RelationFiles) -> Column:
         made = _held(found, column)
         return functions.nanvl(made, functions.lit(math.nan).cast(found.wanted)) if _hides_nans(found, group) else made
     made = _known(column, found, group)
-    # Spark sees that it is never null; of an optional column it should not, and it drops the condition later.
+    # Spark sees that ``made`` is never null, which would be wrong for an optional column. It drops this condition
+    # later.
     return made if column.required else functions.when(functions.lit(True), made)
 
 
@@ -141,7 +142,7 @@ def _named(column: NestedField, made: Column, group: RelationFiles) -> Column:
 
 
 def _is_named(column: NestedField, group: RelationFiles) -> bool:
-    """Whether files have a column as it is to be, under its own name."""
+    """Whether files hold a column under its own name and type, so that it is read as it is."""
     found = group.held.get(column.field_id)
     if found is None or column.field_id in OF_FILES or _hides_nans(found, group):
         return False
@@ -149,7 +150,7 @@ def _is_named(column: NestedField, group: RelationFiles) -> bool:
 
 
 def _known(column: NestedField, found: FileColumn | None, group: RelationFiles) -> Column:
-    """A column that is not read as it is: known of the file, or counted."""
+    """A column that is not simply read: it is constant for a file, or computed from the positions of rows."""
     if column.field_id == FILE:
         return _location(*group.prefixes)
     if column.field_id == POS:

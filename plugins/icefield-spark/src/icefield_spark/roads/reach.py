@@ -72,12 +72,12 @@ def reach_of(spark: SparkSession) -> Reach:
 
 
 def spelt_for_spark(location: str) -> str:
-    """A location as Spark's writers take it, whether they reach it or not. Raises ``UnfitForSpark``."""
+    """A location in the form for Spark's writers, even if they cannot reach it. Raises ``UnfitForSpark``."""
     return _joined(*_parts(location))
 
 
 def _parts(location: str) -> tuple[str, str, str]:
-    """Scheme, authority and path of a location that Spark spells as it is given. Raises ``UnfitForSpark``."""
+    """Scheme, authority and path of a location that Spark leaves unchanged. Raises ``UnfitForSpark``."""
     try:
         scheme, authority, path = split_location(
             location if "://" in location else f"file://{location.removeprefix('file:')}"

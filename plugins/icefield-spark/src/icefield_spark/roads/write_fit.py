@@ -62,14 +62,14 @@ _OPTIONS_SAY_WHICH_TIMESTAMPS: Final = tuple(map(int, spark_version.split(".")[:
 
 _COMMON: Final = {
     _TIMESTAMPS: _MICROS,
-    # Longer bounds would be left out, and the count of nulls with them.
+    # Parquet leaves out longer bounds, and with them the count of nulls.
     "parquet.statistics.truncate.length": "64",
     "parquet.summary.metadata.level": "NONE",
     "parquet.bloom.filter.enabled": "false",
     "parquet.column.statistics.enabled": "true",
     "parquet.writer.version": "v1",
     "mapreduce.output.basename": "part",  # names of data files must not begin with '_'
-    # The first version renames files into their place when all tasks are through, the second as each is.
+    # Version 1 moves files to their final place after all tasks have ended, version 2 after each task.
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
 }
@@ -108,7 +108,7 @@ _SETTINGS: Final = {
         "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
     ),
     "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
-    # Else Spark sorts by partitions once more, and leaves the order within them to chance.
+    # Without planned writes, Spark sorts by partitions again, and the order within a partition is undefined.
     "spark.sql.optimizer.plannedWrite.enabled": "true",
 }
 _CALENDAR: Final = "spark.sql.parquet.datetimeRebaseModeInWrite"
@@ -141,7 +141,7 @@ def check_fits_spark(spark: SparkSession, context: WriteContext) -> None:
 
 
 def settings_of(context: WriteContext) -> dict[str, str]:
-    """The settings of the session for the time of the job, where the writer has no option."""
+    """Settings of the session during the job, for which the writer has no option."""
     has_instants = any(isinstance(field.field_type, iceberg.TimestamptzType) for field in context.schema.fields)
     return {_TIMESTAMPS: _MICROS} if has_instants and not _OPTIONS_SAY_WHICH_TIMESTAMPS else {}
 
@@ -189,7 +189,7 @@ def _check_column(field: NestedField) -> None:
 
 
 def _rows_of_a_file(metadata: TableMetadata, target: int) -> int:
-    """How many rows make a file of a size: by the files that the table has, or by the types of its columns.
+    """The number of rows in a file of a given size, estimated from the table's files or from its column types.
 
     The totals come from the summary of some writer: a wrong total makes files too small or too large, but never a file
     for each row.

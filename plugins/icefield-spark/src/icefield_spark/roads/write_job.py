@@ -74,7 +74,7 @@ _known_by_spark: Callable[[Column], Column] | None = getattr(f, "is_valid_utf8",
 
 @dataclass(frozen=True, slots=True)
 class _JobLocation:
-    """Where a job's files go, as the table spells it and as Spark does."""
+    """The folder of a job's files, in the table's spelling and in Spark's."""
 
     folder: str
     path: str
@@ -95,8 +95,8 @@ def write_rows(
 ) -> Outcome:
     """Run the job that writes a frame's rows for a table. The transaction owns its files, to commit or to delete.
 
-    The columns are known to fit (``check_fits``). ``road``: the writer; None is Spark's own writer where it serves.
-    Raises ``InvalidArgument`` for rows that do not fit, ``UnsupportedFeature`` for a road that does not serve.
+    The columns are known to fit (``check_fits``). ``road``: the writer; None chooses Spark's own writer if it can be
+    used. Raises ``InvalidArgument`` for rows that do not fit, ``UnsupportedFeature`` for a road that does not serve.
     """
     metadata: TableMetadata = transaction.shape
     frame = _in_order_of_bytes(frame)
@@ -189,10 +189,10 @@ class _Job:
         return Outcome(files, is_contested=False, settings=settings)
 
     def _write(self) -> bool:
-        """Run the job, and say whether the rows of a file are in the order in which they came.
+        """Run the job, and return whether the rows of each file kept the order of the frame.
 
-        A task has a file open for each partition, and with many partitions sorts the rows by them. Where they come
-        sorted it is to do neither: only then they surely keep their order. The setting for it is the session's.
+        A task has a file open for each partition, and with many partitions sorts the rows by them. For sorted rows, a
+        setting of the session prevents both: only then do the rows surely keep their order.
         """
         writer = self.frame.write.options(**self.options)
         if not self.keys:
@@ -228,7 +228,7 @@ class _Job:
             )
 
     def _flush(self, found: Sequence[FileInfo]) -> None:
-        """Let files outlive a loss of power, which Spark does not see to: metadata that names them soon will."""
+        """Make local files survive a loss of power, which Spark does not do: metadata will soon name them."""
         if self.place.scheme != "file" or self.context.io.properties.get("file.sync", "true").lower() == "false":
             return
         folder = Path(self.place.path.removeprefix("file://"))
@@ -334,7 +334,7 @@ def _column(field: NestedField, given: spark.StructField | None) -> Column:
     if not field.required or not given.nullable:
         return checked
     checked = f.when(column.isNull(), _refusal(field, _HOLDS_A_NULL).cast(kind)).otherwise(checked)
-    # Spark sees that it is never null, and says so in the files. The last value is never taken.
+    # So Spark sees that the column is never null, and marks it as required in the files. The last value is never used.
     return f.coalesce(checked, literal(field.field_type, _some_value(field.field_type)))
 
 
@@ -357,7 +357,7 @@ def _some_value(kind: iceberg.IcebergType) -> Any:
 
 
 def _as_folder(key: tuple[Column, iceberg.IcebergType]) -> Column:
-    """A partition's value as a unique name of its folder. The value is not read back from the name."""
+    """A partition's value as a unique folder name. The value is never read back from the name."""
     column, kind = key
     if isinstance(kind, iceberg.TimestamptzType):
         return f.unix_micros(column)

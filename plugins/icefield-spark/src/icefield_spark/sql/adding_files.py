@@ -58,7 +58,7 @@ class _FolderFiles:
 
 
 def add_files(context: StatementContext, table: Table, given: Mapping[str, Any]) -> Rows:
-    """Take files into a table that is there."""
+    """Add files to an existing table."""
     files = _source(context, given["source_table"]).where(given.get("partition_filter", {}))
     if not files.found:
         raise InvalidArgument(f"no file is in {files.place}, or none in the partitions that are asked for")
@@ -135,7 +135,7 @@ def _files_in(context: StatementContext, kind: str, folder: str) -> _FolderFiles
 
 
 def _may_be(kind: str, name: str) -> bool:
-    """Whether a file may be of a format: it has a suffix of the format, or none, as the files of Hive."""
+    """Whether a file may be of a format: it has a suffix of the format, or no suffix, like the files of Hive."""
     _, dot, suffix = name.lower().rpartition(".")
     return suffix == kind or not dot or suffix in _SHORT.get(kind, ())
 

@@ -91,7 +91,7 @@ class Analyzed:
             except UnsupportedFeature as refused:
                 settings = {}
                 self._warn(refused)
-            # The context last: another thread that sees it finds the settings.
+            # The context is set last, so that another thread that sees it also finds the settings.
             self._settings = settings
             self._context = spark.sparkContext
         return bool(self._settings)
@@ -154,9 +154,9 @@ class Analyzed:
         return clone
 
     def _show(self, spark: SparkSession) -> None:
-        """Let a session find the catalog again by its name: it looks there for the tables of views and of kept rows.
+        """Let a session find the catalog by its name again, for the tables of views and of kept rows.
 
-        A catalog that was attached under the name comes first.
+        A catalog that was attached under this name takes precedence.
         """
         for name in self._names:
             setting = f"{PREFIX}{name}"
@@ -194,7 +194,7 @@ def _active(spark: SparkSession, session: Any) -> Iterator[None]:
 
 
 def _analyzed(spark: SparkSession, clone: Any, plan: Any) -> Any:
-    """The plan with all that it names resolved: nothing of it depends on the clone any more."""
+    """The plan with all names resolved: it no longer depends on the clone."""
     state = clone.sessionState()
     made = state.analyzer().execute(plan)
     state.analyzer().checkAnalysis(made)
@@ -202,7 +202,7 @@ def _analyzed(spark: SparkSession, clone: Any, plan: Any) -> Any:
 
 
 def _merged(spark: SparkSession, clone: Any, plan: Any) -> DataFrame:
-    """Merge a source that Spark would compute by chance from the rows that it gives once: Spark refuses it else."""
+    """Compute a nondeterministic source of a merge once, and merge its rows: Spark would refuse the source itself."""
     session = SparkSession(spark.sparkContext, clone)
     source = clone.sessionState().analyzer().execute(plan.sourceTable())
     if not source.resolved() or _is_deterministic(source) or _kind(source) != "SubqueryAlias":
@@ -248,7 +248,7 @@ def _is_temporary(spark: SparkSession, plan: Any) -> bool:
 
 
 def _viewed(spark: SparkSession, plan: Any) -> DataFrame:
-    """Create a temporary view of a query that is analyzed."""
+    """Create a temporary view of an analyzed query."""
     frame = frame_of_plan(spark, plan.plan())
     names = [each._1() for each in items(plan.userSpecifiedColumns())]
     frame = frame.toDF(*names) if names else frame
@@ -262,7 +262,7 @@ def _viewed(spark: SparkSession, plan: Any) -> DataFrame:
 
 
 def _cached(spark: SparkSession, plan: Any) -> DataFrame:
-    """Keep the rows of a query that is analyzed as a temporary view."""
+    """Keep the rows of an analyzed query as a temporary view."""
     frame, level = frame_of_plan(spark, plan.plan()), plan.options().get("storageLevel")
     frame.createTempView(quoted(str(plan.tempViewName())))
     frame.persist(

@@ -1,7 +1,7 @@
 """Queries for sessions that Spark cannot give the catalog: names in the text become data frames.
 
-All else of the text goes to Spark as it was written. A table is read whole, unless the query is a single SELECT from
-it: then conditions of its WHERE that compare a column with a literal leave out files.
+The rest of the text goes to Spark unchanged. A table is read whole, unless the query is a single SELECT from it: then
+conditions of its WHERE that compare a column with a literal leave out files.
 """
 
 from __future__ import annotations
@@ -183,7 +183,10 @@ class ByNames:
         return source.at(None, time_ms)
 
     def _check_names(self, statement: Statement, places: Sequence[_TableReference]) -> None:
-        """Refuse whole names of tables in other places: Spark knows the last part alone, or takes it for a field."""
+        """Refuse full names of tables in other places.
+
+        There Spark knows only the last part, or takes it for a field.
+        """
         starts = {place.start for place in places}
         if len(starts) < len(places):
             raise UnsupportedFeature("a table is read in two ways at one place of the statement: write it without '|>'")
@@ -220,9 +223,9 @@ class ByNames:
         return Filters(schema).keeping([each for each in predicates if each is not None])
 
     def _is_common(self, table: exp.Table) -> bool:
-        """Whether a name means a common table expression: one of a WITH around it, before its place in the list.
+        """Whether a name means a common table expression of a surrounding WITH, which must come earlier in its list.
 
-        In its own query an expression is visible under ``WITH RECURSIVE`` alone.
+        An expression is visible in its own query only with ``WITH RECURSIVE``.
         """
         fold = fold_of(self._spark)
         name, below = fold(table.name), cast(exp.Expr, table)

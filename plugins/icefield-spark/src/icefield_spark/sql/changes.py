@@ -109,7 +109,7 @@ def _target(context: StatementContext, parts: tuple[str, ...], kind: str) -> Tar
 
 
 def _alias(cursor: Cursor, parts: tuple[str, ...], end: str) -> str:
-    """Take the alias after a table's name, which without one is known by its last part."""
+    """Take the alias after a table's name; without one, the last part of the name is the alias."""
     if not cursor.takes("AS") and (cursor.is_over or cursor.sees(end)):
         return parts[-1]
     return cursor.name("an alias")
@@ -152,7 +152,7 @@ def _clause(context: StatementContext, cursor: Cursor) -> WhenClause:
 
 
 def _kind(cursor: Cursor) -> str:
-    """Take ``MATCHED`` and its like: which rows a clause is about."""
+    """Take ``MATCHED``, ``NOT MATCHED`` or ``NOT MATCHED BY SOURCE``: the kind of rows of a clause."""
     new = cursor.takes("NOT")
     cursor.expect("MATCHED")
     if new and cursor.takes("BY", "SOURCE"):

@@ -41,5 +41,8 @@ class StatementContext:
 
 
 def no_rows(spark: SparkSession) -> DataFrame:
-    """No row of no column. Spark knows so without a job; for an empty list it would start Python workers."""
+    """No row of no column.
+
+    Spark knows that this frame is empty without a job; for an empty list it would start Python workers.
+    """
     return spark.range(1).where("false").select()

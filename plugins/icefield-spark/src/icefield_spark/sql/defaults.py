@@ -24,7 +24,7 @@ _AT_ONCE = 500
 
 
 def value_of(session: SparkSession, expression: str, kind: spark.DataType) -> Any:
-    """The value of a constant expression of Spark, in a type. Raises ``InvalidArgument`` if it is not constant."""
+    """The value of a constant expression of Spark, cast to a type. Raises ``InvalidArgument`` if it is not constant."""
     try:
         made = run_sql(session, f"SELECT CAST(({expression}) AS {spelt_type(kind)})").collect()[0][0]
     except PySparkException as error:
@@ -46,7 +46,7 @@ def values_of(session: SparkSession, strings: Sequence[str | None], kinds: Seque
 
 
 def _in_utc(value: Any, kind: spark.DataType) -> Any:
-    """An instant with its zone: Spark gives the wall clock of the process."""
+    """An instant with a time zone: Spark returns it as wall-clock time of the process, without a zone."""
     return value.astimezone(UTC) if isinstance(kind, spark.TimestampType) and value is not None else value
 
 

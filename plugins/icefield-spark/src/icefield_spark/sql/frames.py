@@ -1,4 +1,4 @@
-"""Data frames of tables at a version, and of the tables about them."""
+"""Data frames of tables at a version, and of their metadata tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icefield_spark.types import to_spark_schema
 
 
 def frame_about(spark: SparkSession, source: Source) -> DataFrame:
-    """The rows of a table about a table."""
+    """The rows of a metadata table."""
     rows = source.rows_about()
     schema = schema_from_arrow(rows.schema)
     columns = to_spark_schema(schema)

@@ -95,7 +95,7 @@ def _spelt(context: StatementContext, table: Table, item: Cursor) -> str:
     column, _ = term(direction)
     own, written = _spelling(context, table.schema(), column), item.statement.between(item.at, direction.at)
     if own != column:
-        # The last mention of the column: before it stands at most the name of its transform.
+        # The last mention of the name is the column: only the name of its transform can come before it.
         before, found, after = written.rpartition(column)
         written = f"{before}{own}{after}" if found else written
     return f"{written} {direction.rest()}".rstrip()

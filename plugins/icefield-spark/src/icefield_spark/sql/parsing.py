@@ -67,7 +67,7 @@ class Statement:
         self.string = string[: found[-1].end + 1]
 
     def is_word(self, at: int, *words: str) -> bool:
-        """Whether the tokens from a place on are these words, in any case."""
+        """Whether the tokens from an index on are these words, in upper or lower case."""
         if at + len(words) > len(self.tokens):
             return False
         return all(
@@ -100,14 +100,14 @@ class Cursor:
         return self.at + len(words) <= self.end and self.statement.is_word(self.at, *words)
 
     def takes(self, *words: str) -> bool:
-        """Take these words, where they come next."""
+        """Take these words if they come next."""
         if not self.sees(*words):
             return False
         self.at += len(words)
         return True
 
     def takes_one_of(self, *words: str) -> str | None:
-        """Take the one of these words that comes next, if any."""
+        """Take the next token if it is one of these words; return the word, or None."""
         return next((word for word in words if self.takes(word)), None)
 
     def expect(self, *words: str) -> None:
@@ -116,7 +116,7 @@ class Cursor:
             raise self.unexpected(" ".join(words))
 
     def expect_end(self) -> None:
-        """Raise ``InvalidArgument`` where something is left."""
+        """Raise ``InvalidArgument`` if tokens are left."""
         if not self.is_over:
             raise self.unexpected("the end of the statement")
 
@@ -190,7 +190,7 @@ class Cursor:
         raise InvalidArgument(f"a parenthesis is not closed: {self.statement.between(at, self.end):.100}")
 
     def until(self, *ends: tuple[str, ...]) -> str:
-        """Take all up to one of these words outside of parentheses and CASE, or to the end: its string."""
+        """Take everything up to one of these words outside of parentheses and CASE, or to the end, as a string."""
         start, cases = self.at, 0
         while not self.is_over:
             if cases == 0 and any(self.sees(*words) for words in ends):
@@ -205,7 +205,7 @@ class Cursor:
         return self.statement.between(start, self.at)
 
     def rest(self) -> str:
-        """Take all that is left: its string."""
+        """Take the rest, and return its string."""
         start, self.at = self.at, self.end
         return self.statement.between(start, self.end)
 

@@ -57,7 +57,10 @@ class Procedure:
 
     @property
     def description(self) -> str:
-        """The sentence, and one on each parameter, for a Spark that shows nothing else of a procedure."""
+        """The description of the procedure and its parameters in one text.
+
+        Some versions of Spark show nothing else of a procedure.
+        """
         shown = (
             f"{each.name} ({each.kind}{', required' if each.required else ''}): {each.doc}" for each in self.parameters
         )
@@ -99,7 +102,7 @@ def called(context: StatementContext, name: Sequence[str], given: Mapping[str, A
 def _of_table(
     run: Callable[[StatementContext, Table, dict[str, Any]], Rows],
 ) -> Callable[[StatementContext, dict[str, Any]], Rows]:
-    """A procedure of the table that its argument ``table`` names."""
+    """A procedure on the table that the argument ``table`` names."""
     return lambda context, given: run(context, context.names.table(name_of(given.pop("table"))), given)
 
 
@@ -204,7 +207,7 @@ PROCEDURES: Final[dict[str, Procedure]] = {
             _ORPHANS["prefix_mismatch_mode"],
             Parameter("prefix_listing", BOOLEAN, "has no effect", ignored=True),
             _STREAMED,
-            # Last, since the other parameters have fixed positions.
+            # This comes last, since the other parameters have fixed positions.
             _ORPHANS["exclusive"],
         ],
         "orphan_file_location string NOT NULL",

@@ -14,7 +14,7 @@ MADE_PROPERTIES = frozenset({"sort-order", "identifier-fields", "current-snapsho
 
 
 def shown_properties(metadata: TableMetadata) -> dict[str, str]:
-    """The properties of a table, and as in Iceberg's Java runtime its format, version, snapshot, order and key."""
+    """The properties of a table, and its format, version, snapshot, order and key, as in Iceberg's Java runtime."""
     current, schema = metadata.current_snapshot(), metadata.schema()
     order = ", ".join(_sort_key(schema, each) for each in metadata.sort_order().fields)
     keys = ",".join(sorted(schema.find_column_name(each) or "" for each in schema.identifier_field_ids))

@@ -1,4 +1,4 @@
-"""Procedures that make another snapshot current, or tell of snapshots; and tables that are registered."""
+"""Procedures that make another snapshot current or describe snapshots, and the registration of tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icefield_spark.sql.context import Rows, StatementContext
 
 
 def register_table(context: StatementContext, given: dict[str, Any]) -> Rows:
-    """Make a table of a file of metadata."""
+    """Register a table by its metadata file."""
     table = context.catalog.register_table(context.names.local(name_of(given["table"])), given["metadata_file"])
     snapshot = table.current_snapshot()
     summary = {} if snapshot is None else snapshot.summary
@@ -68,7 +68,7 @@ def fast_forward(context: StatementContext, table: Table, given: dict[str, Any])
 
 
 def ancestors_of(context: StatementContext, table: Table, given: dict[str, Any]) -> Rows:
-    """The snapshots that led to one."""
+    """The ancestors of a snapshot, with the snapshot itself."""
     start = given.get("snapshot_id", _current(table))
     if start is not None and table.snapshot_by_id(start) is None:
         raise NoSuchSnapshot(f"the table has no snapshot {start}", snapshot_id=start)

@@ -1,4 +1,4 @@
-"""Names of a statement as tables of the catalog: versions of them, and the tables about them."""
+"""Names of a statement as tables of the catalog: versions of tables, and metadata tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Source:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a table at no version that was named."""
+        """Whether this is a table without a named version."""
         return self.snapshot_id is None and self.ref is None and self.about is None
 
     def scan(self, where: BooleanExpression | None = None) -> TableScan:
@@ -45,7 +45,7 @@ class Source:
         return self.scan().schema
 
     def rows_about(self) -> pa.Table:
-        """The rows of the table about the table."""
+        """The rows of the metadata table."""
         assert self.about is not None
         version: dict[str, Any] = {}
         if self.snapshot_id is not None:
@@ -55,7 +55,10 @@ class Source:
         return self.table.inspect.scan(self.about, **version).to_arrow()
 
     def at(self, version: int | str | None, time_ms: int | None) -> Source:
-        """It at a snapshot id, a branch, a tag or a time. Raises ``InvalidArgument`` where it states one already."""
+        """This source at a snapshot id, a branch, a tag or a time.
+
+        Raises ``InvalidArgument`` if it already states a version.
+        """
         if self.by_session:
             return replace(self, ref=None, by_session=False).at(version, time_ms)
         if self.snapshot_id is not None or self.ref is not None:
@@ -68,7 +71,7 @@ class Source:
 
 
 class Names:
-    """Finds the tables that a statement names; each is loaded once, so that all of a statement reads one version."""
+    """Finds the tables that a statement names; each is loaded once, so that the whole statement reads one version."""
 
     def __init__(
         self,
@@ -102,7 +105,10 @@ class Names:
         return is_place and not self.is_temporary(parts)
 
     def local(self, parts: tuple[str, ...]) -> tuple[str, ...]:
-        """A name as the catalog has it: without the catalog's own, in the current namespace where it has one part."""
+        """A name in the catalog's form.
+
+        It does not have the catalog's own name, and a name with one part gets the current namespace.
+        """
         if len(parts) > 1 and self.is_catalog(parts[0]) and (len(parts) > 2 or not self.is_namespace(parts[:1])):
             return parts[1:]
         return (*self.namespace, *parts) if len(parts) == 1 else parts

@@ -93,7 +93,7 @@ class Statements:
     def call(
         self, spark: SparkSession, procedure: Sequence[str], given: Mapping[str, Any], namespace: tuple[str, ...]
     ) -> Rows:
-        """The rows of a procedure for values of its parameters, where a namespace is the current one."""
+        """The rows of a procedure for values of its parameters; ``namespace`` is the current namespace."""
         return procedures.called(self._context(spark, namespace), procedure, given)
 
     def _context(self, spark: SparkSession, namespace: tuple[str, ...]) -> StatementContext:
@@ -141,7 +141,7 @@ class Statements:
 
 
 def _is_own(string: str, refused: AnalysisException) -> bool:
-    """Whether a statement that Spark refuses may be Iceberg's own, or gives a column its name in another case."""
+    """Whether a statement that Spark refuses may be Iceberg's own, or only changes the case of a column's name."""
     word = string.upper().split(None, 1)[:1]
     if isinstance(refused, ParseException):
         return word in _OWN

@@ -37,7 +37,7 @@ _OPERATORS: dict[Any, Callable[[int, int], bool]] = {
     GreaterThanOrEqual: operator.ge,
 }
 _TIMES = (iceberg.DateType, iceberg.TimestampType, iceberg.TimestamptzType)
-# Spark has values of other types in another form, which has another hash.
+# Spark represents values of other types differently, and so their hashes differ.
 _HASHED_ALIKE = (
     iceberg.IntegerType, iceberg.LongType, iceberg.DecimalType, *_TIMES, iceberg.StringType, iceberg.BinaryType,
     iceberg.FixedType,
@@ -76,7 +76,7 @@ def filter_of_truncated(
         return None
     first, start, end = (-(-each // width) * width for each in (least, value, value + 1))
     found: BooleanExpression = And(GreaterThanOrEqual(path, first), _between(kind, path, start, end))
-    # Numbers below the first multiple of the width wrap around to the greatest.
+    # Numbers below the least multiple of the width overflow when they are truncated, and become very large.
     if _OPERATORS[kind](first - width - 2 * least, value):
         return Or(found, LessThan(path, first))
     return found
@@ -84,7 +84,7 @@ def filter_of_truncated(
 
 @dataclass(frozen=True)
 class Buckets:
-    """That a column is in some of so many buckets."""
+    """The condition that a column's value is in some of ``count`` buckets."""
 
     column: tuple[str, ...]
     count: int
@@ -95,7 +95,7 @@ class Buckets:
 
 
 def keeps(schema: Schema, specs: Mapping[int, PartitionSpec], wanted: list[Buckets]) -> Callable[[FileScanTask], bool]:
-    """Whether a file may have rows that are in buckets, by its partition."""
+    """A test of a file's partition: whether the file may have rows in the wanted buckets."""
     places: dict[int, list[tuple[int, frozenset[int]]]] = {}
     for each in wanted:
         source = schema.find_field(each.column)
@@ -114,7 +114,7 @@ def keeps(schema: Schema, specs: Mapping[int, PartitionSpec], wanted: list[Bucke
 
 
 def _between(kind: Any, path: tuple[str, ...], start: Any, end: Any) -> BooleanExpression:
-    """The comparison of a column that is rounded down to one value from ``start`` to before ``end``."""
+    """The filter for a comparison with a rounded value, which stands for values from ``start`` to before ``end``."""
     if kind is EqualTo:
         return And(GreaterThanOrEqual(path, start), LessThan(path, end))
     if kind is NotEqualTo:
@@ -125,7 +125,7 @@ def _between(kind: Any, path: tuple[str, ...], start: Any, end: Any) -> BooleanE
 
 
 def _start(column: IcebergType, unit: str, value: Any, more: int) -> date | datetime | None:
-    """The first value of a column in the unit ``value + more``."""
+    """The first value of a column in the unit (such as the month) with the number ``value + more``."""
     hours = 0
     if unit == "day":
         day = value + timedelta(days=more) if isinstance(value, date) else None

@@ -1,7 +1,7 @@
 """Checks of the parsed plan of a view's query: allowed nodes, relations and functions.
 
 Other engines and people write views, and the text of a view runs in the driver of each reader. So the check reads the
-very plan that Spark then resolves and runs, not a text that is parsed again. Everything outside the lists is refused,
+same plan that Spark then resolves and runs, not a text that is parsed again. Everything outside the lists is refused,
 so that no addition in a new version of Spark passes unseen.
 """
 
@@ -93,7 +93,7 @@ def check_stored(plan: Any, name: str, icebergs: Collection[tuple[str, ...]]) ->
 
 
 def check_text(string: str, name: str) -> None:
-    """Raise ``UnsupportedFeature`` for a view's text in which Spark would exchange something."""
+    """Raise ``UnsupportedFeature`` for a view's text in which Spark would substitute ``${...}``."""
     if REFERENCE in string:
         raise UnsupportedFeature(
             f"view {name} holds '{REFERENCE}', in place of which Spark puts settings and the environment of whoever "
@@ -102,7 +102,7 @@ def check_text(string: str, name: str) -> None:
 
 
 class _Checked:
-    """The walk over a plan and all that is in it."""
+    """Walks over a plan with all of its nodes and expressions, and checks them."""
 
     def __init__(self, name: str, icebergs: Collection[tuple[str, ...]]) -> None:
         self._icebergs = icebergs

@@ -1,9 +1,9 @@
 """Looks up the epochs of a query in a table, so that a sink writes each epoch once.
 
 The snapshot of an epoch names the query and the epoch in its summary, as with Iceberg's Java runtime. The commit that
-would add an epoch looks it up itself, on each base that it tries. So of two attempts at one epoch, by drivers that know
-nothing of each other, the later finds the epoch of the earlier. A table remembers the last epochs of its queries when
-their snapshots have expired.
+would add an epoch looks it up itself, on each base that it tries. So if two independent drivers attempt one epoch, the
+later commit finds the epoch of the earlier. A table remembers the last epochs of its queries when their snapshots have
+expired.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Epoch:
 
 
 def is_written(table: Table, query_id: str, epoch_id: int, branch: str = "main") -> bool:
-    """Whether a table holds an epoch of a query, or a later epoch. For functions of ``foreachBatch`` that append.
+    """Whether a table holds an epoch of a query, or a later epoch. It serves functions of ``foreachBatch`` that append.
 
     Such a function then appends with ``epoch_properties``.
     """

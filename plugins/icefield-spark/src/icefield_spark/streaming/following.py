@@ -58,7 +58,7 @@ class Batch:
 
 
 def follow_of(source: QuerySource) -> tuple[Follow, Limits]:
-    """How the options would have a stream. Raises ``InvalidArgument``."""
+    """The behaviour and limits of a stream that its options ask for. Raises ``InvalidArgument``."""
     options = source.options
     refuse_options(options, _VERSIONS, "names a state of the table, and a stream follows it (see stream-from)")
     refuse_options(options, (*WRITE_ONLY, *STREAM_WRITE), "is for writing")
@@ -110,7 +110,7 @@ class Following:
     # -- offsets ------------------------------------------------------------------------------------------------------
 
     def reach(self, given: Offset, limits: Limits) -> Offset:
-        """How far a batch from an offset goes; the offset itself where nothing came."""
+        """The end of a batch that begins at an offset; the offset itself if there is nothing new."""
         table = self._now()
         begun = self._begun(table, given)
         if begun is None:

@@ -28,7 +28,10 @@ class Follow:
     from_timestamp: int | None = None
 
     def check(self, snapshot: Snapshot, table: str) -> bool:
-        """Whether the stream has rows of a snapshot. Raises ``UnsupportedFeature`` if it cannot follow the snapshot."""
+        """Whether the stream reads rows of a snapshot.
+
+        Raises ``UnsupportedFeature`` if it cannot follow the snapshot.
+        """
         operation = snapshot.operation
         if self.changes:
             return operation is not Operation.REPLACE
@@ -80,7 +83,7 @@ class Room:
         )
 
     def take(self, files: int, rows: int) -> bool:
-        """Take files together, where they fit or where they are the batch's first file."""
+        """Take files together if they fit, or if they are the batch's first files; return whether they were taken."""
         limits = self._limits
         fits = (limits.files is None or self._files + files <= limits.files) and (
             limits.rows is None or self._rows + rows <= limits.rows
@@ -95,7 +98,7 @@ class Room:
 def origin_of(metadata: TableMetadata, follow: Follow, table: str) -> Origin | None:
     """The origin of a new stream; None while the table has no snapshot to begin with.
 
-    Raises ``NoSuchSnapshot`` for a snapshot that is not there, or has expired.
+    Raises ``NoSuchSnapshot`` for a snapshot that does not exist or has expired.
     """
     line = SnapshotRange(ref=follow.branch).snapshots(metadata)
     if follow.from_snapshot is not None:
@@ -175,7 +178,7 @@ def first_offset(origin: Origin) -> Offset:
 def advance(
     start: Offset, snapshots: Sequence[Snapshot], follow: Follow, limits: Limits, files: Files, table: str
 ) -> Offset:
-    """How far the next batch goes from ``start`` into the snapshots that follow.
+    """The end of the next batch, from ``start`` into the snapshots after it.
 
     Raises ``UnsupportedFeature`` for a snapshot that the stream cannot follow, once all before it was read.
     """

@@ -60,7 +60,7 @@ class StreamTask:
     small_bytes: int = SMALL_TASK_BYTES
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> StreamReport:
-        """Write the rows of a task. On an error, and when its input was cut off, nothing of them stays."""
+        """Write the rows of a task. On an error, and if its input was cut off, all of its files are deleted."""
         task = TaskContext.get()
         if task is None:
             raise InvalidArgument("a streaming write runs in a task of Spark")

@@ -1,4 +1,4 @@
-"""Where a stream stands in a table's history: the offsets that Spark keeps in a query's checkpoint."""
+"""The position of a stream in a table's history: the offsets that Spark keeps in a query's checkpoint."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Offset:
     """A position in a stream: everything before it was read.
 
     ``snapshot``: the last snapshot that was read, at least in part; None before the stream begins. ``files``: the
-    number of its files that were read, in the order of their paths; None for all. ``state``: whether these count all
-    files of the snapshot, and not only its added files. ``origin``: the start of the stream, in the first offset that
-    it reached: a repeated batch begins there even if the table has changed.
+    number of its files that were read, in the order of their paths; None for all. ``state``: whether ``files`` counts
+    all files of the snapshot, rather than only its added files. ``origin``: the start of the stream, in the first
+    offset that it reached: a repeated batch begins there even if the table has changed.
     """
 
     snapshot: int | None = None

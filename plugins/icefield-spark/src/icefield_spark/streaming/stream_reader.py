@@ -1,7 +1,7 @@
 """The streaming source: the commits to a table, batch by batch.
 
-Spark asks for offsets and plans in one Python worker of the driver, for as long as the query runs; tasks read in the
-Python workers of executors, as in a batch read.
+For the whole query, Spark asks one Python worker of the driver for offsets and plans. Tasks read in the Python workers
+of executors, as in a batch read.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
             )
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
-        """That nothing was read. Where the stream begins is found with its first batch, and kept in its end."""
+        """The offset before anything was read.
+
+        The first batch determines the start of the stream, and its end offset keeps it.
+        """
         return Offset().to_json()
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802 -- Spark's name
@@ -69,7 +72,7 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
 
     @cause_alone()
     def latestOffset(self, start: Mapping[str, Any] | None = None, limit: Any = None) -> Mapping[str, Any]:  # noqa: N802
-        """How far the next batch goes; ``start`` itself where nothing came."""
+        """The end of the next batch; ``start`` itself if there is nothing new."""
         if start is None:  # before Spark 4.2: up to the head; planning refuses snapshots that cannot be followed
             return self._following.head().to_json()
         given = Offset.from_json(start)

@@ -94,7 +94,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
                 sweep_epoch(table, epoch, self._source.branch, folders)
 
     def _append(self, table: Table, epoch: Epoch, messages: Sequence[StreamReport]) -> list[DataFile]:
-        """Commit the epoch, and give its files. Raises ``EpochWritten``."""
+        """Commit the epoch, and return its files. Raises ``EpochWritten``."""
         write_id = messages[0].write_id
         branch = self._source.branch
         with table.transaction() as transaction:
@@ -125,9 +125,9 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
         """Delete the files of tasks, when it is certain that no version refers to them.
 
-        Spark calls this when a task failed, and when ``commit`` raised. In the second case every message is there: the
-        commit has cleaned up after itself, unless its outcome is unknown, and then the next attempt at the epoch
-        settles it. In the first no commit was tried; the table is read again nevertheless.
+        Spark calls this when a task failed, and when ``commit`` raised. In the second case no message is missing: the
+        commit has cleaned up after itself. If its outcome is unknown, the next attempt at the epoch decides. In the
+        first case no commit was tried; the table is read again nevertheless.
         """
         found = [message for message in messages if isinstance(message, StreamReport)]
         if not found or len(found) == len(messages):

@@ -1,4 +1,4 @@
-"""The behaviour of a catalog as its users see it, one group of checks a module."""
+"""The behaviour of a catalog as its users see it, with one group of checks per module."""
 
 from icefield_testing.behaviour.returns import ReturnChecks
 from icefield_testing.behaviour.suite import TableBehaviourSuite

@@ -1,4 +1,4 @@
-"""What the checks share: a catalog, another process's view of it, and tables to try things on."""
+"""The base of the checks: a catalog, the same catalog as another process sees it, and tables to test with."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCHEMA = Schema(
 
 
 class BehaviourChecks(Suite):
-    """The fixture that an author gives, and helpers."""
+    """The fixture that an author provides, and helpers."""
 
     table_properties: ClassVar[Mapping[str, str]] = {}
     """Properties of every table that a check creates, such as ``write.format.default``."""
@@ -62,23 +62,23 @@ class BehaviourChecks(Suite):
         raise pytest.UsageError("give a fixture `catalog` that returns the catalog under test")
 
     def another(self, catalog: Catalog, **properties: str) -> Catalog:
-        """The same catalog as another process would open it, with more properties."""
+        """The same catalog as another process would open it, with additional properties."""
         given = {**catalog.properties, **properties}
         return Catalog(type(backend_of(catalog))(catalog.name, given, FileIO(catalog.io.plugins, given)))
 
     def in_another_process(self, catalog: Catalog) -> Catalog:
-        """The same catalog, as a process that was forked from this one opens it."""
+        """The same catalog, opened by a process that was forked from this one."""
         return self.another(catalog)
 
     def is_metastore(self, catalog: Catalog) -> bool:
-        """Whether a pointer says which metadata file is current, and not the file's name."""
+        """Whether a pointer determines the current metadata file, rather than the file's name."""
         name = (self.space(catalog), "probe")
         return not isinstance(backend_of(catalog).strategy(name), VersionedStrategy)
 
     # -- things to work on
 
     def fresh(self, prefix: str = "n") -> str:
-        """A name that nothing has yet, and that every catalog can hold."""
+        """An unused name that every catalog can hold."""
         return f"{prefix}{uuid4().hex[:12]}"
 
     def space(self, catalog: Catalog) -> str:
@@ -88,7 +88,7 @@ class BehaviourChecks(Suite):
         return name
 
     def create(self, catalog: Catalog, name: str | None = None, partition_spec: Any = None, **properties: str) -> Table:
-        """A new table, in a namespace of its own unless it is named; underscores in property names are dashes."""
+        """A new table, in its own namespace unless ``name`` is given; underscores in property names become dashes."""
         given = {key.replace("_", "-"): value for key, value in properties.items()}
         return catalog.create_table(
             name or f"{self.space(catalog)}.t",
@@ -102,7 +102,7 @@ class BehaviourChecks(Suite):
         return self.another(catalog).load_table(table.name())
 
     def race(self, *steps: Callable[[], T]) -> list[T | Exception]:
-        """Run every step in a thread, all at once: what each returned or raised."""
+        """Run all steps at the same time, each in a thread, and return the result or error of each."""
         barrier = Barrier(len(steps))
 
         def run(step: Callable[[], T]) -> T | Exception:
@@ -136,13 +136,13 @@ def rows(ids: Iterable[int], kind: str | None = "a", value: float = 1.0) -> pa.T
 
 
 def ids(table: Table, *args: Any, **kwargs: Any) -> list[int]:
-    """The ids that a scan gives, sorted."""
+    """The ids in the result of a scan, sorted."""
     found: list[int] = table.scan(*args, **kwargs).to_arrow().column("id").to_pylist()
     return sorted(found)
 
 
 class _Interrupted(CommitStrategy):
-    """A strategy that lets something happen just before each commit."""
+    """A strategy that calls a function just before each commit."""
 
     def __init__(self, inner: CommitStrategy, before: Callable[[], None]) -> None:
         super().__init__(inner.table, inner.location, inner.file_system, inner.properties)

@@ -1,4 +1,4 @@
-"""What is changed through the catalog is what everybody sees: rows, columns, layouts, properties, branches."""
+"""Changes through the catalog are visible to everybody: rows, columns, layouts, properties, branches."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from icefield_testing.behaviour.base import SCHEMA, BehaviourChecks, backend_of,
 
 
 class CreationChecks(BehaviourChecks):
-    """Checks of how tables come to be."""
+    """Checks of the creation of tables."""
 
     def test_a_created_table_is_there(self, catalog: Catalog) -> None:
         """If this fails, the strategy publishes where listing or another process does not look."""
@@ -219,7 +219,7 @@ class CreationChecks(BehaviourChecks):
             staged.commit_transaction()
         assert ids(catalog.load_table(name)) == [2]
         assert catalog.load_table(name).metadata.table_uuid == winner.metadata.table_uuid
-        # What was written for the loser is gone: the winner's own files are all there is.
+        # The files of the loser are gone: only the winner's files remain.
         data = {at for at in self.files(catalog, winner.location()) if "/data/" in at}
         assert data == set(winner.inspect.files().column("file_path").to_pylist())
 

@@ -75,7 +75,7 @@ class FileChecks(BehaviourChecks):
         found = self.held_again(catalog, table)
         kept = {found.metadata_location, *(entry.metadata_file for entry in found.metadata.metadata_log)}
         stored = {at for at in self.files(catalog, table.location()) if at.endswith(".metadata.json")}
-        # Files from before the property was set were in the log then, and fell out of it since.
+        # Files from before the property was set were in the log at that time, and have left it since.
         assert stored == kept
         assert len(kept) == 2
         assert ids(found) == [0, 1, 2, 3]
@@ -119,13 +119,13 @@ class FileChecks(BehaviourChecks):
         versions = {catalog.io.read(at) for at in named if at.endswith(".metadata.json")}
         for left in stored - named:
             file_name = left.rpartition("/")[2]
-            # A version may be under its number besides, for those who look for it there.
+            # A version may also exist under its number, for readers that look for it there.
             copied = version_of(file_name) is not None and catalog.io.read(left) in versions
             assert copied or file_name == "version-hint.text", left
         assert named - stored == set()
 
     def _check_refused(self, catalog: Catalog, table: Table, properties: Mapping[str, str]) -> None:
-        """Setting the properties is refused, on the table and at its creation, and changes nothing."""
+        """Check that the properties are refused on a table and at its creation, and that nothing changes."""
         changes: list[Callable[[], Table]] = [
             lambda: table.set_properties(properties),
             lambda: self.create(catalog, f"{table.name()[0]}.refused", **properties),

@@ -72,7 +72,7 @@ class NameChecks(BehaviourChecks):
         table.append(rows([1]))
         assert ids(self.another(catalog).load_table((space, name))) == [1]
         assert catalog.table_exists((space, name))
-        # A store may know one case only.
+        # A store may not distinguish upper and lower case.
         assert [found[-1].lower() for found in catalog.list_tables(space)] == [name.lower()]
         catalog.drop_table((space, name))
         assert catalog.list_tables(space) == []
@@ -246,7 +246,7 @@ class NameChecks(BehaviourChecks):
         assert "late" not in found.properties
 
     def _renamable(self, catalog: Catalog) -> Table:
-        """A table with one row, where tables can be renamed."""
+        """A table with one row; skips the check if the catalog cannot rename tables."""
         if CatalogAbility.RENAME not in backend_of(catalog).abilities:
             pytest.skip("the backend declares no renaming")
         table = self.create(catalog)

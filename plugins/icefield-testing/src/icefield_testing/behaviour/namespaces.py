@@ -240,7 +240,7 @@ class NamespaceChecks(BehaviourChecks):
     # -- helpers
 
     def _shown(self, catalog: Catalog, name: str) -> dict[str, str]:
-        """A namespace's properties, without those that the store itself adds to every namespace."""
+        """A namespace's properties, without the properties that the store itself adds to every namespace."""
         bare = self.space(catalog)
         of_the_store = catalog.load_namespace_properties(bare).keys()
         found = catalog.load_namespace_properties(name)

@@ -1,4 +1,4 @@
-"""Races: threads with catalogs of their own that want the same thing at once."""
+"""Races: threads with catalogs of their own attempt the same change at the same time."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ class RaceChecks(BehaviourChecks):
     # -- helpers
 
     def _contend(self, catalog: Catalog, step: Callable[[Catalog, int], T]) -> list[T | Exception]:
-        """Every racer takes the step at once, through a catalog of its own."""
+        """All racers take the step at the same time, each through a catalog of its own."""
         catalogs = [self.another(catalog) for _ in range(self.racers)]
         try:
             return self.race(*(lambda c=c, n=n: step(c, n) for n, c in enumerate(catalogs)))
@@ -260,7 +260,7 @@ class RaceChecks(BehaviourChecks):
                 each.close()
 
     def _check_history(self, table: Table, commits: int) -> None:
-        """One line of snapshots, one for each commit."""
+        """Check that the snapshots form a single line, with one for each commit."""
         snapshots = table.snapshots()
         assert len(snapshots) == commits
         assert [snapshot.sequence_number for snapshot in snapshots] == list(range(1, commits + 1))

@@ -1,4 +1,4 @@
-"""A table or view gets again what it had before, and a table is replaced: nothing is added twice, nothing is lost."""
+"""Tables and views return to an earlier state, and tables are replaced: nothing is added twice, nothing is lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OTHER = Schema(NestedField(1, "id", LongType(), required=True), NestedField(2, 
 
 
 class ReturnChecks(BehaviourChecks):
-    """Checks of changes that are taken back, and of tables that are replaced."""
+    """Checks of reverted changes, and of replaced tables."""
 
     def test_columns_are_set_back(self, catalog: Catalog) -> None:
         """If this fails, a schema that the table had before is added anew, or cannot become current again."""

@@ -1,4 +1,4 @@
-"""One suite for every catalog and commit strategy: what a user of the catalog may rely on.
+"""One suite for every catalog and commit strategy: it checks the behaviour that users of a catalog may rely on.
 
 An author subclasses it and gives a catalog::
 
@@ -8,9 +8,9 @@ An author subclasses it and gives a catalog::
             with load_catalog("test", type="mine", uri="...", warehouse=f"file://{tmp_path}") as catalog:
                 yield catalog
 
-The catalog need not be empty, and may serve many tests: each works in a namespace of its own. What the backend declares
-as a gap, by leaving it out of ``abilities``, must be refused with one typed error before anything changes; the suite
-checks that instead.
+The catalog need not be empty, and may serve many tests: each works in a namespace of its own. An ability that the
+backend leaves out of ``abilities`` is a declared gap. Its operations must be refused with one typed error before
+anything changes; the suite checks that instead.
 """
 
 from __future__ import annotations

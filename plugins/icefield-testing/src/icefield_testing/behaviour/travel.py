@@ -1,4 +1,4 @@
-"""What leaves the process: pickled work, tables that were moved, and what must never leave it, credentials."""
+"""Data that leave the process: pickled work and moved tables, but never credentials."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECRET_KEYS = re.compile(r"(?i)secret|password|token|credential|account-key|con
 
 
 class TravelChecks(BehaviourChecks):
-    """Checks of what goes elsewhere."""
+    """Checks of data that go to other processes or places."""
 
     # -- pickled
 
@@ -106,7 +106,7 @@ class TravelChecks(BehaviourChecks):
             ids(self.another(catalog, **{"location.allowed-roots": "memory://nowhere/at-all"}).load_table(table.name()))
 
     def _moved(self, catalog: Catalog) -> tuple[Table, str, str]:
-        """A table with the ids 1 and 2 whose files were moved; where they were and where they are."""
+        """A table with the ids 1 and 2 whose files were moved, with the old and the new location."""
         table = self.create(catalog, partition_spec=["kind"])
         table.append(rows([1], "a"))
         table.append(rows([2], "b"))
@@ -161,13 +161,13 @@ class TravelChecks(BehaviourChecks):
             self._check_silent(catalog, catalog.io.read(location).decode("latin-1"), location)
 
     def _check_silent(self, catalog: Catalog, string: str, what: str) -> None:
-        """No secret is in a string."""
+        """Check that no secret is in a string."""
         for secret in (_PLANTED, *_secrets(catalog.properties)):
             assert secret not in string, f"{what} shows a credential"
 
 
 def _secrets(properties: Mapping[str, str]) -> set[str]:
-    """Values of the catalog's own properties that nobody may see."""
+    """Secret values of the catalog's own properties."""
     found = {value for key, value in properties.items() if _SECRET_KEYS.search(key) and len(value) > 5}
     found |= {str(urlsplit(value).password) for value in properties.values() if "@" in value and _password(value)}
     return found

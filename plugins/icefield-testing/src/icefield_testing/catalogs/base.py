@@ -1,4 +1,4 @@
-"""What the checks of a catalog have in common: a backend, and tables to try it with."""
+"""The base of the checks of a catalog: a backend, and tables to test it with."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CatalogChecks(Suite):
 
     @pytest.fixture
     def backend(self) -> CatalogBackend:
-        """A backend with nothing in it but what the store brings."""
+        """A backend that is empty, except for objects that the store itself creates."""
         raise pytest.UsageError("give a fixture `backend` that returns an empty backend")
 
     def create_table(self, backend: CatalogBackend, name: TableName) -> None:
@@ -33,7 +33,7 @@ class CatalogChecks(Suite):
         assert isinstance(backend.strategy(name, location).commit(None, creation_of(metadata)), Committed)
 
     def _metadata_of(self, backend: CatalogBackend, name: TableName) -> TableMetadata:
-        """The metadata of a table as it is now."""
+        """The current metadata of a table."""
         current = current_of(backend.strategy(name))
         assert current is not None, f"there is no table {'.'.join(name)}"
         if current.metadata is not None:

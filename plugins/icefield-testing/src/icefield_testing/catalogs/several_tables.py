@@ -91,7 +91,7 @@ class SeveralTablesChecks(CatalogChecks):
                 for each in bases
             ]
             try:
-                # In either order, since two writers need not name tables in the same one.
+                # Both orders are used, since two writers need not name tables in the same order.
                 return not isinstance(backend.commit_tables(mine[:: 1 if number % 2 else -1]), Conflict)
             except (CommitFailed, CommitStateUnknown):
                 return False
@@ -119,7 +119,10 @@ class SeveralTablesChecks(CatalogChecks):
         return TableChange(name, current.pointer, self._table_proposal(backend, name, properties))
 
     def _table_proposal(self, backend: CatalogBackend, name: TableName, properties: dict[str, str]) -> Proposal:
-        """For a strategy the base counts, for a service the requirements: what ``_evolve`` changes breaks both."""
+        """A proposal that conflicts with the change of ``_evolve``.
+
+        A strategy compares its base, and a service checks its requirements: ``_evolve`` changes both.
+        """
         base = self._metadata_of(backend, name)
         required = (AssertCurrentSchemaId(base.current_schema_id), AssertLastAssignedFieldId(base.last_column_id))
         return change_of(base, [SetProperties(properties)], required)

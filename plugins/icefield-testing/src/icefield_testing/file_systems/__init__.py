@@ -1,4 +1,4 @@
-"""The checks of a file system, one group a module."""
+"""The checks of a file system, with one group per module."""
 
 from icefield_testing.file_systems.atomic import AtomicChecks
 from icefield_testing.file_systems.failures import FailureChecks

@@ -1,4 +1,4 @@
-"""Checks of the atomic steps: a name is won by one, and no file is ever seen half, not even after a crash."""
+"""Checks of the atomic steps: one writer wins a name, and no file is ever visible in part, even after a crash."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class AtomicChecks(FileSystemChecks):
     def _watch(
         self, file_system: FileSystem, location: str, allowed: set[bytes | None], change: Callable[[str], object]
     ) -> None:
-        """Look around the file system after each step of a change."""
+        """Look at the files after each step of a change."""
         seen: list[bytes | None] = []
 
         def look() -> None:
@@ -216,9 +216,10 @@ class AtomicChecks(FileSystemChecks):
         )
 
     def _dies(self, file_system: FileSystem, location: str, left: bytes | None, mode: PutMode | None) -> None:
-        """``put``, or without a mode a stream, in a process that the system kills when a file has half of the body.
+        """Write by ``put`` (or by a stream if there is no mode) in a process that the system kills when a file has half
+        of the body.
 
-        What a store over a network gets of it then is whole, since the process writes no file.
+        A store over a network gets only whole requests from it, since the process writes no local file.
         """
         rest = (location, mode.value if mode else None, BODY)
         if self.survives_fork:

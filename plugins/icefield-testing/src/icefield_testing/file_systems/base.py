@@ -1,4 +1,4 @@
-"""What the checks share: what an author gives, and helpers."""
+"""The base of the checks: fixtures and methods that an author provides, and helpers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDS = 10
 
 
 class FileSystemChecks(Suite):
-    """What an author gives, and helpers."""
+    """Fixtures and methods that an author provides, and helpers."""
 
     listing_page: ClassVar[int] = 1000
     """How many names the store lists in one page at most. A check writes a few files more than that, so give less where
@@ -59,7 +59,7 @@ class FileSystemChecks(Suite):
 
     @pytest.fixture
     def root(self) -> str:
-        """A location below which nothing is, different for each test."""
+        """A location without files below it, different for each test."""
         raise pytest.UsageError("give a fixture `root` that returns a fresh location, different for each test")
 
     def raw_get(self, location: str) -> bytes | None:
@@ -71,26 +71,26 @@ class FileSystemChecks(Suite):
         raise pytest.UsageError("give a method `raw_put(location, data)` that writes around the file system")
 
     def foreign_location(self, host: str, port: int) -> str | None:
-        """A location at a host that the configuration does not name; None where no location leads to a host.
+        """A location at ``host``, which the configuration does not name; None if no location leads to a host.
 
-        Give it where a location names a host, an account or anything else that decides whom the file system asks.
-        Where it is None, a location that looks like one of that host is tried all the same.
+        Provide it if a location names a host, an account or anything else that determines the server for requests. If
+        it is None, a location that looks like one of that host is tried nevertheless.
         """
         return None
 
     def foreign_properties(self, host: str, port: int) -> Mapping[str, str]:
-        """Properties under which what is sent to foreign places comes to that host, such as those of a proxy.
+        """Properties that redirect requests to foreign places to ``host``, such as the properties of a proxy.
 
-        For a store whose locations can name foreign places, but not a host and a port.
+        They are for a store whose locations can name foreign places, but not a host and a port.
         """
         return {}
 
     @contextmanager
     def outage(self, file_system: FileSystem) -> Iterator[None]:
-        """While the block lasts, the store fails whatever ``file_system``, which ``alone`` gave, asks of it.
+        """During the block, the store fails all requests of ``file_system``, which ``alone`` returned.
 
-        By default the connections that it opened break, and this process can open neither a file nor a socket, nor
-        write to a file. Override it where the store is reached in another way, or is in this process.
+        By default, the connections that it opened break, and this process can neither open a file or a socket, nor
+        write to a file. Override it if the store is reached in another way, or is in this process.
         """
         if self.one_process:
             pytest.skip("the store lives in this process: give a method `outage(file_system)` to see it fail")
@@ -105,7 +105,7 @@ class FileSystemChecks(Suite):
             pytest.skip(f"{type(file_system).__name__} does not declare {ability.name}")
 
     def needs_processes(self) -> None:
-        """Skip a check of several processes where the store lives in one, or processes cannot be forked."""
+        """Skip a check of several processes if the store is in one process, or if processes cannot be forked."""
         if self.one_process:
             pytest.skip("the store lives in one process (`one_process`)")
         if self.survives_fork:
@@ -117,7 +117,7 @@ class FileSystemChecks(Suite):
         return made
 
     def alone(self, file_system: FileSystem, **properties: str) -> FileSystem:
-        """The same file system with clients and connections of its own, that gives up at once."""
+        """The same file system with clients and connections of its own, and without retries."""
         self._sockets_of_others = frozenset() if self.shares_connections else sockets()
         return type(file_system)({**file_system.properties, **self.fail_fast, "test.alone": uuid4().hex, **properties})
 
@@ -125,7 +125,7 @@ class FileSystemChecks(Suite):
 
 
 def race(action: Callable[[int], bytes | None]) -> list[bytes | None]:
-    """Run the action on many threads that start at one instant."""
+    """Run the action in many threads that start at the same time."""
     barrier = threading.Barrier(RACERS)
 
     def run(number: int) -> bytes | None:

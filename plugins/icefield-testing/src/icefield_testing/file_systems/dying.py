@@ -1,4 +1,4 @@
-"""What a process does that dies while it writes. A fresh interpreter runs this file, so it imports little."""
+"""The script of a process that dies while it writes. A fresh interpreter runs this file, so it imports little."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ NOT_LOADED: Final = 97
 
 
 def write_and_die(writer: FileSystem, location: str, mode: str | None, data: bytes) -> None:
-    """``put`` in a mode, or without one a stream; the system kills this process when a file has half of the data."""
+    """Write by ``put`` in a mode, or by a stream without one.
+
+    The system kills this process when a file has half of the data.
+    """
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, and raises an OSError instead
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(data) // 2, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))

@@ -1,4 +1,4 @@
-"""Checks of a store that fails: one error of Icefield's, which says so, hides nothing, and shows no credential."""
+"""Checks of a failing store: one error of Icefield's states the failure, hides nothing, and shows no credential."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class FailureChecks(FileSystemChecks):
     # -- helpers
 
     def _reached(self, file_system: FileSystem, root: str, **properties: str) -> FileSystem:
-        """A file system of its own that has reached the store, so that only the outage is in its way."""
+        """A separate file system that has reached the store before, so that only the outage can make it fail."""
         system = self.alone(file_system, **properties)
         system.put(f"{root}/there", b"x", PutMode.OVERWRITE)
         for call in (*self._refused(system, root).values(), *self._calls(system, root).values()):
@@ -102,7 +102,7 @@ class FailureChecks(FileSystemChecks):
         return None
 
     def _calls(self, system: FileSystem, root: str) -> dict[str, Callable[[], Any]]:
-        """A call of each method, which the store would answer."""
+        """A call of each method that the store would answer without the outage."""
         there = f"{root}/there"
 
         def write() -> None:

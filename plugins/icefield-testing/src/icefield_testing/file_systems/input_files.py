@@ -1,4 +1,4 @@
-"""Checks of an open file: its size, reads by offset, several ranges at once, and what closing means."""
+"""Checks of an open file: its size, reads by offset, reads of several ranges, and the effect of ``close``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _RANGES = ((900_000, 50), (0, 10), (5, 10), (300_000, 70_000), (500_000, 0), (le
 
 
 class InputFileChecks(FileSystemChecks):
-    """Checks of what ``open_input`` returns, taken as the kernel takes it."""
+    """Checks of the files that ``open_input`` returns, wrapped as the kernel wraps them."""
 
     def opened(self, file_system: FileSystem, location: str) -> InputFile:
-        """An open file; one that is no ``InputFile`` is wrapped, as by ``FileIO``."""
+        """An open file; a file that is no ``InputFile`` is wrapped, as ``FileIO`` does it."""
         is_remote = FileSystemAbility.REMOTE in file_system.abilities
         return as_input_file(file_system.open_input(location), is_remote=is_remote)
 

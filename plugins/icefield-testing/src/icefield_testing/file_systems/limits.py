@@ -1,4 +1,4 @@
-"""Limits of the operating system as faults: they reach a library in any language, which no patch of Python does."""
+"""Limits of the operating system as faults: unlike a patch in Python, they affect libraries in every language."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _STANDARD_STREAMS: Final = 3
 
 @contextmanager
 def store_out_of_reach(before: frozenset[str]) -> Iterator[None]:
-    """While the block lasts this process opens no file and no socket, and writes to no file.
+    """During the block, this process can open no file and no socket, and write to no file.
 
-    The connections that were opened since ``sockets`` reported those ``before`` are broken.
+    Connections that were opened after ``sockets`` returned ``before`` are broken.
     """
     _needs_limits()
     break_connections(before)
     files, sizes = resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, sizes[1]))
-        # Not 0: the system refuses to wait for more connections at a time than there may be files.
+        # The limit is not 0: the system refuses to wait for more connections than there may be files.
         resource.setrlimit(resource.RLIMIT_NOFILE, (_STANDARD_STREAMS, files[1]))
         yield
     finally:
@@ -41,7 +41,7 @@ def store_out_of_reach(before: frozenset[str]) -> Iterator[None]:
 
 
 def break_connections(before: frozenset[str]) -> None:
-    """Break the connections that are none of those ``before``, whatever library holds them."""
+    """Break all connections that are not in ``before``, in any library."""
     for name, number in _sockets().items():
         if name in before:
             continue

@@ -1,4 +1,4 @@
-"""Checks of listing and deleting: everything, however many pages and requests that takes."""
+"""Checks of listing and deleting: they cover all files, in any number of pages and requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ListingChecks(FileSystemChecks):
         folders as for files."""
         self.needs(file_system, FileSystemAbility.LIST)
         files = [f"{root}/d/{number:05}" for number in range(self.listing_page + 2)]
-        # Some are in a folder of their own, which takes its place in a listing of what is directly below.
+        # Some files are in a folder of their own, which appears in a listing of the direct children.
         files = [f"{file}/f" if number % 10 == 1 or file == files[-1] else file for number, file in enumerate(files)]
         for file in files:
             self.raw_put(file, b"x")
@@ -75,7 +75,7 @@ class ListingChecks(FileSystemChecks):
     def test_deleting_goes_on_after_the_first_batch(self, file_system: FileSystem, root: str) -> None:
         """If this fails, only as many files are deleted as one request takes: cut the list into batches."""
         names = [f"{root}/{number:05}" for number in range(2 * self.delete_page + 2)]
-        # Few of them are there, at both ends of each batch, so that the check is cheap on a store with slow requests.
+        # Only a few of them exist, at both ends of each batch, so that the check is fast on a store with slow requests.
         there = [names[at] for at in (0, self.delete_page - 1, self.delete_page, 2 * self.delete_page - 1, -2, -1)]
         for name in there:
             self.raw_put(name, b"x")

@@ -1,4 +1,4 @@
-"""Checks of where a location may lead: no credential to a host that nobody named, and no name that no store holds."""
+"""Checks of hostile locations: no credential goes to an unnamed host, and names that no store holds are refused."""
 
 from __future__ import annotations
 

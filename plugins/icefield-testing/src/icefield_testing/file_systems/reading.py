@@ -1,4 +1,4 @@
-"""Checks of reading: whole and in ranges, by the letter of a name, and always what is there now."""
+"""Checks of reading: whole files and ranges, exact names, and always the current contents."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class ReadingChecks(FileSystemChecks):
         assert [view() for view in views] == [None] * len(views)
 
     def _views(self, file_system: FileSystem, location: str) -> list[Callable[[], int | None]]:
-        """Each way to see a file: its size, or None when it is missing."""
+        """The size of a file by each way to look at it; None if the file is missing."""
         folder = location.rpartition("/")[0]
 
         def look() -> int | None:

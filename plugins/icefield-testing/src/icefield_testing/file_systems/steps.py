@@ -1,4 +1,4 @@
-"""Looking at the store between the steps of a call, and letting one of its system calls fail when it is done."""
+"""Tools to look at the store between the steps of a call, and to let a system call fail after it is done."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SYSTEM_CALLS: Final = frozenset(
 def between_steps(file_system: FileSystem, look: Callable[[], None]) -> Iterator[None]:
     """Call ``look`` after each line of the plugin's own modules, and after each call that may reach a store.
 
-    Nothing else happens in this thread meanwhile, so that what is seen does not depend on who is faster.
+    ``look`` runs in the same thread, so its findings do not depend on timing.
     """
     places = _sources(file_system)
     busy = False
@@ -64,7 +64,7 @@ def between_steps(file_system: FileSystem, look: Callable[[], None]) -> Iterator
 
 
 def _sources(file_system: FileSystem) -> tuple[str, ...]:
-    """Where the plugin's code is: the modules of its classes, and the package of a plugin that is one."""
+    """The location of the plugin's code: the modules of its classes, and the whole package if the plugin is one."""
     found = set()
     for kind in type(file_system).__mro__:
         module = sys.modules.get(kind.__module__)
@@ -90,9 +90,9 @@ def _module(function: Any) -> str:
 
 @contextmanager
 def failing_when_done(number: int) -> Iterator[list[str]]:
-    """Let the system call with that number, of this thread, raise EIO when it is done; the names of those made.
+    """Let system call ``number`` of this thread raise EIO after it is done; yield the names of the system calls so far.
 
-    So does a network disk whose reply was lost.
+    A network disk fails like this if its reply is lost.
     """
     made: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Checks of a file system as a value: built from properties, pickled, printed; and a machine that tries everything."""
+"""Checks of a file system as a value (built from properties, pickled, printed), and a state machine of random calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icefield_testing.file_systems.base import FileSystemChecks
 
 
 class ValueChecks(FileSystemChecks):
-    """Checks of copies, of what is shown, and of any sequence of calls."""
+    """Checks of copies, of the output of ``repr``, and of random sequences of calls."""
 
     def test_a_pickled_copy_reads_and_writes(self, file_system: FileSystem, root: str) -> None:
         """If this fails, the file system holds state besides its properties; open connections lazily."""
@@ -44,7 +44,7 @@ class ValueChecks(FileSystemChecks):
 
 
 def _machine(file_system: FileSystem, root: str) -> type[RuleBasedStateMachine]:
-    """A state machine that holds the file system against a dictionary."""
+    """A state machine that compares the file system with a dictionary."""
     names = st.sampled_from(["a", "b", "d/a", "d/e/f"])
     creates = FileSystemAbility.ATOMIC_CREATE in file_system.abilities
     renames = FileSystemAbility.ATOMIC_RENAME in file_system.abilities

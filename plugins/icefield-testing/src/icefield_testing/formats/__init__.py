@@ -1,4 +1,4 @@
-"""The checks of a file format, one group a module."""
+"""The checks of a file format, with one group per module."""
 
 from icefield_testing.formats.damage import DamageChecks
 from icefield_testing.formats.evolution import EvolutionChecks

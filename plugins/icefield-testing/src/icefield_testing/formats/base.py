@@ -1,4 +1,4 @@
-"""What the checks of a file format share: a format, and files of it in memory."""
+"""The base of the checks of a file format: a format, and files of it in memory."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 
 def examples(count: int) -> Callable[[Test], Test]:
-    """So many examples of Hypothesis; forty times as many in a soak."""
+    """Settings of Hypothesis with a number of examples; forty times as many in a soak."""
     return settings(max_examples=count * (40 if SOAK else 1), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 class FormatChecks(Suite):
-    """The fixture that an author gives, and helpers."""
+    """The fixture that an author provides, and helpers."""
 
     unsupported: ClassVar[tuple[type[IcebergType], ...]] = ()
     """Types that the format cannot hold: a declared gap, refused by ``open_writer``."""
@@ -61,7 +61,7 @@ class FormatChecks(Suite):
         return True
 
     def check_refused(self, file_format: FileFormat, schema: Schema) -> None:
-        """The writer refuses the schema and leaves no file."""
+        """Check that the writer refuses the schema and leaves no file."""
         location = fresh()
         sink = MemoryFileSystem().open_output(location)
         with pytest.raises(UnsupportedFeature):
@@ -103,7 +103,7 @@ class FormatChecks(Suite):
     def read_as(
         self, file_format: FileFormat, location: str, schema: Schema, constants: Mapping[int, Any] | None = None
     ) -> pa.Table:
-        """Read what a table of that schema has in the file, as the kernel does."""
+        """Read a file under the schema of a table, as the kernel does."""
         with self.open(file_format, location) as reader:
             projection = ColumnProjection.resolve(schema, reader.schema, constants, location=location)
             request = ReadRequest(projection.file_columns, positions=projection.positions)
@@ -115,7 +115,7 @@ class FormatChecks(Suite):
             return pa.Table.from_batches(batches, projection.schema)
 
     def check_round_trip(self, file_format: FileFormat, schema: Schema, table: pa.Table) -> None:
-        """What is written reads back to the bit, unless a type is a declared gap."""
+        """Check that a written table reads back equal to the bit, unless a type is a declared gap."""
         if self.refuses(file_format, schema):
             return
         location, written = self.write(file_format, schema, table)
@@ -142,7 +142,7 @@ class FormatChecks(Suite):
     def as_reading(
         self, batches: Iterable[pa.RecordBatch], split: Split | None = None, *, filtered: bool = False
     ) -> Reading:
-        """The numbers and positions in batches."""
+        """The row numbers and positions in batches."""
         found = Reading(split, filtered)
         for batch in batches:
             found.batches.append(batch.num_rows)
@@ -160,7 +160,7 @@ class FormatChecks(Suite):
         *,
         positions: bool = True,
     ) -> list[Reading]:
-        """Read a file split by split; ``cuts`` are where they begin, and the end of the last."""
+        """Read a file split by split; ``cuts`` are the starts of the splits, and the end of the last one."""
         return [
             self.numbered(file_format, location, Split(start, end - start), row_filter, positions=positions)
             for start, end in pairwise(cuts)
@@ -172,7 +172,7 @@ class FormatChecks(Suite):
             pytest.skip("the format declares no SPLITS")
 
     def check_equal(self, got: pa.Table, expected: pa.Table) -> None:
-        """Equal to the bit: NaN equals NaN, -0.0 does not equal 0.0."""
+        """Check that tables are equal to the bit: NaN equals NaN, -0.0 does not equal 0.0."""
         assert got.column_names == expected.column_names
         rows = expected.num_rows
         assert got.num_rows == rows, f"{got.num_rows:,} rows came back of {rows:,} that were written"
@@ -185,7 +185,7 @@ class FormatChecks(Suite):
 
 
 def plain(column: pa.ChunkedArray) -> list[Any]:
-    """A column as Python values; times as numbers, since Python has none that fine."""
+    """A column as Python values; times are numbers, since Python's times lack nanoseconds."""
     values: list[Any] = times_as_numbers(column.combine_chunks()).to_pylist()
     return values
 

@@ -1,4 +1,4 @@
-"""Files that were cut off, changed, or lie: one typed error with the location, or rows, in bounded time."""
+"""Truncated, changed or lying files give one typed error with the location, or rows, in bounded time."""
 
 from __future__ import annotations
 
@@ -102,7 +102,10 @@ class DamageChecks(FormatChecks):
     # -- helpers
 
     def read_damaged(self, file_format: FileFormat, data: bytes) -> pa.Table | None:
-        """Read what may be damaged: rows, or an error of Icefield's that names the file, in bounded time and memory."""
+        """Read a possibly damaged file.
+
+        It gives rows, or an error of Icefield's that names the file, in bounded time and memory.
+        """
         began, before = time.monotonic(), pa.total_allocated_bytes()
         found: pa.Table | IcefieldError
         try:
@@ -117,13 +120,13 @@ class DamageChecks(FormatChecks):
         return None
 
     def read_strictly(self, file_format: FileFormat, data: bytes) -> pa.Table:
-        """Read bytes as a file, and look at every value."""
+        """Read bytes as a file, and access every value."""
         with file_format.open_reader(BytesInput(data), _DAMAGED, size=len(data)) as reader:
             got = self._read(reader)
         try:
             got.validate(full=True)
         except pa.ArrowInvalid as error:
-            # Which bytes a string had nobody can know, but where they are must be sound.
+            # The original bytes of a damaged string are unknown, but its offsets must be valid.
             if "Invalid UTF8" not in str(error):
                 raise
         return got

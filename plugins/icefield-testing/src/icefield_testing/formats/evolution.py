@@ -1,4 +1,4 @@
-"""A file is read under later schemas, by field id: the kernel's column projection over what the format reads."""
+"""A file is read under later schemas, by field id: the kernel's column projection on top of the format's reader."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ ROWS: Final[list[dict[str, Any]]] = [
 
 @dataclass(frozen=True)
 class Evolution:
-    """A later schema, and the rows that the file has under it."""
+    """A later schema, and the expected rows of the file under it."""
 
     fields: tuple[NestedField, ...]
     rows: list[dict[str, Any]]
@@ -176,7 +176,7 @@ EVOLUTIONS: Final[dict[str, Evolution]] = {
 
 
 class EvolutionChecks(FormatChecks):
-    """Checks of reading under another schema than the file was written with."""
+    """Checks of reading a file under another schema than its writer's."""
 
     @pytest.mark.parametrize("change", EVOLUTIONS)
     def test_a_file_is_read_under_a_later_schema(self, file_format: FileFormat, change: str) -> None:

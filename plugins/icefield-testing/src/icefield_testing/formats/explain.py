@@ -1,4 +1,4 @@
-"""Says in words how rows and positions that a reader gives differ from those that were written."""
+"""Descriptions of the difference between the rows and positions that a reader returns and the written ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN: Final = 3
 
 @dataclass
 class Reading:
-    """What one ``read`` gave of rows that hold their own number: numbers, and positions where they were asked for."""
+    """The result of one ``read`` of rows that hold their own number: the numbers, and the positions if requested."""
 
     split: Split | None = None
     filtered: bool = False
@@ -28,7 +28,7 @@ class Reading:
 
 
 def check_rows(readings: Sequence[Reading], rows: int) -> None:
-    """Rows 0 to ``rows`` - 1 come once each, in order, from all readings together."""
+    """Check that all readings together return the rows 0 to ``rows`` - 1 in order, each once."""
     found = np.array([number for reading in readings for number in reading.numbers], np.int64)
     problems = [*_problems(found, rows)]
     if not problems:
@@ -57,7 +57,7 @@ def _problems(found: npt.NDArray[np.int64], rows: int) -> list[str]:
 
 
 def _about_splits(readings: Sequence[Reading], rows: int) -> list[str]:
-    """Which splits read the same rows, and between which no row is read."""
+    """Describe splits that read the same rows, and gaps between splits."""
     owner: npt.NDArray[np.int64] = np.full(rows, -1, np.int64)
     for at, reading in enumerate(readings):
         numbers = np.array([number for number in reading.numbers if 0 <= number < rows], np.int64)
@@ -75,7 +75,7 @@ def _about_splits(readings: Sequence[Reading], rows: int) -> list[str]:
 
 
 def check_positions(readings: Sequence[Reading]) -> None:
-    """In each reading the position of a row is its number."""
+    """Check that the position of each row is its number, in each reading."""
     for reading in readings:
         assert len(reading.positions) == len(reading.numbers), "a batch has another number of positions than of rows"
         numbers, positions = np.array(reading.numbers, np.int64), np.array(reading.positions, np.int64)
@@ -104,7 +104,7 @@ def _wrong_position(reading: Reading, at: int) -> str:
 
 
 def check_matching(found: Sequence[int], wanted: set[int], string: str) -> None:
-    """No row that matches was left out, and none comes twice."""
+    """Check that no matching row is missing, and that no row comes twice."""
     lost = np.array(sorted(wanted.difference(found)), np.int64)
     assert not len(lost), (
         f"the filter {string!r} left out rows that match: {spans(lost)}; it is a hint, others may come"
@@ -115,7 +115,7 @@ def check_matching(found: Sequence[int], wanted: set[int], string: str) -> None:
 
 
 def different_value(column: str, got: Sequence[Any], expected: Sequence[Any]) -> str | None:
-    """The first value that is another one, by its ``repr``; None when all are the same."""
+    """The first value that differs, by its ``repr``; None if all values are equal."""
     for row, (ours, theirs) in enumerate(zip(got, expected, strict=True)):
         if repr(ours) != repr(theirs):
             return f"row {row:,} of '{column}' is {_short(ours)}, not {_short(theirs)}"

@@ -1,4 +1,4 @@
-"""Files of more rows than a batch, a block or a small integer may hold."""
+"""Files with more rows than fit into a batch, a block or a small integer."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class LargeFileChecks(FormatChecks):
                 assert upper >= greatest, f"upper bound of '{name}' by the {source}: {upper!r}, there is {greatest!r}"
 
     def _write(self, file_format: FileFormat, small: bool) -> tuple[str, WrittenFile]:
-        """One batch that is larger than any buffer should count on, then many of an odd size."""
+        """Write one batch that is larger than a usual buffer, and then many of an odd size."""
         properties: Mapping[str, Any] = self.small_blocks if small else {}
         whole = _table().combine_chunks().to_batches()[0]
         location = fresh()

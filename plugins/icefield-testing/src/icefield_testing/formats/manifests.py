@@ -1,4 +1,4 @@
-"""Checks of what a format needs for manifests alone."""
+"""Checks of features that a format needs only for manifests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icefield_testing.formats.explain import check_positions
 
 
 class ManifestChecks(FormatChecks):
-    """Checks of files that are read together, of wanted map keys, of what is prepared, and of appended blocks."""
+    """Checks of files that are read together, of wanted map keys, of prepared readers, and of appended blocks."""
 
     def test_files_read_together_are_read_as_one_by_one(self, file_format: ManifestFormat) -> None:
         """If this fails, ``read_together`` mixes the rows of files, or loses those of an empty one."""

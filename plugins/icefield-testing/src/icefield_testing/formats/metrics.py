@@ -1,4 +1,4 @@
-"""Metrics are held against what is found by walking through the rows, value by value."""
+"""Metrics are compared with a walk through the rows, value by value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from icefield_testing.formats.base import FormatChecks, examples
 
 
 class MetricsChecks(FormatChecks):
-    """Checks of what a writer and a reader state the values."""
+    """Checks of the metrics that a writer and a reader state for the values."""
 
     def test_metrics_are_true(self, file_format: FileFormat) -> None:
         """If this fails, look at ``MetricsCollector``: counts include nulls, bounds leave out null and NaN."""
@@ -129,7 +129,7 @@ class MetricsChecks(FormatChecks):
         assert sum(sizes.values()) <= written.size
 
     def _check(self, file_format: FileFormat, schema: Schema, table: pa.Table) -> Metrics:
-        """What the writer stated, and what a reader finds in the file, against the values."""
+        """Compare the metrics of the writer, and the metrics that a reader finds in the file, with the values."""
         truth = _truth(schema, table)
         location, written = self.write(file_format, schema, table)
         with self.open(file_format, location) as reader:
@@ -142,7 +142,7 @@ class MetricsChecks(FormatChecks):
 
 @dataclass
 class _LeafMetrics:
-    """What there is of one leaf."""
+    """The actual counts and values of one leaf."""
 
     kind: IcebergType
     bounded: bool
@@ -164,7 +164,7 @@ def _truth(schema: Schema, table: pa.Table) -> dict[int, _LeafMetrics]:
 
 
 def _leaves(column: NestedField, scalar: pa.Scalar, *, bounded: bool) -> Iterator[tuple[NestedField, bool, pa.Scalar]]:
-    """The leaves of a value, a null struct standing for nulls in all of its leaves."""
+    """The leaves of a value; a null struct counts as a null in each of its leaves."""
     kind = column.field_type
     if isinstance(kind, StructType):
         for child in kind.fields:
@@ -196,7 +196,7 @@ def _compare(metrics: Metrics, truth: dict[int, _LeafMetrics]) -> None:
     counted = (metrics.value_counts, metrics.null_value_counts, metrics.nan_value_counts)
     for stated, of in zip(counted, ("values", "nulls", "nans"), strict=True):
         for number, count in stated.items():
-            # A leaf that is inside lists or maps may have no value at all.
+            # A leaf inside lists or maps may have no value at all.
             expected = getattr(truth[number], of) if number in truth else 0
             assert count == expected, f"{of} of {number}: stated {count}, there are {expected}"
     for number in {*metrics.lower_bounds, *metrics.upper_bounds}:
@@ -211,7 +211,7 @@ def _compare(metrics: Metrics, truth: dict[int, _LeafMetrics]) -> None:
 
 
 def _rank(value: Any) -> Any:
-    """Where a value is in the order of its type: strings by their bytes, -0.0 before 0.0."""
+    """The sort key of a value in the order of its type: strings by their bytes, -0.0 before 0.0."""
     if isinstance(value, str):
         return value.encode()
     return (value, math.copysign(1.0, value)) if isinstance(value, float) else value

@@ -1,4 +1,4 @@
-"""Columns, batches, filters: what a reader is asked for is what it gives."""
+"""Columns, batches, filters: a reader returns exactly the requested data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from icefield_testing.formats.explain import check_matching, check_positions
 
 Row = dict[str, Any]
 
-# Filters on ``flat_table``, and what they mean.
+# Filters on ``flat_table``, and the meaning of each.
 FILTERS: Final[dict[str, Callable[[Row], bool]]] = {
     "n = 4321": lambda r: r["n"] == 4321,
     "n < 10": lambda r: r["n"] < 10,
@@ -42,7 +42,7 @@ FILTERS: Final[dict[str, Callable[[Row], bool]]] = {
 
 
 class ReadingChecks(FormatChecks):
-    """Checks of what a reader is asked for."""
+    """Checks of read requests."""
 
     def test_stored_types_are_one_for_each_leaf_or_none(self, file_format: FileFormat) -> None:
         """If this fails, ``stored_types`` has another number of items than the schema has leaves."""

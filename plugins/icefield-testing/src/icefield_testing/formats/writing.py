@@ -1,4 +1,4 @@
-"""What a writer leaves behind: a whole file with what it was given, or nothing."""
+"""The result of a writer: a whole file with all of its rows, or no file."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class WritingChecks(FormatChecks):
 
 
 class _Failing:
-    """A stream whose storage fails after so many bytes."""
+    """A stream whose storage fails after a number of bytes."""
 
     def __init__(self, inner: Any, after: int) -> None:
         self._inner = inner

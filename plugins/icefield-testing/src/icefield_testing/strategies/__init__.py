@@ -1,4 +1,4 @@
-"""The checks of a commit strategy, one group a module."""
+"""The checks of a commit strategy, with one group per module."""
 
 from icefield_testing.strategies.faults import FaultChecks
 from icefield_testing.strategies.racing import RacingChecks

@@ -1,4 +1,4 @@
-"""What the checks share: what an author gives, and helpers."""
+"""The base of the checks: fixtures and methods that an author provides, and helpers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Outcome = Committed | Conflict | BaseException
 
 
 class StrategyChecks(Suite):
-    """What an author gives, and helpers."""
+    """Fixtures and methods that an author provides, and helpers."""
 
     max_wait_seconds: ClassVar[float] = 60.0
     """How long a commit may take to get through when others commit as well."""
@@ -46,9 +46,9 @@ class StrategyChecks(Suite):
 
     @pytest.fixture
     def service(self, file_system: FileSystem, location: str) -> RequestFaults | None:
-        """What may lose the requests of the strategy to a service, such as a ``LossyProxy`` before it.
+        """An object that can lose the strategy's requests to a service, such as a ``LossyProxy``.
 
-        None for a strategy that asks nothing but its file system.
+        It is None for a strategy that uses only its file system.
         """
         if not self.strategy(file_system, location).needs:
             raise pytest.UsageError(
@@ -66,7 +66,7 @@ class StrategyChecks(Suite):
         return self.strategy(file_system, location)
 
     def in_another_process(self) -> None:
-        """Called first in a forked process: let go of connections that the parent has opened, and open others."""
+        """Called first in a forked process: drop connections that the parent has opened, and open new ones."""
 
     # -- helpers
 
@@ -84,7 +84,7 @@ class StrategyChecks(Suite):
         return change_of(self.read(file_system, base), [SetProperties({key: value})])
 
     def commit_until_done(self, strategy: CommitStrategy, file_system: FileSystem, key: str) -> Pointer:
-        """Set a property, on whatever is current, until it is done."""
+        """Set a property at the current version, and retry until this succeeds."""
         deadline = time.monotonic() + self.max_wait_seconds
         while True:
             assert time.monotonic() < deadline, "a commit does not get through, on whatever base"
@@ -118,14 +118,14 @@ class StrategyChecks(Suite):
         return {info.location for info in file_system.list_files(location)}
 
     def outcome(self, strategy: CommitStrategy, base: Pointer | None, proposal: Proposal) -> Outcome:
-        """What a commit returned or raised."""
+        """The result or the error of a commit."""
         try:
             return strategy.commit(base, proposal)
         except (Crash, Exception) as error:
             return error
 
     def check_outcome(self, file_system: FileSystem, location: str, outcome: Outcome, story: object) -> None:
-        """What is said must be what is so."""
+        """Check that the reported outcome of a commit is true."""
         current = self.pointer(self.strategy(file_system, location))
         assert current is not None, f"the table is gone: {story}"
         happened = "mine" in self.read(file_system, current).properties
@@ -143,7 +143,7 @@ class StrategyChecks(Suite):
         return made
 
     def needs_processes(self) -> None:
-        """Skip a check of several processes where the tables live in one, or processes cannot be forked."""
+        """Skip a check of several processes if the tables are in one process, or if processes cannot be forked."""
         if self.one_process:
             pytest.skip("the tables live in one process (`one_process`)")
         if not hasattr(os, "fork"):

@@ -25,7 +25,7 @@ _ERRORS: Final[dict[str, Callable[[], BaseException]]] = {
 
 
 class FaultChecks(StrategyChecks):
-    """Checks of what is said, and of what is left, when something fails."""
+    """Checks of the reported outcome, and of the remaining files, when something fails."""
 
     @pytest.mark.parametrize("verdict", ["lose-request", "lose-reply"])
     def test_a_lost_reply_is_settled_or_said_to_be_unknown(
@@ -132,7 +132,7 @@ class FaultChecks(StrategyChecks):
                 assert set(self.read(file_system, current).properties) <= {"mine"}
                 if isinstance(outcome, Committed):
                     assert current == outcome.pointer
-                # Whatever the crash left, the next writer must get through.
+                # The next writer must succeed, regardless of the remains of the crash.
                 self.commit_until_done(self.strategy(file_system, place), file_system, "next")
                 if len(faulty.calls) <= step:
                     break
@@ -192,7 +192,7 @@ class FaultChecks(StrategyChecks):
         service: RequestFaults | None,
         fault: Callable[[int], RequestFault],
     ) -> int:
-        """Commit, with the fault at one request after the other; how many there are."""
+        """Commit repeatedly, with the fault at each request in turn; return the number of requests."""
         service = self._needs_service(service)
         for step in range(_STEPS):
             place = f"{location}-{step}"
@@ -217,7 +217,7 @@ class FaultChecks(StrategyChecks):
         return None
 
     def _needs_service(self, service: RequestFaults | None) -> RequestFaults:
-        """Skip a check of lost replies where the strategy asks nothing but its file system."""
+        """Skip a check of lost replies if the strategy uses only its file system."""
         if service is None:
             pytest.skip("the strategy asks no service (`service`)")
         return service

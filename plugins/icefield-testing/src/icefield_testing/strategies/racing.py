@@ -1,4 +1,4 @@
-"""Checks of many writers, in threads and in processes: no update is lost, and no version is seen half."""
+"""Checks of many writers, in threads and in processes: no update is lost, and no version is visible in part."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class RacingChecks(StrategyChecks):
     def _held_at_a_change(
         self, file_system: FileSystem, place: str, step: int, other: AnotherProcess, waits: _Waits
     ) -> bool:
-        """Whether there is such a change of the store; another process commits before it, on the same base."""
+        """Whether the store has a change with this number; another process commits before it, on the same base."""
         base = self.create(file_system, place)
         changes: list[str] = []
 
@@ -165,7 +165,7 @@ class RacingChecks(StrategyChecks):
         waits: _Waits,
         service: RequestFaults,
     ) -> bool:
-        """Whether there is such a request to the service; another process commits before it, on the same base."""
+        """Whether the service gets a request with this number; another process commits before it, on the same base."""
         base = self.create(file_system, place)
         strategy = self.strategy_through(service, file_system, place)
         proposal = self.changed(file_system, base, "mine", "1")
@@ -191,7 +191,7 @@ class RacingChecks(StrategyChecks):
         steps: list[str],
         step: int,
     ) -> bool:
-        """Whether the step was reached; if so, what both were answered must be so."""
+        """Whether the step was reached; if so, the answers to both writers must be true."""
         if len(steps) <= step:
             return False
         theirs = other.answer(self.max_wait_seconds)
@@ -209,7 +209,7 @@ class RacingChecks(StrategyChecks):
 
 
 class _Waits:
-    """Lets another process commit, for some time: less once it has waited for a lock for as long as that."""
+    """Waits for another process to commit, and waits less after that process was once blocked by a lock."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

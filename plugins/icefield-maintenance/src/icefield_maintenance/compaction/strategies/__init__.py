@@ -1,4 +1,4 @@
-"""The orders that rewritten rows are brought into, one module each."""
+"""The orders for rewritten rows, one module each."""
 
 from icefield_maintenance.compaction.strategies.chosen import chosen_strategy
 from icefield_maintenance.compaction.strategies.ordering import Ordering, OrderingRequest

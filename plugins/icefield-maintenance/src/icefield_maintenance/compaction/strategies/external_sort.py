@@ -1,9 +1,9 @@
 """Sorting more rows than fit into memory: sorted runs in temporary files, merged in blocks.
 
-The merge holds one block of each run. Its bound is the least last row of all blocks with a further block in the file:
-all rows still in files come after the bound, so that held rows up to the bound are complete. For example, of the runs
-1 3 | 7 and 2 5 | 6 the first blocks give 1 2 3, since 3 is the least last row; then 5 and the block 7 give 5, and so
-on. A binary search finds the bound in the blocks of all runs at once, so that no row becomes a Python object.
+The merge holds one block of each run. Its bound is the least last row of the blocks that are not the last of their run.
+All rows still in files come after the bound, so the held rows up to the bound are complete. For example, of the runs 1
+3 | 7 and 2 5 | 6 the first blocks give 1 2 3, since 3 is the least last row; then 5 and the block 7 give 5, and so on.
+A binary search finds the bound in the blocks of all runs at once, so that no row becomes a Python object.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _table(held: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 
 def _taken(table: pa.Table, rows: pa.Array, slice_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
-    """Rows of a table by their positions, a slice at a time, so that there is no second copy of all."""
+    """Rows of a table by their positions, one slice after another, to avoid a second copy of all rows."""
     for start in range(0, len(rows), slice_rows):
         yield from table.take(rows.slice(start, slice_rows)).combine_chunks().to_batches()
 

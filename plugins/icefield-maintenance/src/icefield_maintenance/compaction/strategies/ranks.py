@@ -1,6 +1,6 @@
 """The rank of a value within a sample of its column, for any primitive type.
 
-A rank is the share of the sample that is smaller, in as many steps as the bits allow. So an outlier takes only one
+A rank is the share of smaller values in the sample, with as many steps as the bits allow. So an outlier takes only one
 step, and values with a long common prefix differ in rank.
 """
 
@@ -64,7 +64,8 @@ class Ranks:
                 break
             equal = found < len(low)
             equal[equal] = low[found[equal]] == key[equal]
-            # If a value equals a step so far, its next word decides among the steps with the same words so far.
+            # If the words of a value equal those of a step so far, its next word decides among the steps with the same
+            # words so far.
             rows = np.flatnonzero(equal) if isinstance(rows, slice) else rows[equal]
             if not len(rows):
                 break
@@ -147,7 +148,7 @@ class _Words:
         return 2 if pa.types.is_decimal(self._array.type) else 1
 
     def word(self, depth: int, rows: Ints | None) -> Words:
-        """A word of some values, or of all."""
+        """The word at position ``depth`` of some values, or of all."""
         if self._starts is not None:
             return self._of_bytes(depth * _WORD, rows)
         if pa.types.is_decimal(self._array.type):
@@ -162,7 +163,7 @@ class _Words:
         starts, lengths = (self._starts, self._lengths) if rows is None else (self._starts[rows], self._lengths[rows])
         begin = starts + skipped
         left = lengths - skipped
-        # The last word of the buffer holds what begins within it: its first bytes are shifted out.
+        # A word that begins within the last word of the buffer is read from there: the bytes before it are shifted out.
         read = np.clip(begin, 0, len(self._octets) - 1)
         word = self._octets[read].astype(np.uint64) << (8 * np.clip(begin - read, 0, _WORD - 1)).astype(np.uint64)
         # The bytes after the end of a value belong to another value.

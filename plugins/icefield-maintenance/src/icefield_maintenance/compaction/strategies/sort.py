@@ -13,7 +13,7 @@ from icefield_maintenance.compaction.strategies.ordering import Ordering, Orderi
 
 
 class Sort(Ordering):
-    """Sorts the rows of a group. New files state the order's id where the table has the order."""
+    """Sorts the rows of a group. New files state the order's id if the order is one of the table's."""
 
     def __init__(self, request: OrderingRequest) -> None:
         """Raises ``InvalidArgument`` for an order that the table's rows cannot be sorted by."""

@@ -27,7 +27,7 @@ class ZOrder(Ordering):
     """Sorts the rows of a group along a z-curve through the ranks of some columns."""
 
     def __init__(self, request: OrderingRequest) -> None:
-        """Raises ``InvalidArgument`` for columns that no curve can be drawn through."""
+        """Raises ``InvalidArgument`` for columns that cannot be used for a z-curve."""
         self._schema, columns = request.metadata.schema(), request.zorder_columns
         self._held_bytes = request.held_bytes
         if not columns:

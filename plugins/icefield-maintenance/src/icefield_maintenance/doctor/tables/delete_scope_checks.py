@@ -58,7 +58,10 @@ def look_at_scopes(
 
 
 def _ambiguous(deletes: Sequence[ManifestEntries]) -> pa.Array:
-    """The mask of vectors without a data file, or with the same one as another vector. Other checks report these."""
+    """The mask of vectors without a data file, or with the same data file as another vector.
+
+    Other checks report these.
+    """
     if not deletes:
         return pa.array([], pa.bool_())
     named = pc.if_else(_are_vectors(deletes), pc.fill_null(_column(deletes, f.REFERENCED_DATA_FILE), ""), None)

@@ -45,7 +45,7 @@ def examine_table(table: Table, *, whole: bool = False, sample: int = SAMPLE) ->
 
 
 def examined(subject: Subject, mended: frozenset[tuple[str, str]] = frozenset()) -> Iterator[GroupOfChecks]:
-    """Check a subject, group by group. Breaches in ``mended`` are left out: names of rules, each with a file."""
+    """Check a subject, group by group. ``mended`` names rules, each with a file: these breaches are left out."""
     found = [*provided(subject.io.plugins)]
     if not found:
         yield _unexamined("rules", "no plugin of the catalog provides rules for tables", "open it with all plugins")

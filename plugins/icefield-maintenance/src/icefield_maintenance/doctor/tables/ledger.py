@@ -39,7 +39,7 @@ class Ledger:
         self._since = 0.0
 
     def look_at(self, rule: Rule | None) -> None:
-        """Note that the check of a rule starts; None: reads that several rules share."""
+        """Note that the check of a rule starts; None stands for reads that several rules share."""
         now = time.perf_counter()
         if self._looked_at is not None:
             self._seconds[self._looked_at] += now - self._since

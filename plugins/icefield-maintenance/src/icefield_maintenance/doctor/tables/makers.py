@@ -168,7 +168,7 @@ def _dangling(work: Work) -> Corrections:
 
 
 def _refuse(subject: Subject, hindrances: frozenset[Rule]) -> None:
-    """Raise ``InvalidMetadata`` if one of some rules is broken. As many files are read as in an examination."""
+    """Raise ``InvalidMetadata`` if one of some rules is broken. It reads the same number of files as an examination."""
     names = {rule.name for rule in hindrances}
     for finding in looked_at(hindrances, subject).findings():
         if finding.check in names and finding.result is Result.FAILED:
@@ -227,10 +227,13 @@ def _expire_snapshots(work: Work, taken: Corrections) -> bool:
 
 
 class _Touch(Action):
-    """Commits the table as it is. Decoding already corrected the numbers that were too low: writing them is enough."""
+    """Commits the table without changes.
+
+    Decoding already corrected the numbers that were too low: writing them is enough.
+    """
 
     def apply(self, base: Any, context: ActionContext) -> Changes:
-        """Set a property and remove it again, since no update stands for a new file with the same contents."""
+        """Set a property and remove it again: no other update writes a new metadata file with the same contents."""
         name = "icefield.repaired"
         return Changes((SetProperties({name: "true"}), RemoveProperties((name,))))
 

@@ -64,7 +64,8 @@ def examine_manifests(subject: Subject, ledger: Ledger) -> None:
     ledger.look_at(rules.NEXT_ROW_ID)
     _look_at_row_ids_given(subject, ledger)
     ledger.look_at(rules.MANIFEST_LISTS)
-    # Last, and one after another: in the cache, these lists would replace the lists of the heads, needed again later.
+    # Other lists come last, one after another: in the cache they would replace the lists of the heads, which are needed
+    # again.
     known = {head.snapshot_id for head in heads}
     for snapshot in subject.metadata.snapshots:
         if snapshot.snapshot_id not in known:
@@ -159,7 +160,7 @@ def _look_at_row_ids(subject: Subject, manifest: ManifestFile, entries: Manifest
     stated = entries.column(f.FIRST_ROW_ID)
     has_ids = (entries.status() != EntryStatus.DELETED) & np.asarray(stated.is_valid())
     first, rows = np.asarray(pc.fill_null(stated, 0)), np.asarray(entries.column(f.RECORD_COUNT))
-    # By subtraction: a sum of damaged numbers may have more than 64 bits.
+    # Numbers are subtracted, since the sum of damaged numbers may have more than 64 bits.
     beyond = has_ids & (rows > 0) & (first > following - np.maximum(rows, 0))
     if beyond.any():
         end = int((first[beyond].astype(np.uint64) + rows[beyond].astype(np.uint64)).max())

@@ -123,7 +123,7 @@ class _Run:
         return RepairStep(work.repair, work.branch, tuple(broken), tuple(sorted(taken)), self.dry_run, failed)
 
     def planned(self, steps: Collection[RepairStep]) -> frozenset[tuple[str, str]]:
-        """Names of rules, each with a file that would not break it any more. Files of tags stay unrepaired."""
+        """Names of rules, each with a file that would no longer break the rule. Files of tags stay unrepaired."""
         tags = tuple(name for name, ref in self.table.metadata.refs.items() if not ref.is_branch)
         planned: set[tuple[str, str]] = set()
         for step in steps:

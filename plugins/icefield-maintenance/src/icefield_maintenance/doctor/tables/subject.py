@@ -59,7 +59,8 @@ class Subject:
     def claims(self) -> list[list[ManifestFile]]:
         """The manifests of all heads: for each, its different entries in lists, the entry of the first head first.
 
-        Equal entries count once. Mostly all entries are equal, since a list takes them over from the list before it.
+        Equal entries count once. Usually all entries of a manifest are equal, since each list copies them from the list
+        before it.
         """
         found: dict[str, list[ManifestFile]] = {}
         for head in self.heads():
