@@ -1,8 +1,8 @@
 """Changelogs of tables under random changes, next to lists of rows: both modes, all versions, evolved columns, specs.
 
-The model keeps the rows of each snapshot; what changed between two is the difference of the lists as multisets. The
-scan must say the same of any part of the history, and its changes must turn the rows of the beginning into those of
-the end.
+The model keeps the rows of each snapshot; the changes between two snapshots are the difference of their lists as
+multisets. The scan must give the same changes for any part of the history, and its changes must turn the rows of the
+beginning into the rows of the end.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class History:
             return
         self.states.append((current.snapshot_id, list(self.rows)))
 
-    # -- what happens to rows -----------------------------------------------------------------------------------------
+    # -- changes of rows ----------------------------------------------------------------------------------------------
 
     def row(self, id_: int) -> Row:
         chance = self.chance
@@ -155,7 +155,7 @@ class History:
         wanted = {row["id"] for row in rows}
         self.rows = [*(row for row in self.rows if row["id"] not in wanted), *rows]
 
-    # -- what happens to the table ------------------------------------------------------------------------------------
+    # -- changes of the table -----------------------------------------------------------------------------------------
 
     def properties(self) -> None:
         chance = self.chance
@@ -209,10 +209,10 @@ class History:
         self.version += 1
         self.table.transaction().upgrade_table_version(self.version).commit_transaction()
 
-    # -- what is to be said of it -------------------------------------------------------------------------------------
+    # -- the expected changes -----------------------------------------------------------------------------------------
 
     def between(self, begin: int, end: int) -> list[tuple[int, Rows, Rows]]:
-        """Snapshots of a part of the history that changed rows, with those before and after."""
+        """The snapshots that changed rows in a part of the history, with the rows before and after each."""
         found = []
         for place in range(begin + 1, end + 1):
             number, after = self.states[place]

@@ -1,4 +1,4 @@
-"""The commit protocols in a simulated world: whatever is lost, late or dead, no update is, and no reply is wrong."""
+"""The commit protocols in a simulated world: lost, late or dead requests and writers lose no update."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OPTIONS = LockOptions(
 
 @pytest.fixture(autouse=True)
 def simulated_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let leases go by the clock of the world, until the test ends. No heart beats: every lease may run out."""
+    """Make leases use the clock of the simulated world. No heartbeat renews a lease, so every lease may expire."""
     monkeypatch.setattr(icefield_dynamodb.lease, "time", time)
     monkeypatch.setattr(icefield_dynamodb.lease, "Thread", lambda **_: SimpleNamespace(start=_nothing, join=_nothing))
 
@@ -88,7 +88,7 @@ class ChecksThenWrites(CreateStrategy):
 
 
 class RetriesBlindly(CreateStrategy):
-    """Takes a name that is taken for another's, after a reply of its own was lost."""
+    """Treats a taken name as another writer's, even after it lost the reply to its own request."""
 
     def publish(self, target: str, data: bytes) -> Pointer | None:
         for _ in range(3):
@@ -127,7 +127,7 @@ class LocksWithoutAFence(FencedByStore):
 
 
 class FreesWhatItDrops(CreateStrategy):
-    """Deletes the versions of a dropped table: their names can be won again."""
+    """Deletes the versions of a dropped table, so that another writer can publish their names again."""
 
     def drop(self) -> None:
         while versions := self.listed():

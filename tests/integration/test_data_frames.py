@@ -1,4 +1,4 @@
-"""Frames of other libraries: Polars, pandas and DuckDB give rows to tables, and take them from scans."""
+"""Data frames of other libraries: tables accept rows from Polars, pandas and DuckDB, and scans return rows to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples run as they stand, and print what they promise."""
+"""The unchanged examples run, and print the promised lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branches and tags that others make, move and publish while snapshots expire: nothing that they lead to is deleted."""
+"""Branches and tags that others create, move and publish while snapshots expire: expiry deletes none of their files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ids(table: Table, **at: Any) -> list[int]:
 
 
 class Rewriting:
-    """A server that changes what it says of a table in its answers."""
+    """An ASGI application that changes the metadata of tables in the responses of another."""
 
     def __init__(self, application: Any) -> None:
         self._application = application
@@ -68,7 +68,7 @@ class Rewriting:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[str, Rewriting]]:
-    """A REST server over SQLite, and what stands before its answers."""
+    """The address of a REST server over SQLite, and the wrapper that can change its responses."""
     with load_catalog("served", **properties_of("sql", tmp_path)) as catalog:
         rewriting = Rewriting(app(catalog))
         with served(rewriting) as address:
@@ -88,7 +88,7 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]
 
 
 def aged(catalog: Catalog) -> tuple[Table, list[int]]:
-    """A table whose first snapshots have files that nothing else has; the fourth is staged."""
+    """A table whose first snapshots have files of their own; the fourth snapshot is staged."""
     catalog.create_namespace("db")
     properties = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"}
     table = catalog.create_table("db.t", SCHEMA, properties=properties)
@@ -119,7 +119,7 @@ MEANWHILE: dict[str, Callable[[Table, list[int]], Any]] = {
 
 
 def check(table: Table, *, clean: bool = True) -> None:
-    """Whatever a branch or tag leads to is there, and nothing else."""
+    """Check that the files of every branch and tag are there, and no other files."""
     table.refresh()
     assert referenced(table) <= present(table)
     for name in table.refs():
@@ -155,7 +155,7 @@ def test_what_comes_between_the_plan_and_the_commit_is_kept(catalog: Catalog, ch
 @pytest.mark.spec("REF-02", "SNAP-18")
 @pytest.mark.parametrize("change", MEANWHILE)
 def test_what_comes_between_the_commit_and_the_deletion_is_refused_or_kept(catalog: Catalog, change: str) -> None:
-    """Whoever began before the commit finds the snapshot gone, and says so."""
+    """A change that began before the commit of the expiry finds its snapshot expired, and is refused."""
     table, at = aged(catalog)
     table.manage_snapshots().create_branch(at[2], "other").commit()
     stale, refusals = again(table), []

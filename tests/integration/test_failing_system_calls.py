@@ -1,4 +1,4 @@
-"""System calls that are done and report an error, like those of a network disk whose reply was lost."""
+"""System calls that take effect and still report an error, like calls to a network disk whose reply is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STRIDE = 1 if os.environ.get("ICEFIELD_SOAK") else 16  # of the calls of a commi
 
 
 class Calls:
-    """Counts system calls of a folder's files; the one with the number ``failing`` raises when it is done."""
+    """Counts system calls on a folder's files; the call with the number ``failing`` takes effect and then raises."""
 
     def __init__(self, failing: int, error: Callable[[], BaseException]) -> None:
         self.failing, self.error = failing, error
@@ -110,7 +110,7 @@ def test_a_commit_whose_system_call_was_done_and_failed_is_never_called_a_failur
 
 
 def _is_of_hint(calls: Calls) -> bool:
-    """Whether the folder that was not flushed had just got a version hint, which may be lost."""
+    """Whether the last change in the unflushed folder is a version hint, which may be lost."""
     before = [each for each in calls.made[: calls.failing] if each.startswith(("link", "replace"))]
     return "version-hint" in before[-1]
 

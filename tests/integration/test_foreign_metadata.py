@@ -56,7 +56,7 @@ def test_the_metadata_of_a_view_is_called_a_view(catalog: Catalog, tmp_path: Pat
     with pytest.raises(UnsupportedFeature, match="metadata of a view"):
         catalog.register_table("db.v", location)
     assert catalog.list_tables("db") == []
-    # A catalog whose pointer leads to one.
+    # The pointer of a table in the catalog leads to the metadata of a view.
     table = new_table(catalog=catalog)
     catalog.io.put(table.metadata_location, json.dumps(VIEW).encode(), PutMode.OVERWRITE)
     with pytest.raises(UnsupportedFeature, match="metadata of a view"):

@@ -1,4 +1,4 @@
-"""A process that forks while its threads work: the children plan and read as if nobody had worked."""
+"""A process that forks while its threads work: the children plan and read as after a fork without threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS = 60
 
 @contextmanager
 def _at_work(table: Table) -> Iterator[None]:
-    """Threads that plan and read a table all the time, and change places often."""
+    """Run threads that plan and read a table continually, and switch between them often."""
     stop = threading.Event()
     began = threading.Event()
 

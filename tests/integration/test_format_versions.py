@@ -77,7 +77,7 @@ def test_an_upgrade_changes_metadata_only_and_everything_written_before_stays_va
     old = manifests(table)[0]
     found = entries(table, old)
     assert found.column(SEQUENCE_NUMBER).to_pylist() == found.column(FILE_SEQUENCE_NUMBER).to_pylist() == [0]
-    # The first snapshot of version 3 gives row ids to what was there before.
+    # The first snapshot of version 3 assigns row ids to the existing rows.
     assert (table.current_snapshot().first_row_id, table.current_snapshot().added_rows) == (0, 5)
     table.delete("id = 1")
     assert ids(table) == [2, 3, 20, 30]

@@ -1,4 +1,4 @@
-"""Arguments as people give them: paths for locations, one name for a list of one, and mistakes that are explained."""
+"""Arguments as users write them: paths as locations, one name as a list of one name, and mistakes with clear errors."""
 
 from __future__ import annotations
 

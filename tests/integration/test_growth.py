@@ -74,7 +74,7 @@ def test_twice_the_columns_take_about_twice_the_time(shape) -> None:
     assert growth(shape, COLUMNS[shape]) <= MOST_GROWTH
 
 
-# Edits: half of the columns are edited in one update, so that columns and edits double together.
+# Edits: one update edits half of the columns, so that columns and edits double together.
 
 
 def editing(edit: Callable[[UpdateSchema, int], object], **properties: str) -> Callable[[int], Work]:
@@ -187,7 +187,7 @@ def test_twice_the_edits_of_twice_the_columns_take_about_twice_the_time(shape: s
 
 
 class Unopened(EqualityDeletes):
-    """Delete files with one row of the key 1 each, none of which is opened: the time is that of the lookups."""
+    """Delete files with one row of the key 1 each, which are never opened, so that only the lookups take time."""
 
     def _columns(self, file: DataFile) -> Iterator[list[pa.Array]]:
         yield [pa.array([1], pa.int64())]
@@ -227,7 +227,7 @@ def one_key_in_each_partition(count: int) -> Work:
 
 def one_key_in_one_partition(count: int) -> Work:
     files = [one_key(number, 0) for number in range(5 * count)]
-    # The newer a data file, the fewer delete files apply to it; most of them are read at the first.
+    # Fewer delete files apply to a newer data file; reading the first data file reads most of the delete files.
     return looking_up([files, *(files[-5 * place :] for place in range(1, min(count, 40)))])
 
 

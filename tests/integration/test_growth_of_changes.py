@@ -127,7 +127,7 @@ def test_twice_the_updates_of_a_creation_take_about_twice_the_time() -> None:
     assert growth(creating, 500) <= MOST_GROWTH
 
 
-# Removals, of a base that has as many entries.
+# Removals from a base with the same number of entries.
 
 
 def statistics(number: int) -> SetStatistics:
@@ -140,7 +140,7 @@ def partition_statistics(number: int) -> SetPartitionStatistics:
 
 @cache
 def with_snapshots(count: int) -> TableMetadata:
-    """Snapshots that no branch names but the last, each with statistics and logged, and a schema for each."""
+    """Snapshots with statistics, log entries and a schema each; a branch names only the last snapshot."""
     numbers = range(2, count + 2)
     stated = [made(number) for number in numbers for made in (statistics, partition_statistics)]
     made = apply_updates(BASE, [*commits(count + 1), *stated, *schemas(count), *keys(count), *specs(count)])
@@ -157,7 +157,7 @@ def statistics_that_are_replaced(count: int) -> list[TableUpdate]:
 
 
 def snapshots_that_go(count: int) -> list[TableUpdate]:
-    """One by one and each with its statistics, as Java's library states an expiry."""
+    """Removals of single snapshots and of their statistics, as Java's library describes an expiry."""
     kinds: tuple[Callable[[int], TableUpdate], ...] = (
         lambda number: RemoveSnapshots([number]),
         RemoveStatistics,

@@ -1,4 +1,4 @@
-"""Twice the snapshots of twice the branches take about twice the CPU time, whatever the branches have in common."""
+"""Twice the snapshots of twice the branches take about twice the CPU time, even if branches share snapshots."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def snapshot(number: int, published: bool) -> Snapshot:
 
 @cache
 def line(count: int, published: bool = False) -> TableMetadata:
-    """One line of snapshots, each of a stream's epoch or published, with as many branches at its end."""
+    """A line of snapshots, of stream epochs or published ones, with as many branches at the last snapshot."""
     updates: list[TableUpdate] = [AddSnapshot(snapshot(number, published)) for number in range(1, count + 1)]
     names = [MAIN_BRANCH, *(f"b{number}" for number in range(count))]
     return apply_updates(BASE, [*updates, *(SetSnapshotRef(name, branch(count)) for name in names)])
@@ -60,7 +60,7 @@ def keeping_what_branches_state(count: int) -> Work:
 
 
 def branches_that_follow_a_memory(count: int) -> Work:
-    """One branch of the line remembers, and as many as there are snapshots are created on it."""
+    """The branch ``main`` keeps epochs in a property, and a new branch is created at each snapshot."""
     held = SetProperties({"icefield.epochs.main": '{"q":[1,1,1]}'})
     metadata = apply_updates(line(count), [held])
     moved: dict[str, int | None] = {f"n{number}": number for number in range(1, count + 1)}
@@ -68,7 +68,7 @@ def branches_that_follow_a_memory(count: int) -> Work:
 
 
 def branches_that_all_remember(count: int) -> Work:
-    """All branches of the line remember, and as many are created at its start."""
+    """Every branch keeps epochs in a property; the work creates as many branches at the first snapshot."""
     held = {f"icefield.epochs.b{number}": '{"q":[1,1,1]}' for number in range(count)}
     metadata = apply_updates(line(count), [SetProperties(held)])
     return lambda: following(metadata, {f"n{number}": 1 for number in range(count)})

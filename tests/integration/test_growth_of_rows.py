@@ -1,4 +1,4 @@
-"""Twice the columns that are merged, assigned, deleted by, checked or named take about twice the CPU time."""
+"""Twice the columns in a merge, an update, a delete key, a check or a list of names take about twice the CPU time."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def reading_dictionaries(columns: int) -> Work:
 
 
 def finding_key_columns(columns: int) -> Work:
-    """A key of half of the columns, and of all fields of a struct."""
+    """A key with half of the columns and all fields of a struct."""
     rows = rows_of(columns)
     (batch,) = rows.append_column("s", rows.to_struct_array()).to_batches()
     schema = new_table(schema=batch.schema).schema()

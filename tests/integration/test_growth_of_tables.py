@@ -106,7 +106,7 @@ def test_twice_the_entries_of_metadata_take_about_twice_the_time(shape: Callable
 
 @cache
 def overwritten(snapshots: int) -> Table:
-    """A table of one row that was replaced so many times, so that each snapshot has files of its own."""
+    """A table of one row with so many overwrites, so that each snapshot has files of its own."""
     table = new_table(schema=COLUMNS)
     for _ in range(snapshots):
         table.overwrite(ROW)

@@ -1,4 +1,4 @@
-"""The examination of catalogs on real servers: all is well there, and what is taken away between is found."""
+"""The examination of catalogs on real servers: a sound server passes, and the examination finds faults of a proxy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icefield_maintenance.doctor import Finding, Result, examine
 
 pytestmark = pytest.mark.slow
 COMMITS = ["create a table", "commit on an old base", "commits at once", "drop the table"]
-# The fixture of each server that holds a warehouse, the plugin's package, and what the warehouse's location is.
+# The fixture of each server that holds a warehouse, the plugin's package, and the scheme of the warehouse.
 STORES = {"gcs": "icefield_gcs", "azure": "icefield_adls", "s3": "icefield_s3", "hdfs": "icefield_hdfs"}
 SCHEMES = {"gcs": "gs", "s3": "s3"}
 CREDENTIALS = {
@@ -41,7 +41,7 @@ def store(request: pytest.FixtureRequest) -> dict[str, str]:
 
 @pytest.fixture
 def denying(gcs: object) -> Iterator[tuple[dict[str, str], Between]]:
-    """A directory catalog on Google's store, and what stands between."""
+    """A directory catalog on a Google store, and the proxy in front of the store."""
     pytest.importorskip("icefield_gcs")
     uploads = importlib.import_module("servers.gcs").Uploads()
     with Between(gcs.url).open() as between:  # type: ignore[attr-defined]
@@ -162,7 +162,7 @@ def test_a_hive_metastore_is_tried_with_its_locks_and_left_as_it_was(hive: str, 
 
 @pytest.fixture
 def ignoring(s3: object) -> Iterator[dict[str, str]]:
-    """A directory catalog on a store of S3's protocol that takes a condition and does not look at it."""
+    """A directory catalog on a store of S3's protocol that accepts conditions and ignores them."""
     pytest.importorskip("icefield_s3")
     with Between(s3.url).open() as between:  # type: ignore[attr-defined]
 

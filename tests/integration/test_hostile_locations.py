@@ -1,4 +1,4 @@
-"""A location comes from a table: whatever it looks like, nobody but the configured endpoint is asked for anything."""
+"""A hostile location in a table never causes a request to another host than the configured endpoint."""
 
 from __future__ import annotations
 

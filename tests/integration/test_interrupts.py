@@ -1,6 +1,6 @@
 """Changes of a table that are interrupted at every step: the old rows or the new ones, and no file left behind.
 
-Only an interrupt inside the step that publishes a version may leave files: nobody knows whether it took place.
+Only an interrupt inside the publishing step may leave files, because its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ ERRORS = [KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit]
 
 
 class Watched:
-    """A table whose strategy says whether the publishing step was begun."""
+    """A table whose strategy records whether the publishing step has begun."""
 
     def __init__(self, change: Any) -> None:
         modes = {f"write.{each}.mode": "merge-on-read" for each in ("update", "merge")}
@@ -113,7 +113,7 @@ class Watched:
 def run(
     change: Callable[[Table], None], interrupting: Callable[[int], Any], error: type[BaseException], step: int
 ) -> str:
-    """What became of a change interrupted at a step: "old", "new", "unknown"; "over" when it had fewer steps."""
+    """The result of a change interrupted at a step: "old", "new" or "unknown"; "over" when it had fewer steps."""
     made = Watched(change)
     made.expected = EXPECTED[change]
     made.snapshot = made.table.current_snapshot()
@@ -140,7 +140,7 @@ EXPECTED = {change: expected_of(change) for change in CHANGES}
 
 @contextmanager
 def at_call(step: int, error: type[BaseException], *, after: bool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The step-th request to the store fails, in whatever thread, before it is done or after."""
+    """Make the step-th request to the store fail in any thread, before or after it takes effect."""
     count = 0
     hit = False
 
@@ -171,12 +171,12 @@ def at_call(step: int, error: type[BaseException], *, after: bool, monkeypatch: 
 
 
 class Lines:
-    """Counts the lines of the kernel's writing and committing that the main thread comes to, and fails one of them.
+    """Counts the lines of the kernel's writing and committing code in the main thread, and fails at one of them.
 
-    Neither the line of a ``with``, which is visited again on the way out, nor the first line of an ``__exit__`` is
-    counted: who is interrupted there has left the block and has not begun to end it, and nothing that is written in
-    Python can close that gap. A line that is only ``try:`` is not counted either: it is no instruction at which Python
-    looks for interrupts, and CPython 3.11 leaves it out of the blocks around it.
+    The line of a ``with``, which runs again at the end of the block, and the first line of an ``__exit__`` are not
+    counted. An interrupt there comes after the block and before its cleanup, and no Python code can close that gap. A
+    line that is only ``try:`` is not counted either: Python does not check for interrupts at it, and CPython 3.11
+    leaves it out of the line ranges of the surrounding blocks.
     """
 
     PARTS = tuple(f"{os.sep}icefield{os.sep}{part}" for part in ("transaction", "writing", "commit", "catalog"))
@@ -238,7 +238,7 @@ def test_an_interrupt_at_any_line_leaves_no_file(change):
     total = lines.count
     steps = range(1, total + 1) if SOAK else sorted({*range(1, total, total // 24), *range(total - 4, total + 1)})
     outcomes = {step: run(change, lambda at: Lines(at), KeyboardInterrupt, step) for step in steps}
-    # A thread that is late lets the main thread come to some lines more, or less: a run may be over before its last.
+    # The timing of other threads changes the number of lines by a few, so the change may end before the last steps.
     early = [step for step, found in outcomes.items() if found == "over" and step < total - VARYING]
     assert not early
     assert {"old", "new"} <= {*outcomes.values()} <= {"old", "new", "unknown", "over"}

@@ -91,7 +91,7 @@ def test_a_table_opens_after_a_kill_at_any_step(given: Given, change: Change) ->
             assert (table.properties.get("changed") == "yes") == (found != before)
         if not died:
             break
-        # Whatever the dead process left behind, the next change gets through.
+        # The next change succeeds despite the files that the dead process left.
         with table.transaction() as transaction:
             transaction.delete()
             transaction.append(OLD)

@@ -42,7 +42,7 @@ def made(given: dict[str, str]) -> Table:
 
 
 def aged(table: Table) -> Table:
-    """Two more snapshots, the first of which is gone with the second."""
+    """Add two snapshots: an append, and an overwrite of the partition ``a``."""
     table.append(ROWS)
     table.overwrite(ROWS, "part = 'a'")
     return table
@@ -53,7 +53,7 @@ def expire(table: Table) -> None:
 
 
 def repair(table: Table) -> None:
-    """The same by an examination, as ``icefield doctor --repair expire-snapshots`` does it."""
+    """Expire snapshots through a repair, as ``icefield doctor --repair expire-snapshots`` does."""
     time.sleep(0.002)  # after which every snapshot is older than the table keeps it
     repair_table(table, [Repair.EXPIRE_SNAPSHOTS], dry_run=False)
 
@@ -88,7 +88,7 @@ def test_whatever_step_dies_the_next_run_finishes(
         run(table)
         assert shown(table) == before
         left = present(table) - referenced(table)
-        # What a process was about to publish when it died is for a search for orphans; no snapshot ever named it.
+        # Unpublished files of a dead process are left to orphan removal, because no snapshot ever named them.
         assert not {name for name in left if name.endswith((".parquet", ".avro"))}, f"left after step {step}"
         if not died:
             break

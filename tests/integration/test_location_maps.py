@@ -39,7 +39,7 @@ def rows(*numbers: int) -> pa.Table:
 
 
 def move(old: str, new: str) -> dict[str, tuple[bytes, int]]:
-    """Take the files below a place away; what they are at the other place."""
+    """Remove the files below a location, and return them under another location."""
     names = [name for name in MemoryFileSystem.files if name.startswith(f"{old}/")]
     return {new + name[len(old) :]: MemoryFileSystem.files.pop(name) for name in names}
 

@@ -26,7 +26,7 @@ WAITS = {"iceberg.hive.lock-check-min-wait-ms": "5", "iceberg.hive.lock-check-ma
 
 
 def lived(catalog: Catalog, files: Files, seed: int) -> LocationLife:
-    """A whole life; every snapshot is read again at its end."""
+    """Live a whole life, and read every snapshot again at its end."""
     life = LocationLife(catalog, files, seed).live(STEPS)
     for _ in life.judge.judge_the_end():
         pass
@@ -34,7 +34,7 @@ def lived(catalog: Catalog, files: Files, seed: int) -> LocationLife:
 
 
 def check_that_much_happened(lives: list[LocationLife]) -> None:
-    """Lives in which nothing is deleted, or all is refused, show nothing."""
+    """Check that the lives deleted enough files and that not most steps were refused; otherwise they prove nothing."""
     done = sum((life.done for life in lives), Counter[str]())
     deleted = sum((life.judge.deleted for life in lives), Counter[str]())
     print(f"{len(lives)} lives: {dict(done)}; files deleted: {dict(deleted)}")

@@ -1,4 +1,4 @@
-"""A table that four processes changed and kept up at random, killed now and then: whole, as the model has it, tidy."""
+"""A table that four processes change and maintain at random until killed stays whole, tidy and equal to the model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWNERS = ("ann", "bob", "cid", "dee")
 
 
 def live_together(given: dict[str, str], folder: Path, chance: random.Random) -> int:
-    """Let the processes live, and kill one of them now and then; how many were killed."""
+    """Run the processes, kill one of them now and then, and return the number of kills."""
     context = forking("long_life")
     until, killed = time.time() + SECONDS, 0
 

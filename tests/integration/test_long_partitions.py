@@ -1,4 +1,4 @@
-"""Partitions whose folders would have names that no file system takes."""
+"""Partitions whose folder names would be too long for any file system."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def on_s3(s3: S3) -> Given:
 
 
 def walk(given: Given, maintenance: MaintenanceCall, as_before: Callable[[], None], first: int = 1) -> None:
-    """Kill the call at each step, every time on the same table, and see to it that the second run finishes."""
+    """Kill the call at each step, every time on the same table, and check that the second run finishes."""
     table = opened(given)
     before, tagged = found(table), found(table, TAG)
     after = tagged if maintenance.rolls_back else before
@@ -148,7 +148,7 @@ def _deletes_by_equality(given: Given) -> None:
 
 
 def _reads(given: Given) -> None:
-    """What the tag shows never changes, and can always be read."""
+    """Check that the rows of the tag never change and can always be read."""
     first = found(opened(given), TAG)
     assert len(first) == 2000
     for _ in range(2 * COMMITS):
@@ -162,7 +162,7 @@ def _keeps_up(given: Given) -> None:
         maintenance = opened(given).maintenance
         maintenance.compute_table_stats()
         maintenance.compute_partition_stats()
-        # Of so many snapshots no writer here is that far behind.
+        # No writer here works on a version that is older than the latest 25 snapshots.
         maintenance.expire_snapshots(EVER, retain_last=25)
         opened(given).maintenance.remove_orphan_files(dry_run=False)
 
@@ -206,7 +206,7 @@ def test_no_row_is_lost_or_doubled_beside_writers(
 def test_no_row_is_lost_or_doubled_beside_writers_on_s3(s3: S3, together: Callable[[Given], None]) -> None:
     given = on_s3(s3)
     table = made(given, "3")
-    # The server gives no file another time: these two are too young to be taken for orphans.
+    # Files on the server cannot be given an older time, so these two are too young to count as orphans.
     table.io.delete_many([name for name in all_there(table) if name.endswith(".left")])
     _check_beside_writers(given, together)
 
@@ -220,8 +220,9 @@ def _check_beside_writers(given: Given, together: Callable[[Given], None]) -> No
     expected += [(10_000 + number, "ab"[number % 2]) for number in range(COMMITS)]
     table = opened(given)
     check_whole(table, sorted(expected), tagged)
-    # Who loses a race removes what it wrote, and expiry what nobody needs. Of two that count the same snapshot the
-    # second has the first's statistics replaced, which older versions may still name: they are for the next search.
+    # A losing writer removes its own files, and expiry removes unneeded files. When two processes compute statistics of
+    # one snapshot, the second replaces the file of the first. Older versions may still name that file, so it is left to
+    # the next orphan removal.
     expire(table)
     left = all_there(table) - all_named(table)
     assert not {each for each in left if not each.endswith(".stats") and "/partition-stats-" not in each}

@@ -29,7 +29,7 @@ BUILDS: dict[str, Build] = {
 
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
-    """What could not be deleted is logged, which is no news here."""
+    """Hide the log of files that could not be deleted, which are expected here."""
     caplog.set_level(logging.CRITICAL, "icefield")
 
 
@@ -56,7 +56,7 @@ def trusts_its_own_clock(patch: pytest.MonkeyPatch) -> None:
 
 
 def loads_before_it_lists(patch: pytest.MonkeyPatch) -> None:
-    """What was committed since the table was loaded is not seen."""
+    """Make orphan removal load the table before it lists files, so that it misses later commits."""
     add, seen = ReferencedFiles.add, set[int]()
 
     def first_only(self: ReferencedFiles, *given: object) -> None:

@@ -1,7 +1,7 @@
-"""No credential is in an error, a log line, a ``repr`` or a table's file, whichever plugin is given it.
+"""No plugin shows a credential in an error, a log line, a ``repr`` or a table's file.
 
-The properties are those that the plugins' own code and pages name, the plugins are those that are installed: a new one
-is tried without a word here. Stores are given addresses where nobody answers.
+The tests take the properties from the code and pages of the installed plugins, so a new plugin or property needs no
+change here. The addresses of stores are addresses at which no server answers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:\.[a-z0-9][a-z0-9_-]*)+")
 _FAMILIES = ("s3", "client", "gcs", "adls", "hdfs", "webhdfs", "dynamodb", "hive", "sql")
 _HINT = re.compile(rf"(?:{'|'.join(_FAMILIES)})\.[a-z0-9]")
 NOWHERE = "127.0.0.1:1"
-# Where each store is looked for: nobody answers there.
+# The address of each store, at which no server answers.
 ADDRESSES = {
     "s3.endpoint": f"http://{NOWHERE}",
     "s3.region": "us-east-1",
@@ -59,7 +59,7 @@ ADDRESSES = {
     **{f"{prefix}.retry.num-retries": "0" for prefix in ("s3", "gcs", "adls", "hdfs", "webhdfs")},
     **{f"{prefix}.connect-timeout": "1" for prefix in ("s3", "gcs", "adls")},
 }
-# A key of the caller needs its name.
+# A secret key of the user needs the id of the key.
 BESIDES = {
     "s3.secret-access-key": {"s3.access-key-id": "key-id"},
     "s3.session-token": {"s3.access-key-id": "key-id", "s3.secret-access-key": "xxxxxxxx"},
@@ -73,7 +73,7 @@ BESIDES = {
 
 @cache
 def credentials() -> list[str]:
-    """The properties that hold credentials, by what plugins say of themselves in code and pages."""
+    """The properties that hold credentials, according to the code and the pages of plugins."""
     found = set()
     for path in (*ROOT.glob("plugins/*/src/**/*.py"), *ROOT.glob("framework/src/**/*.py")):
         code = path.read_text("utf-8")
@@ -91,7 +91,7 @@ def _is_property(name: str) -> bool:
 
 
 def planted(name: str) -> list[dict[str, str]]:
-    """The property with credentials of each form that is usual for it."""
+    """The property with a credential in each of its usual forms."""
     secret = f"{MARK}-{name}"
     forms = [secret]
     if "key" in name:
@@ -124,7 +124,7 @@ class Seen:
 
     @contextmanager
     def errors(self, kinds: type[BaseException] | tuple[type[BaseException], ...] = Exception) -> Iterator[None]:
-        """Let errors come, and keep all that they hold."""
+        """Catch errors, and keep all texts and data in them."""
         try:
             yield
         except kinds as error:
@@ -134,7 +134,7 @@ class Seen:
             self.add(again)
 
     def check(self, properties: Mapping[str, str]) -> None:
-        """Nothing of it is a credential."""
+        """Check that no kept text contains a credential."""
         wanted = {MARK, base64.b64encode(MARK.encode()).decode()[:10]}
         for text in self.texts:
             for secret in wanted:
@@ -145,7 +145,7 @@ class Seen:
 
 @pytest.fixture
 def seen(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Iterator[Seen]:
-    """Whatever a test shows: what it adds, what is logged at any level, warned of, or printed."""
+    """All texts that a test shows: added texts, log records of any level, warnings and printed output."""
     caplog.set_level(logging.DEBUG)
     found = Seen()
     with warnings.catch_warnings(record=True) as warned:
@@ -247,7 +247,7 @@ def test_no_strategy_shows_a_credential(strategy: str, seen: Seen, tmp_path: Pat
 
 
 def catalogs() -> list[tuple[str, dict[str, str]]]:
-    """The catalogs that are installed, each where nobody answers, with a password in the URI as well."""
+    """The installed catalogs, each at an address without a server, also with a password in the URI."""
     uris = [
         f"postgresql+psycopg://me:{MARK}-uri@{NOWHERE}/db",
         f"postgresql+psycopg://me@{NOWHERE}/db?password={MARK}-uri",

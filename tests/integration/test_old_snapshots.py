@@ -58,7 +58,7 @@ def test_an_upgrade_writes_manifest_lists_for_them(catalog: Catalog, version: in
     for number, snapshot in enumerate(snapshots, 1):
         assert ids(table, snapshot_id=snapshot.snapshot_id) == list(range(1, number + 1))
         assert ids(table, "kind = 'a'", snapshot_id=snapshot.snapshot_id) == list(range(1, min(number, 2) + 1))
-    # Each manifest was added by the first snapshot that names it, and its files are counted.
+    # The first snapshot that names a manifest counts as the snapshot that added it, and the files are counted.
     lists = [read_manifest_list(table.io, snapshot, table.metadata).manifests for snapshot in table.snapshots()]
     assert [sorted(each.added_snapshot_id for each in found) for found in lists] == [
         sorted(snapshot.snapshot_id for snapshot in snapshots[:number]) for number in (1, 2, 3)

@@ -1,9 +1,9 @@
 """Tables under random changes of rows from two writers, next to a list of rows: both modes, all versions and formats.
 
-The writers do not refresh, so that each change is made by one that has not seen the last, and some are made while
-another one commits. After each step the rows are compared, and in version 3 the ids of rows are unique and stay with
-their rows, and no row but those that changed has another last change. At the end DuckDB and PyIceberg, where they can
-read the table, read the same rows.
+The writers do not refresh, so a writer makes its change without the other's last commit, and makes some changes while
+the other commits. After each step the rows are compared. In version 3 row ids are unique and stay with their rows, and
+only changed rows have another last change. At the end DuckDB and PyIceberg, where they can read the table, read the
+same rows.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class Row:
     changed_in: int | None = None
 
     def become(self, **values: Any) -> Row:
-        """The same row with other values."""
+        """The same row with changed values, and without a known last change."""
         return replace(self, values={**self.values, **values}, changed_in=None)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of rows: what to ask of a table or transaction, and what it does to a list of rows."""
+    """A change of rows: the call on a table or transaction, and its effect on a list of rows."""
 
     name: str
     ask: Callable[[Any], Any]
@@ -246,7 +246,7 @@ class RowLevelMachine(RuleBasedStateMachine):
 
     @rule(writer=st.sampled_from([0, 1]))
     def change_rows(self, writer: int) -> None:
-        """By a writer that may not know the last commits."""
+        """Change rows by a writer that may not have loaded the last commits."""
         change = self.change()
         self.told(change.name)
         change.ask(self.writers[writer])
@@ -374,7 +374,7 @@ class RowLevelMachine(RuleBasedStateMachine):
         self.counts["looks"] += 1
 
     def seen(self, there: dict[str, list[tuple[int | None, int | None]]]) -> list[Row]:
-        """The rows with their ids and last changes: those that had some still have them, the others take the rest."""
+        """The rows with ids and last changes: known ids stay with their rows, the other rows take the remaining ids."""
         made: list[Row] = []
         for known in (True, False):
             for row in self.rows:
@@ -406,7 +406,7 @@ class RowLevelMachine(RuleBasedStateMachine):
 
 
 def again_at_head(machine: RowLevelMachine) -> None:
-    """Writers whose schema is of old would write under it."""
+    """Refresh the writers, because a writer with an old schema would write under that schema."""
     for writer in machine.writers:
         writer.refresh()
 

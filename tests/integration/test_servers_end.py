@@ -1,4 +1,4 @@
-"""Servers of tests end with the tests, whatever becomes of the process that ran these."""
+"""Servers of tests end with the tests, however the process that ran the tests ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ while :; do sleep 1; done
 """
 STUBBORN = f"trap '' TERM\n{SERVER}"
 ALL = ("left", "child", "server")
-# Started by a thread that ends at once: whoever asks the kernel for a signal at the death of "the parent" gets it then.
+# A thread starts the server and ends at once: the kernel's signal for the death of "the parent" arrives at that time.
 TESTS = """
 import sys, threading, time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Software of servers is installed once, and a registry that hangs or fails ends no test process."""
+"""Server software is installed once, and a registry that hangs or fails does not end the test process."""
 
 from __future__ import annotations
 

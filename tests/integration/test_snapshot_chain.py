@@ -1,4 +1,4 @@
-"""Snapshots of a real table: what each holds, what they share, and the chain of metadata files behind them."""
+"""Snapshots of a real table: the contents of each, the files that they share, and the chain of metadata files."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The example of spark-submit, as it stands: packed, submitted to a cluster of processes, and run in the archive."""
+"""The unchanged spark-submit example: packed, submitted to a cluster of processes, and run in the archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tables ask of storage, shown on doubles that give no more."""
+"""The abilities that tables need of storage, shown on test doubles with no other ability."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_whatever_step_of_a_commit_fails_the_table_is_whole_and_nothing_is_left_
         assert ids(found) == ([1, 2] if failed is not None else outcomes[change])
         assert live_files(found) <= stored_files(found)
         left = stored_files(found) - live_files(found) - {f"{found.location()}/metadata/version-hint.text"}
-        # Where deleting itself fails, what was to be deleted stays; nothing else does.
+        # If a deletion itself fails, only the files of that deletion stay.
         deleting = [location for name, location in FailingFileSystem.trace[-steps:] if name == "delete_many"]
         assert left <= set(",".join(deleting).split(",")) if deleting else left == set()
         if step > steps:

@@ -1,4 +1,4 @@
-"""One behaviour over every catalog and commit strategy that needs no server, and over PostgreSQL where there is one."""
+"""The same behaviour over all catalogs and commit strategies without a server, and over PostgreSQL if there is one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Tables under random changes, next to a naive model of what they hold: every version, read in every way.
+"""Tables under random changes, compared with a naive model: every version, read in every way.
 
-Columns are random and nested. What the model says is compared with what the table gives, and, where they can read the
-table, with what DuckDB and PyIceberg give. A failure prints the steps, and what Hypothesis needs to run them again.
+Columns are random and nested. The rows of the model are compared with the rows of the table, and with the rows that
+DuckDB and PyIceberg read, where they can read the table. A failure prints the steps, and the values with which
+Hypothesis runs them again.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def test_any_changes_leave_the_rows_that_a_naive_model_has(format_version, file_
     machine = type("Machine", (TableMachine,), {**given, "peers": peers, "counts": counts})
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     examples, steps = (40, 40) if SOAK else (3, 12)
-    # To shrink a run of many steps takes minutes; `make soak` has them.
+    # Shrinking a run of many steps takes minutes, so only `make soak` shrinks.
     phases = [phase for phase in Phase if SOAK or phase is not Phase.shrink]
     chosen = settings(
         max_examples=examples,

@@ -1,4 +1,4 @@
-"""What the tests with peers share."""
+"""Fixtures that the tests with peers share."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was appended, next to what PyIceberg's append scans say of it."""
+"""Scans of appended rows, compared with PyIceberg's append scans."""
 
 from __future__ import annotations
 

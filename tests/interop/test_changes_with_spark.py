@@ -1,4 +1,4 @@
-"""What changed between snapshots, as Icefield and the procedure ``create_changelog_view`` of Java's runtime say it."""
+"""Changes between snapshots, according to Icefield and to ``create_changelog_view`` of Iceberg's Java runtime."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_spark_says_the_same_of_changes_that_rewrote_files(shared: Shared, versi
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.spec("SCAN-52")
 def test_marked_deletes_are_changes_here_as_rewritten_files_are_there(shared: Shared, version: int) -> None:
-    """Spark's view reads no delete files: what it says of the same changes as rewritten files is compared."""
+    """Spark's view reads no delete files, so Spark's table has the same changes as rewritten files."""
     table = lived(shared, version, "merge-on-read")
     numbers = [snapshot.snapshot_id for snapshot in table.snapshots()]
     with pytest.raises(SparkError, match="Delete files are currently not supported in changelog scans"):

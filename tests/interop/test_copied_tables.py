@@ -1,4 +1,4 @@
-"""Copies of tables, whose metadata was written anew for other locations, as Java and PyIceberg read them."""
+"""Copies of tables, with metadata rewritten for other locations, as Java and PyIceberg read them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Iterator[Catalog]:
 
 
 def copied(table: Table, folder: Path) -> str:
-    """Where the metadata of a copy is; the table itself is gone."""
+    """Copy a table, remove the original, and return the location of the copy's metadata."""
     source = table.location()
     target = f"file://{folder}/copy"
     result = table.maintenance.rewrite_table_path(source, target)

@@ -1,7 +1,7 @@
 """Tables that others wrote: Spark, Trino, Impala, Athena, Flink, PyIceberg, ... read as their peers read them.
 
-``ICEFIELD_FIXTURES`` names a folder of such tables, with an ``INDEX.json`` that states for each what it must give: the
-digest of its rows (see ``canonical``), how many rows match filters, what each snapshot holds, and its schema.
+``ICEFIELD_FIXTURES`` names a folder of such tables, with an ``INDEX.json`` that states the expected results for each:
+the digest of its rows (see ``canonical``), how many rows match filters, what each snapshot holds, and its schema.
 """
 
 import json
@@ -49,14 +49,14 @@ OPERATORS = {
 DELETES = ("pos_delete_files", "eq_delete_files", "dv_blobs")
 
 REFUSED: dict[str, tuple[type[IcefieldError], str]] = {
-    # Others guess ids by position there; the specification has no such rule.
+    # Other readers guess field ids by position there; the specification has no such rule.
     "impala__airports_parquet": (InvalidFile, "no field ids and the table has no name mapping"),
 }
 """The tables of which some snapshot is refused: with which error, and a part of its message. All others must read."""
 
 
 def opened(entry: dict[str, Any]) -> Table:
-    """The table where it is now, though its metadata speaks of where it was written."""
+    """The table at its present location, by a map from the locations in its metadata."""
     folder = ROOT / entry["dir"]
     maps = {f"location.map.{each['from']}": f"file://{folder}/{each['to']}" for each in entry["prefix_map"]}
     return icefield.open_table(f"file://{folder}/{entry['metadata_file']}", properties=maps)
@@ -67,7 +67,7 @@ def expression(column: str, op: str, value: Any) -> BooleanExpression:
 
 
 def refused(entry: dict[str, Any]) -> type[IcefieldError] | tuple[()]:
-    """The error that may be raised in place of rows; for most tables, none."""
+    """The error that a table may raise instead of giving rows; none for most tables."""
     return REFUSED[entry["name"]][0] if entry["name"] in REFUSED else ()
 
 
@@ -173,7 +173,7 @@ def test_each_snapshot_of_a_table_of_another_writer_gives_what_others_read(entry
 
 
 FAULTS: dict[str, dict[str, int]] = {
-    # The files were cut or written anew for the collection, and the versions before them left out.
+    # The collection shortened or rewrote the files, and left out earlier versions.
     "pglake__spark_generated_iceberg_test_2": {"metadata-log": 6, "manifest-lists": 3, "small-files": 1},
     "impala__airports_parquet": {"metadata-log": 1, "files-damaged": 1},
     "impala__hadoop_catalog_test": {"small-files": 1},
@@ -210,7 +210,7 @@ FAULTS: dict[str, dict[str, int]] = {
 def test_the_doctor_finds_the_honest_faults_of_a_table_of_another_writer_and_no_others(entry):
     found: Counter[str] = Counter()
     for group in examine_table(opened(entry), whole=True):
-        # How old snapshots are goes by the day on which the test runs.
+        # The age of snapshots depends on the day on which the test runs.
         wrong = [each for each in group.findings if each.result is not Result.OK and each.check != "old-snapshots"]
         assert all(each.location and each.advice and each.section for each in wrong)
         found.update(each.check for each in wrong)

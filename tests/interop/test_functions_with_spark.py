@@ -1,4 +1,4 @@
-"""The functions of Iceberg's Java runtime in Spark's SQL give what the transforms of this implementation give."""
+"""The functions of Iceberg's Java runtime in Spark's SQL give the same values as the transforms of Icefield."""
 
 from __future__ import annotations
 

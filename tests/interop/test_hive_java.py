@@ -30,7 +30,7 @@ class JavaCatalog:
         self._process = process
 
     def ask(self, do: str, table: str, **more: Any) -> dict[str, Any]:
-        """Ask, and raise what went wrong there."""
+        """Send a request, and raise an error of the other process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": do, "table": table, **more}) + "\n")

@@ -1,4 +1,4 @@
-"""Iceberg's Java library reads what is written here, in each format, and what it writes is read here."""
+"""Iceberg's Java library reads files that Icefield writes, in each format, and Icefield reads files of the library."""
 
 import datetime as dt
 import itertools
@@ -93,7 +93,7 @@ class TestJavaReads:
                         NestedField(6, "m", MapType(7, "timestamp", 8, "string")))  # fmt: skip
         rows = []
         for number in range(3_000):
-            # The stripes in the middle are old.
+            # The stripes in the middle have early times.
             start = dt.datetime(1930, 1, 1) if 1_000 <= number < 2_000 else dt.datetime(2030, 1, 1)
             moment = start + dt.timedelta(microseconds=1_000_003 * number)
             held = {"t": moment, "u": sha256(b"%d" % number).hexdigest()} if number % 7 else None
@@ -233,7 +233,7 @@ class TestJavaWrites:
         more = [{"keys": [(dt.date(1, 1, 1), Decimal("-1.125")), (dt.date(9999, 12, 31), None)],
                  "lists": [[EPOCH.replace(tzinfo=dt.UTC), None], []]}, {"keys": [], "lists": []}, {}, {}]  # fmt: skip
         rows = [{**row, **extra} for row, extra in zip(every_type_rows().to_pylist(), more, strict=True)]
-        # The last microsecond before 1970 is none that Java's writer of ORC can store.
+        # Java's ORC writer cannot store the last microsecond before 1970.
         rows = [{**row, "c_timestamp": row["c_timestamp"] and max(row["c_timestamp"], EPOCH)} for row in rows]
         for number, far in enumerate(FAR):
             rows.append({"c_int": 100 + number, "c_date": far["d"], "c_timestamp": far["t"], "c_timestamptz": far["z"]})
@@ -275,7 +275,7 @@ class TestJavaWrites:
             assert comparable(some, table.schema()) == comparable(whole, table.schema()) != []
 
     def naive(self, table, text):
-        """The same filter on all rows, without files that could be passed over."""
+        """The rows of the same filter evaluated on all rows in memory, where no file can be skipped."""
         from icefield.expressions import bind, parse
         from icefield.expressions.arrow import evaluate
 

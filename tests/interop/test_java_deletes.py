@@ -1,4 +1,4 @@
-"""Row-level deletes between Icefield and Iceberg's Java library: each reads what the other deletes, on one table.
+"""Row-level deletes of Icefield and Iceberg's Java library on one table: each applies the deletes of the other.
 
 The table is in a folder, where both commit: Java through ``HadoopTables``, Icefield through the directory catalog.
 """
@@ -134,7 +134,7 @@ def test_what_java_deletes_by_equality_is_read(
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.spec("VER-13", "ROW-03", "ROW-04")
 def test_both_delete_in_turn_from_one_table_of_version_3(folder: Catalog, java_iceberg: JavaIceberg, seed: int) -> None:
-    """For 20 commits. A row has its id for life, no two have the same, and both say the same of all."""
+    """Make 20 commits. Row ids are unique and never change, and both libraries give each row the same id."""
     draw = random.Random(seed)
     table = new(folder, 3, "parquet")
     table.append(arrow(range(100), 0.0))

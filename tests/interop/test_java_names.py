@@ -1,4 +1,4 @@
-"""Names of columns and partition fields: Iceberg's Java library loads what is allowed, and refuses what is refused."""
+"""Names of columns and partition fields: Iceberg's Java library accepts and refuses the same names as Icefield."""
 
 import pytest
 from icefield.errors import InvalidSchema
@@ -74,7 +74,7 @@ def test_java_refuses_tables_whose_names_are_refused(catalog, java_iceberg, tmp_
     table = changed(catalog.create_table("db.t", SCHEMA, partition_spec=spec, properties=properties), *changes)
     with pytest.raises(InvalidSchema, match="has the name of a partition field"):
         add(*path)(table)
-    # The same change where nobody looks: under a name that is free, which is then replaced.
+    # The same change without a check: it uses a free name, which the test then replaces in the file.
     add(*path[:-1], "free")(table)
     text = encode_metadata(table.metadata).decode().replace('"free"', f'"{path[-1]}"')
     (tmp_path / "misnamed.metadata.json").write_text(text)

@@ -1,4 +1,4 @@
-"""Statistics between Icefield and Iceberg's Java library: each reads and carries on what the other has written.
+"""Statistics of Icefield and Iceberg's Java library: each reads and continues the statistics of the other.
 
 The table is in a folder, where both commit: Java through ``HadoopTables``, Icefield through the directory catalog.
 """
@@ -56,7 +56,7 @@ def ours(table: Table) -> list[dict[str, Any]]:
 
 
 def without_totals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Java never states how many rows are left."""
+    """Remove the number of remaining rows, which Java never states."""
     return [{name: value for name, value in row.items() if name != "total_record_count"} for row in rows]
 
 
@@ -126,5 +126,5 @@ def test_java_merges_sketches_of_distinct_values_with_its_own(
     assert many["ndv"] == str(round(many["estimate"]))
     for number in (many["estimate"], many["own"], many["union"]):
         assert abs(number - 20120) < 0.05 * 20120
-    # Of one hash function: else a union would have twice as many.
+    # All sketches use one hash function; otherwise a union would have twice the number of values.
     assert {row["type"] for row in rows.values()} == {"apache-datasketches-theta-v1"}

@@ -1,4 +1,4 @@
-"""Views that Iceberg's Java library keeps in a JDBC catalog are no tables of ours, and stay as they are."""
+"""Views that Iceberg's Java library keeps in a JDBC catalog do not appear as tables here, and stay unchanged."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Maintenance in turns with other implementations: the rows that each reads, and rewrites of manifests."""
+"""Maintenance in turns with other implementations: the rows that each reads, and rewritten manifests."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def remove(shared: Shared, *ids: int, spark: bool = False) -> None:
 
 
 def all_agree(shared: Shared, duck: Any) -> None:
-    """Check that all four read the rows; PyIceberg where no equality delete is left, which it refuses."""
+    """Check that all four read the rows. PyIceberg refuses equality deletes, so it reads only when none is left."""
     shared.expect()
     table = shared.table
     assert sorted(duckdb_rows(duck, table)["id"].to_pylist()) == sorted(shared.rows)
@@ -74,14 +74,14 @@ def all_agree(shared: Shared, duck: Any) -> None:
 
 
 def is_sound(table: Table) -> None:
-    """Check that the doctor finds nothing but what maintenance is for."""
+    """Check that the doctor finds no fault; findings that maintenance resolves are allowed."""
     found = [finding for group in examine_table(table, whole=True) for finding in group.findings]
-    # Java lets its own statistics of deletes, and names of expired metadata files, stand.
+    # Java keeps its own statistics of deletes, and names of expired metadata files.
     assert [each for each in found if each.result is Result.FAILED] == []
 
 
 def soon() -> int:
-    """A time after all that was done, in ms."""
+    """A time after all changes so far, in ms."""
     return int(time.time() * 1000) + 1
 
 
@@ -131,7 +131,7 @@ def test_every_peer_reads_the_same_rows_after_each_operation_of_maintenance(
 @VERSIONS
 @pytest.mark.spec("VER-13", "MAN-14")
 def test_icefield_and_spark_keep_one_table_in_turns(shared: Shared, duck: Any, version: int) -> None:
-    """Two rounds: in each, each rewrites data files, deletes and manifests, and expires what the other made."""
+    """In each of two rounds, both rewrite data files, deletes and manifests, and expire snapshots of the other."""
     pytest.importorskip("pyiceberg")
     begun(shared, version)
     catalog = shared.name.split(".")[0]

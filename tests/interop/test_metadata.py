@@ -1,4 +1,4 @@
-"""Table metadata of others: PyIceberg reads what is written here, and what others wrote is read and kept.
+"""Table metadata: PyIceberg reads Icefield's, and Icefield reads and keeps the metadata of other writers.
 
 ``ICEFIELD_FIXTURES`` names a folder of tables that other writers made, with an ``INDEX.json`` that lists them; without
 it those tests are skipped.
@@ -84,7 +84,7 @@ def without_blanks(schema: Any) -> str:
 
 
 def same(ours: TableMetadata, theirs: Any) -> None:
-    """Compare what both state one table."""
+    """Compare the metadata that both libraries read for one table."""
     for name in (
         "format_version",
         "location",
@@ -203,7 +203,7 @@ def plain(data: bytes) -> bytes:
 
 
 def normalised(source: dict[str, Any]) -> dict[str, Any]:
-    """A document without what is written in one form only, whatever it came as."""
+    """A document without the members that are always written in one form, whatever their form in the source."""
     result = {key: value for key, value in source.items() if value not in (None, [], {})}
     if result.get("current-snapshot-id") == -1:
         del result["current-snapshot-id"]
@@ -256,7 +256,8 @@ def test_pyiceberg_reads_the_same_from_what_is_written_back():
         ours = decode_metadata(data, str(path))
         again = peer.TableMetadataUtil.parse_raw(encode_metadata(ours).decode())
         for name in vars(theirs):
-            # Ids in use are kept from being given again, and the copy of the schema that v1 holds follows the schemas.
+            # Icefield raises the last ids above all ids in use, and derives the copy of the schema in v1 from the
+            # schemas.
             if name not in ("last_column_id", "last_partition_id", "schema_"):
                 assert getattr(again, name) == getattr(theirs, name), (path, name)
         assert again.last_column_id >= theirs.last_column_id

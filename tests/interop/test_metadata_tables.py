@@ -1,4 +1,4 @@
-"""Metadata tables next to those of Iceberg's Java runtime for Spark, over a table of both: columns, types and rows."""
+"""Metadata tables, compared with those of Iceberg's Java runtime for Spark over one table: columns, types and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main job as a user runs it, and what others read of the tables that it leaves behind."""
+"""The main job as a user runs it, and its tables as other implementations read them."""
 
 import io
 import subprocess
@@ -35,7 +35,7 @@ def data_folder():
 
 
 def expected_flights(schema):
-    """The table as the quickstart leaves it, from the data files alone."""
+    """The expected table of the quickstart, computed from the source data alone."""
     with zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive:
         flights = csv_table(io.BytesIO(archive.read("flights.csv")), time_hour=pa.timestamp("s", "UTC"))
     speed = pc.divide(flights["distance"].cast("double"), pc.divide(flights["air_time"].cast("double"), 60.0))

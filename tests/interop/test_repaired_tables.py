@@ -1,4 +1,4 @@
-"""A merge-on-read table of version 3 with several faults at once: repaired, its rows are those that others read."""
+"""A merge-on-read table of version 3 with several faults: after the repair, other libraries read the same rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def duckdb() -> Iterator[DuckDBEngine]:
 
 
 def rows(table: icefield.Table) -> list[dict[str, Any]]:
-    """With the ids of rows and the sequence numbers of their last change."""
+    """The rows with their row ids and the sequence numbers of their last change."""
     columns = ("id", "kind", "value", "_row_id", "_last_updated_sequence_number")
     return table.scan(selected_fields=columns).to_arrow().sort_by("id").to_pylist()
 
@@ -86,7 +86,7 @@ def test_a_table_with_vectors_and_row_ids_is_repaired_of_many_faults_at_once(tmp
     filtered = StaticTable.from_metadata(again.metadata_location).scan(row_filter="value > 7").to_arrow()
     assert sorted(filtered["id"].to_pylist()) == [row["id"] for row in expected if row["value"] > 7]
     assert duckdb_rows(duckdb, again).sort_by("id").to_pylist() == expected
-    # What was given out before is not given out again.
+    # Row ids that were assigned before are not assigned again.
     again.append(again.scan(selected_fields=("id", "kind", "value")).to_arrow().slice(0, 3))
     ids = [row["_row_id"] for row in rows(again)]
     assert len(set(ids)) == len(ids) == 22

@@ -1,6 +1,6 @@
-"""Engines of others use `icefield serve` over SQLite, with a token: what each writes all others and Icefield read.
+"""Other engines use `icefield serve` over SQLite, with a token: Icefield and all engines read the rows of each engine.
 
-Icefield writes and reads past the server, straight over the database, so that both roads are seen to be one.
+Icefield bypasses the server and uses the database directly, which shows that both ways lead to the same tables.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def house(click: Any, served: Served) -> ClickHouse:
 def all_read(
     spark_runtime: SparkRuntime, lake: str, planned: str, peer: Any, duck: Any, attached: str, house: ClickHouse
 ) -> Callable[..., None]:
-    """Checks that all read the same rows of a table as Icefield, but for those that cannot."""
+    """A check that all engines, except those in ``but``, read the same rows of a table as Icefield."""
     engines = spark_runtime, (lake, planned), peer, duck, attached, house
 
     def check(table: Table, *, but: tuple[str, ...] = ()) -> None:
@@ -107,7 +107,7 @@ def test_every_engine_reads_through_the_server_what_is_changed_past_it(
 ) -> None:
     properties = {**properties_of(version, "parquet", mode), "write.delete.granularity": "file"}
     table = ours.create_table("db.t", OPTIONAL, partition_spec=["part"], properties=properties)
-    # ClickHouse 26.9 takes deletion vectors for files of another format.
+    # ClickHouse 26.9 mistakes deletion vectors for files of another format.
     but = ("clickhouse",) if version == 3 else ()
     for start in (0, 20):
         table.append(arrow(fresh(range(start, start + 20), 0.5)))

@@ -1,4 +1,4 @@
-"""Java's reference server plans scans for Icefield: the rows are those of plans made here."""
+"""Java's reference server plans scans for Icefield: the rows are the same as with Icefield's own plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iceberg's Java runtime for Spark lets the server plan scans: it reads what it reads by its own plans, and Icefield.
+"""Iceberg's Java runtime for Spark reads by plans of the server: the rows equal those of its own plans and of Icefield.
 
 An answer has three files at most here, so that plans go on over several requests.
 """
@@ -58,7 +58,7 @@ def ours(served: Served) -> Iterator[Catalog]:
 
 @pytest.fixture(scope="module")
 def both(spark_runtime: SparkRuntime, served: Served) -> tuple[str, str]:
-    """Spark's names of the server: where it plans itself, and where the server does."""
+    """Spark's two catalogs on the server: Spark plans scans in the first, and the server in the second."""
     return spark_runtime.rest_catalog(served.uri), spark_runtime.rest_catalog(
         served.uri, **{"scan-planning-mode": "server"}
     )
@@ -138,7 +138,7 @@ def test_java_reads_versions_branches_and_few_columns_by_plans_of_the_server(
     table.append(rows(20, 5).drop_columns(["deep"]).rename_columns(["id", "part", "worth", "day"]))
     first = table.snapshots()[0].snapshot_id
     before = served.done()["planTableScan"]
-    # Java 1.12 looks for the columns of what is left of a filter in the current schema.
+    # Java 1.12 looks for the columns of residual filters in the current schema.
     queries = (
         f"SELECT id, value, deep.a FROM {{c}}.db.versions VERSION AS OF {first} WHERE id > 3",
         "SELECT count(*), sum(id) FROM {c}.db.versions VERSION AS OF 'work' WHERE id > 2",

@@ -19,14 +19,14 @@ ADDRESS = "127.0.0.1:8181"
 
 
 def block(language: str, word: str) -> Block:
-    """The guide's only block of a language that holds a word."""
+    """The only block of the guide in this language that contains the word."""
     (found,) = (each for each in GUIDE.blocks if each.language == language and word in each.text)
     return found
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the reader, with the guide's configuration; only the place of the data is another."""
+    """The folder of the reader, with the guide's configuration; only the location of the data differs."""
     folder = tmp_path_factory.mktemp("quickstart")
     _, _, shown = block("sh", "icefield serve").text.partition("$ cat icefield.toml\n")
     configuration, _, _ = shown.partition("$ ")

@@ -40,7 +40,7 @@ KINDS = ("sqlite", "postgres", "hive", "rest")
 
 @contextmanager
 def both(kind, folder, request):
-    """The same catalog twice: ours, with the namespace ``db``, and PyIceberg's."""
+    """The same catalog as Icefield's, with the namespace ``db``, and as PyIceberg's."""
     warehouse = f"file://{folder}/warehouse"
     if kind == "rest":
         with served_here(folder) as served, served.past() as catalog:
@@ -81,7 +81,7 @@ def peer(shared):
 
 
 def agree(table, theirs, filters=()):
-    """Both read the same, of every snapshot; gives our rows."""
+    """Check that both read the same rows of every snapshot, and return Icefield's rows."""
     table.refresh()
     theirs.refresh()
     assert table.metadata_location == theirs.metadata_location
@@ -168,7 +168,7 @@ def test_a_table_that_pyiceberg_made_and_changed_is_read_and_changed_here(catalo
     theirs = peer.create_table(
         "db.theirs",
         Schema(
-            # Not required: PyIceberg cannot write the null of a dropped partition field of a required column.
+            # Not required, because PyIceberg cannot write null for a dropped partition field of a required column.
             NestedField(1, "id", IntegerType()),
             NestedField(2, "kind", StringType()),
             NestedField(3, "at", TimestampType()),

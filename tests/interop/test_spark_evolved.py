@@ -155,7 +155,7 @@ def test_spark_merges_into_a_table_that_was_evolved_here(
     said = shared.spark.sql(f"SELECT * FROM {shared.name}")
     assert comparable(there, table.schema()) == comparable(said, table.schema())
     found = {id_: {**row, "part": None} for id_, row in before.items() if id_ not in (2, 4, 5, 7)}
-    # The second merge made the row 5 like the row 1, its id included.
+    # The second merge gave the row 5 all values of the row 1, also its id.
     rows = [row for row in table.scan().to_arrow().to_pylist() if row["id"] in found]
     assert sorted(({**row, "part": None} for row in rows), key=lambda row: row["id"]) == sorted(
         [*found.values(), found[1]], key=lambda row: row["id"]
@@ -171,8 +171,8 @@ def test_spark_merges_into_a_table_that_was_evolved_here(
 def test_spark_merges_by_rewriting_where_an_earlier_spec_lost_its_column(shared: Shared, made: str) -> None:
     """Iceberg 1.12 fails to merge on read there, in tables of its own making as well; copy-on-write works.
 
-    Its type of ``_partition`` leaves out fields whose columns are gone (``Partitioning.partitionType``), and its writer
-    of deletes projects that type to the whole partition type of each spec, where the field is missing then.
+    Its type of ``_partition`` leaves out fields of dropped columns (``Partitioning.partitionType``). Its writer of
+    deletes projects this type to the whole partition type of each spec, which still has the field.
     """
     properties = properties_of(2, "parquet", "merge-on-read")
     if made == "here":

@@ -1,8 +1,8 @@
 """Row-level changes between Icefield and Iceberg's Java runtime for Spark, on tables that both commit to.
 
-A table is in a folder: Spark finds it through a Hadoop catalog, Icefield through the directory catalog. What rows there
-are is worked out here, in a dictionary by id, and both must read just those; in version 3 both must say the same of the
-rows' ids and last changes, too.
+A table is in a folder: Spark finds it through a Hadoop catalog, Icefield through the directory catalog. The test keeps
+the expected rows in a dictionary by id, and both must read exactly these rows. In version 3 both must also give the
+same row ids and last changes.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def test_what_spark_changes_is_read(shared: Shared, version: int, file_format: s
 
 @pytest.mark.spec("VER-13", "DEL-32", "ROW-13")
 def test_spark_and_icefield_change_one_table_of_version_3_in_turn(shared: Shared) -> None:
-    """For 20 commits in both modes. A row has its id for life, no two have the same, and both say the same of all."""
+    """Make 20 commits in both modes. Row ids are unique and never change, and both give each row the same id."""
     draw = random.Random(11)
     table = shared.catalog.create_table("db.t", SCHEMA, properties=properties_of(3, "parquet", "merge-on-read"))
     table.append(arrow(fresh(range(60), 0.0)))

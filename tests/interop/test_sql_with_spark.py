@@ -15,7 +15,7 @@ from servers.spark_runtime import SparkError, SparkRuntime
 from servers.stock_spark import StockSpark
 from sql_scripts import Line, Side, lines_of
 
-# What changes tables; `make soak` runs the others as well.
+# The scripts that change tables; `make soak` runs the others as well.
 OFTEN = {"changes", "defaults", "evolving", "functions", "merging", "tables"}
 SCRIPTS = sorted((Path(__file__).parent / "spark" / "statements").glob("*.sql"))
 LOG = logging.getLogger(__name__)  # seen while the scripts run with `-o log_cli=true`
@@ -98,7 +98,7 @@ def test_both_answer_the_same_and_leave_the_same_tables(sides: tuple[Side, Side]
 
 
 def different(line: Line, here: object, there: object) -> list[str]:
-    """What is wrong with two answers; a string is what a side refused the statement with."""
+    """The unexpected differences of two answers; a string is the error of a side that refused the statement."""
     refused = {None: (line.refused, line.refused), "here": (False, True), "there": (True, False)}[line.only]
     expected = (isinstance(here, str), isinstance(there, str)) == refused
     if expected and (any(refused) or not line.compares_answer or here == there):
@@ -107,7 +107,7 @@ def different(line: Line, here: object, there: object) -> list[str]:
 
 
 def answered(side: Side, line: Line) -> object:
-    """What a statement gives, or what it is refused with."""
+    """The answer of a statement, or the string of its error."""
     try:
         return side.answer(line)
     except SparkError as error:

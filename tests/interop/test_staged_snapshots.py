@@ -1,4 +1,4 @@
-"""Staged snapshots, of Icefield and of PyIceberg, in one catalog: who stages, the other reads and publishes."""
+"""Staged snapshots in one catalog: PyIceberg reads and publishes those of Icefield, and the reverse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ONE, TWO, THREE = (pa.table({"id": pa.array([number], pa.int64())}) for number i
 
 @pytest.fixture
 def both(tmp_path):
-    """The same table twice, ours and PyIceberg's, with one row."""
+    """The same table, with one row, as Icefield's and as PyIceberg's."""
     place = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/warehouse"}
     with load_catalog("test", **place) as catalog:
         catalog.create_namespace("db")
@@ -27,7 +27,7 @@ def both(tmp_path):
 
 
 def state(table):
-    """What staging must leave as it is, in either implementation."""
+    """The state of a table that staging must not change, in either implementation."""
     head = table.current_snapshot()
     refs = table.refs() if callable(table.refs) else table.refs
     return head.snapshot_id, {name: ref.snapshot_id for name, ref in refs.items()}, len(table.history())
@@ -58,7 +58,7 @@ def test_no_branch_means_the_same_in_both(both):
 
 
 def test_a_branch_that_is_not_there_is_created_by_them_without_the_rows_of_main_and_refused_here(both):
-    """Why a commit creates no branch: what PyIceberg creates lacks the rows of the table."""
+    """The reason why a commit creates no branch: a branch that PyIceberg creates lacks the rows of the table."""
     ours, theirs = both
     theirs.append(TWO, branch="misspelt")
     assert numbers(ours.refresh(), ref="misspelt") == [2]

@@ -1,4 +1,4 @@
-"""Variants in Parquet: peers read those that are written here, and those that they write are read, shredded or not."""
+"""Variants in Parquet, shredded or not: peers read variants of Icefield, and Icefield reads variants of peers."""
 
 import datetime as dt
 import json
@@ -51,7 +51,7 @@ def duck_rows(query):
 
 
 def from_duckdb(tmp_path, values, shredding=""):
-    """A file in which DuckDB wrote variants, and what is read of it here."""
+    """The bytes of a file with variants by DuckDB, and the values that Icefield reads from it."""
     path = tmp_path / "variants.parquet"
     option = f", shredding {{'v': '{shredding}'}}" if shredding else ""
     rows = ", ".join(f"({number}, ({value})::variant)" for number, value in enumerate(values))
@@ -115,7 +115,7 @@ def test_variants_that_java_writes_are_read(tmp_path, java_iceberg):
 
 
 class TestShredded:
-    """Columns that DuckDB shreds: what is of the named type is in a column of its own, all else next to it."""
+    """Columns that DuckDB shreds: values of the named type are in a typed column, all other values are beside it."""
 
     PRIMITIVES = (
         ("tinyint", "1::tinyint", 1), ("smallint", "-300::smallint", -300), ("integer", "70000", 70_000),
@@ -214,7 +214,7 @@ def numbered(values):
 
 @pytest.mark.spec("PARQ-13")
 class TestShreddedHere:
-    """What is written shredded here is read by others as it was."""
+    """Other implementations read the original values from variants that Icefield writes shredded."""
 
     @pytest.mark.parametrize("name", PRIMITIVES)
     def test_duckdb_reads_each_primitive(self, tmp_path, name):
@@ -225,7 +225,7 @@ class TestShreddedHere:
         for at, data in enumerate(files):
             path = tmp_path / f"{at}.parquet"
             path.write_bytes(data)
-            # A decimal's precision is that of its column, which is nothing of the value.
+            # A decimal has the precision of its column, so the precision is no part of the value.
             kind = "split_part(variant_typeof(v), '(', 1)"
             shown_.append(duck_rows(f"select n, v, s.w, {kind} from '{path}' order by n"))
         assert repr(shown_[0]) == repr(shown_[1])

@@ -1,4 +1,4 @@
-"""Views that ``ice.sql`` and Iceberg's Java runtime share through `icefield serve`: each uses those of the other."""
+"""Views that ``ice.sql`` and Iceberg's Java runtime share through `icefield serve`: each uses views of the other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run = Callable[[str], list[Any]]
 
 @pytest.fixture
 def sides(spark_runtime: SparkRuntime, stock_spark: StockSpark, tmp_path: Path) -> Iterator[tuple[Run, Run]]:
-    """What runs a statement here, and there, with the same name for the catalog and for the namespace in use."""
+    """Two functions that run a statement, by Icefield and by Java, with the same catalog name and current namespace."""
     with served_by_command(tmp_path) as served:
         name = spark_catalog(spark_runtime, served)
         stock_spark.attach(name, type="rest", uri=served.uri, token=served.token)

@@ -1,4 +1,4 @@
-"""Delete files that are written here, as Iceberg's Java library, PyIceberg, DuckDB and ClickHouse read them."""
+"""Delete files of Icefield, as Iceberg's Java library, PyIceberg, DuckDB and ClickHouse read them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def written(catalog: Catalog, kind: str, file_format: str, *, partitioned: bool 
         moved = [("-U", rows(range(20, 30), "a")), ("+U", rows(range(20, 30), "b/c", 7.0))]
         back = [("-D", rows(range(25, 30), "b/c", 7.0)), ("+I", rows([1000], None)), ("-D", rows([1], "a"))]
         table.apply_changes([*moved, *back], ["id"])
-        # Of another writer's batch: a row that it has written itself goes.
+        # A batch of another writer of changes, which inserts rows.
         table.apply_changes([("+I", rows([2000, 2001], "a"))], ["id"])
     else:
         context = DeleteContext.from_metadata(table.metadata, table.io)

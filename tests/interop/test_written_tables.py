@@ -1,4 +1,4 @@
-"""What is written here, others read: PyIceberg by the shared catalog, DuckDB and ClickHouse from the metadata file."""
+"""Tables of Icefield, as PyIceberg reads them by a shared catalog, and DuckDB and ClickHouse by the metadata file."""
 
 from importlib.util import find_spec
 
@@ -40,7 +40,7 @@ def count(rows: pa.Table) -> int:
 
 
 def judge(table, folder, duck, click, filters=(), excused=frozenset()):
-    """Compare what every peer reads of the current snapshot with what we read; gives our rows.
+    """Compare the rows that every peer reads from the current snapshot with Icefield's rows, and return the latter.
 
     ``excused``: peers that cannot read the table, and (peer, column) where they answer filters wrongly.
     """
@@ -69,10 +69,10 @@ def judge(table, folder, duck, click, filters=(), excused=frozenset()):
 
 
 EXCUSED = {
-    # ClickHouse cannot parse a UUID in a partition tuple, and takes times out of one as microseconds, not as seconds.
-    # PyIceberg never finds a UUID in one equal to a literal.
+    # ClickHouse cannot parse a UUID in a partition tuple, and reads a time there as microseconds instead of seconds.
+    # For PyIceberg, a UUID in a partition tuple never equals a literal.
     "identity of uuids and times": {"ClickHouse", ("PyIceberg", "c_uuid")},
-    # They put UUIDs in other buckets than the hash of the format's Appendix B does.
+    # Both put UUIDs in other buckets than the hash of the format's Appendix B does.
     "bucket[3]": {("DuckDB", "c_uuid"), ("ClickHouse", "c_uuid")},
     "truncate[10]": {("DuckDB", "c_small")},  # fails on negative decimals
 }

@@ -1,4 +1,4 @@
-"""Versions of tables as others see them: snapshots, branches, merged manifests, metadata files, what version 3 adds."""
+"""Versions of tables as others read them: snapshots, branches, merged manifests, metadata files, format version 3."""
 
 import datetime as dt
 from decimal import Decimal
@@ -94,7 +94,7 @@ def test_avro_data_files_are_read_by_clickhouse(catalog, click, format_version):
 def test_avro_data_files_of_every_type_are_read_by_clickhouse(catalog, click):
     table = catalog.create_table("db.avro", EVERY_TYPE, properties={"write.format.default": "avro"})
     table.append(every_type_rows())
-    # It takes no UUID of 16 bytes from an Avro file, and no time or fixed as other than numbers and text.
+    # ClickHouse reads no UUID of 16 bytes from an Avro file, and reads times as numbers and fixed values as text.
     names = [field.name for field in EVERY_TYPE.fields if field.name not in ("c_time", "c_uuid", "c_fixed")]
     schema = table.schema().select(*names)
     ours = altered(table.scan(selected_fields=tuple(names)).to_arrow(), schema, as_chdb_reads)
@@ -117,7 +117,7 @@ def test_orc_data_files_of_every_type_are_read_by_clickhouse(catalog, click):
     shifts = (-1, -999, -1000, -500_000, -999_999, -1_000_001, -1_500_000, -2_000_001)
     old = ({"c_int": shift, "c_timestamp": epoch + dt.timedelta(microseconds=shift)} for shift in shifts)
     table.append(rows_of(table, *old))
-    # It takes times and UUIDs of an ORC file as numbers and bytes.
+    # ClickHouse reads times of an ORC file as numbers, and UUIDs as bytes.
     names = [field.name for field in EVERY_TYPE.fields if field.name not in ("c_time", "c_uuid")]
     schema = table.schema().select(*names)
     ours = altered(table.scan(selected_fields=tuple(names)).to_arrow(), schema, as_chdb_reads)

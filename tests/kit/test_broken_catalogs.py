@@ -1,4 +1,4 @@
-"""Catalogs that are broken on purpose: the kit must reject each of them, by the check that is meant for it."""
+"""Catalogs that are broken on purpose: the intended check of the kit must reject each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kit rejects file systems that are broken on purpose: a check that passes them would be no check."""
+"""The kit rejects file systems that are broken on purpose: a check that accepts them would be worthless."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A format by rows that is broken on purpose: the kit rejects it, with a note that names the cause.
 
-The blocks of most are large unless small ones are asked for, as a real format's are.
+Most of them write large blocks unless a property asks for small ones, like a real format.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class IsNeverDivided(Right):
 
 
 class DividesLargeBlocksOnly(Right):
-    """No property makes its blocks small, so that nothing is divided that the kit writes with it."""
+    """Ignores the property for small blocks, so that no file of the kit is divided."""
 
     block_rows = LARGE * 10
 
@@ -190,7 +190,7 @@ class TakesAFilterForExclusive(Right):
 
 
 class AppliesAFilterWrongly(Right):
-    """Rows are filtered one by one, and those at the bound of a comparison are left out."""
+    """Filters row by row, and leaves out rows at the bound of a comparison."""
 
     class reader(Reader):
         def changed(self, batch: pa.RecordBatch, request: ReadRequest) -> pa.RecordBatch:
@@ -318,7 +318,7 @@ class HasOneBlock(Right):
 
 
 class HasVirtualOffsets(Right):
-    """Blocks that start at other places than the bytes where they are."""
+    """Blocks whose stated offsets are not the offsets of their bytes."""
 
     class reader(JsonLinesReader):
         @property

@@ -1,4 +1,4 @@
-"""The kit rejects strategies that are broken on purpose: each is a way in which updates get lost."""
+"""The kit rejects strategies that are broken on purpose: each of them loses updates or reports a wrong outcome."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pointer_service import ServiceStrategy, served
 
 
 class ChecksThenWrites(CreateStrategy):
-    """Looks whether the version is taken, and writes it when it was not."""
+    """Checks whether the version is taken, and then writes it."""
 
     def publish(self, target: str, data: bytes) -> Pointer | None:
         try:
@@ -37,7 +37,7 @@ class ChecksThenWrites(CreateStrategy):
 
 
 class RetriesBlindly(CreateStrategy):
-    """Takes a lost reply for a failure, and the file that it left for another's."""
+    """Treats a lost reply as a failure, and its own file as another writer's."""
 
     def publish(self, target: str, data: bytes) -> Pointer | None:
         for _ in range(3):
@@ -63,7 +63,7 @@ class CleansUpAfterUnknown(RenameStrategy):
 
 
 class TakesLostForDone(CreateStrategy):
-    """Takes a lost reply for a success."""
+    """Treats a lost reply as a success."""
 
     def publish(self, target: str, data: bytes) -> Pointer | None:
         try:
@@ -96,7 +96,7 @@ class LeavesTheLosersFile(RenameStrategy):
 
 
 class TrustsTheHint(CreateStrategy):
-    """Reads the hint and does not walk on."""
+    """Reads the version hint, and does not look for later versions."""
 
     def load(self) -> Pointer | None:
         version = self.hint()
@@ -104,7 +104,7 @@ class TrustsTheHint(CreateStrategy):
 
 
 class RevivesDroppedTables(CreateStrategy):
-    """Frees the names of a dropped table, and does not look whether its base is still there."""
+    """Frees the names of a dropped table, and does not check whether its base still exists."""
 
     def drop(self) -> None:
         if self.load() is None:
@@ -116,7 +116,7 @@ class RevivesDroppedTables(CreateStrategy):
 
 
 class CallsALostReplyAFailure(CreateStrategy):
-    """Takes any error of the atomic step for a failure."""
+    """Treats every error of the atomic step as a failure."""
 
     def publish(self, target: str, data: bytes) -> Pointer | None:
         try:
@@ -129,7 +129,7 @@ class CallsALostReplyAFailure(CreateStrategy):
 
 
 class DropsBlindly(CreateStrategy):
-    """Drops, and hides errors of the file system."""
+    """Drops a table, and hides errors of the file system."""
 
     def drop(self) -> None:
         with suppress(StorageError):
@@ -147,7 +147,7 @@ class CallsALostDropAFailure(ServiceStrategy):
 
 
 class LocksThreads(CreateStrategy):
-    """Looks and writes under a lock that other processes know nothing of."""
+    """Checks and writes under a lock that other processes do not share."""
 
     lock = threading.Lock()
 
@@ -162,7 +162,7 @@ class LocksThreads(CreateStrategy):
 
 
 class WaitsForItself(RenameStrategy):
-    """Takes a lock twice when two commit at a time."""
+    """Acquires its lock a second time when two writers commit at once."""
 
     lock = threading.Lock()
 
@@ -195,7 +195,7 @@ class TakesALostReplyForDone(ServiceStrategy):
 
 
 class CreatesBlindly(ServiceStrategy):
-    """Asks again when no reply came to the creation of a table, and learns that there is one."""
+    """Repeats the creation of a table after a lost reply, and then reports that the table exists already."""
 
     def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         if old is not None:
@@ -218,7 +218,7 @@ class DeletesWhatIsUnknown(ServiceStrategy):
 
 
 class LooksThenSets(ServiceStrategy):
-    """Looks at the pointer and sets it, under a lock that other processes know nothing of."""
+    """Compares and sets the pointer under a lock that other processes do not share."""
 
     lock = threading.Lock()
 

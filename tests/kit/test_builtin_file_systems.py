@@ -1,4 +1,4 @@
-"""The kernel's own file systems pass the kit that everyone's must pass."""
+"""The kernel's own file systems pass the same kit as every plugin's."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class TestMemoryFileSystem(FileSystemSuite):
 
 
 class FsspecLocal(FsspecFileSystem):
-    """The code of a plugin over fsspec, here over its local files."""
+    """A plugin over fsspec, here over fsspec's local files."""
 
     abilities = frozenset({FileSystemAbility.LIST})
 
@@ -94,7 +94,7 @@ class TestFsspecFileSystem(TestLocalFileSystem):
 
 
 class FsspecWeb(FsspecFileSystem):
-    """A plugin over fsspec's file system of URLs, which takes the host from each, with a token for all."""
+    """A plugin over fsspec's file system of URLs, which connects to the host of each URL and sends one token to all."""
 
     def connect(self) -> fsspec.AbstractFileSystem:
         headers = {"Authorization": f"Bearer {self.properties.get('web.token')}"}
@@ -102,7 +102,7 @@ class FsspecWeb(FsspecFileSystem):
 
 
 class TestFsspecFileSystemOfUrls(PlaceChecks):
-    """There is no HTTP server here to keep files: where locations lead is looked at alone."""
+    """No HTTP server stores files here, so the suite checks only the hosts to which locations lead."""
 
     credentials: ClassVar = ({"web.token": "{secret}"},)
 

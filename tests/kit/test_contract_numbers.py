@@ -1,4 +1,4 @@
-"""The check of each suite that a plugin states the versions of its contract."""
+"""Each suite checks that a plugin states the versions of its contract."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icefield_avro.avro_format import AvroFormat
 from icefield_testing import CatalogSuite, CommitStrategySuite, FileFormatSuite, FileSystemSuite, Suite
 
 WAREHOUSE = {"warehouse": "memory://contract-numbers"}
-# For each hook the suite, the class by its target, and the arguments of the check.
+# For each hook: the suite, the target of the class, and the arguments of the check.
 CASES: dict[str, tuple[type[Suite], str, tuple[Any, ...]]] = {
     "icefield_file_formats": (FileFormatSuite, "icefield_avro.avro_format:AvroFormat", (AvroFormat(),)),
     "icefield_file_systems": (FileSystemSuite, "icefield:MemoryFileSystem", (MemoryFileSystem(),)),

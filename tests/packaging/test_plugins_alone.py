@@ -1,4 +1,4 @@
-"""The tests of each plugin run from its own folder: what they share is installed. Run with ``make packaging``."""
+"""The tests of each plugin run from its own folder: their common code is installed. Run with ``make packaging``."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from repository import ROOT
 
 pytestmark = pytest.mark.packaging
 
-# Empty: no folder of this repository is put on the path for them.
+# Empty, so that no folder of this repository is on the path of these tests.
 COLLECT = [
     sys.executable,
     "-m",

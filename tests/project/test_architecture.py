@@ -1,4 +1,4 @@
-"""The page on the architecture says what the code says."""
+"""The page on the architecture agrees with the code."""
 
 from __future__ import annotations
 

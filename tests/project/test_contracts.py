@@ -1,4 +1,4 @@
-"""The contracts of import-linter reject what they are there for."""
+"""The contracts of import-linter reject the imports that they forbid."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_plugin_is_held_to_public_packages(tmp_path: Path, statement: str, bro
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "strange.py").write_text(f"{statement}\n")
-    # The stranger takes the place of the template's plugin in every list of plugins.
+    # The test package replaces the template's plugin in every list of plugins.
     config = tmp_path / "pyproject.toml"
     config.write_text(re.sub(r'"icefield_arrow_ipc"', '"icefield_stranger"', CONTRACTS))
     run = subprocess.run(
@@ -63,9 +63,9 @@ def test_no_plugin_is_left_out_of_the_contracts_and_exceptions_are_dependencies(
     assert {*above["forbidden_modules"]} == packages
     assert {*public["source_modules"]} == packages
     assert {*engine["source_modules"]} == packages - ENGINE_USERS
-    # The package by which Spark finds the data source is of the same distribution as icefield_spark.
+    # Spark finds the data source by this package, which belongs to the same distribution as icefield_spark.
     assert {*independent["modules"]} == packages - {"pyspark_icefield"}
-    # What remains to be exported for one plugin, which was a part of the kernel.
+    # The exceptions for icefield_maintenance, which was a part of the kernel and needs names that are not public yet.
     assert {arrow.partition(" -> ")[0] for arrow in public.get("ignore_imports", ())} <= {"icefield_maintenance.**"}
     own = [arrow for arrow in independent["ignore_imports"] if arrow not in above["ignore_imports"]]
     for importer, _, imported in (arrow.partition(" -> ") for arrow in own):
@@ -78,7 +78,7 @@ def test_no_plugin_is_left_out_of_the_contracts_and_exceptions_are_dependencies(
             needed = project["optional-dependencies"]["cli"]
         assert f"{imported.partition('.')[0].replace('_', '-')}>=0.1,<0.2" in needed
     assert "ignore_imports" not in engine
-    # What the kernel names upwards are types, for a type checker alone.
+    # Imports from higher layers are types for the type checker only.
     for upward in {*kernel["ignore_imports"], *above["ignore_imports"]}:
         module, _, room = upward.partition(" -> ")
         text = text_of(Path("framework/src", *module.split(".")).with_suffix(".py"))

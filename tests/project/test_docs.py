@@ -1,4 +1,4 @@
-"""What the documentation says is so: its code runs, its links lead somewhere, its generated pages are current."""
+"""The documentation is correct: its code runs, its links have targets, and its generated pages are current."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(page: Page, folder: Path, *, spark: bool) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in page.blocks:
         if is_run(block) or (spark and block.language == "python" and block.argument == "spark"):
-            # The page's own line numbers, so that a traceback leads to the page.
+            # The code keeps the line numbers of the page, so that a traceback leads to the page.
             exec(compile("\n" * (block.line - 1) + block.text, str(ROOT / page.path), "exec"), namespace)
         elif block.language == "toml" and block.argument and "/" not in block.argument:
             (folder / block.argument).write_text(block.text, "utf-8")
@@ -63,7 +63,7 @@ def test_what_a_page_shows_runs(page: Page, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.fixture(scope="module")
 def spark_session() -> Iterator[None]:
-    """A Spark session that pages get when they ask for one; another test's, where there is one."""
+    """A Spark session for pages that need one; the session of another test, if there is one."""
     pytest.importorskip("pyspark")
     from icefield_spark import ensure_java
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""What the kernel says to install is what the distributions provide."""
+"""The kernel's advice on extras to install agrees with the names that the distributions provide."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def distributions() -> list[dict[str, Any]]:
 
 
 def commands(hooks: str) -> set[tuple[str, str]]:
-    """The commands that a plugin provides, as names of a kind."""
+    """The commands that a plugin provides, as pairs of a kind and a name."""
     plugins = Plugins(dict.fromkeys([hooks, "icefield_cli.hooks"]))
     records = plugins.records("icefield_commands", Command)
     return {("commands", record.name) for plugin, record in records if plugin.name == hooks}

@@ -1,4 +1,4 @@
-"""A program in Java starts without a word where its archive of classes is absent, broken or another program's."""
+"""A Java program starts without a message when its archive of classes is absent, broken or made for another program."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ def _java() -> str:
 
 
 def _said(options: str, *program: str) -> str:
-    """What a program prints on its output."""
+    """The standard output of a Java program."""
     command = [_java(), *options.split(), *program]
     return subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout

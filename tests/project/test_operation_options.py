@@ -66,7 +66,7 @@ def test_options_of_the_command_follow_from_the_record(operation: str) -> None:
 
 @pytest.mark.parametrize("operation", sorted(set(OPERATIONS) & set(PROCEDURES)))
 def test_arguments_of_call_follow_from_the_record(operation: str) -> None:
-    """A parameter is that of the record, or one of Java's that has no effect or is refused."""
+    """Each parameter follows from the record, or is a parameter of Java's that is ignored or refused."""
     record = OPERATIONS[operation]
     derived = parameters_of(record)
     for each in PROCEDURES[operation].parameters:

@@ -1,4 +1,4 @@
-"""The tests of plugins stand on what an author outside this repository has: public packages and the test support."""
+"""The tests of plugins use only packages that outside authors have: the public packages and the test support."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def named(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def module_of(name: str) -> str:
-    """The module in which the name is looked up: ``icefield.scan`` of ``icefield.scan.TableScan.to_arrow``."""
+    """The module part of a dotted name: ``icefield.scan`` for ``icefield.scan.TableScan.to_arrow``."""
     parts = name.split(".")
     for end in range(len(parts), 1, -1):
         paths = [Path(ROOT, source, *parts[:end]) for source in SOURCES]
@@ -63,7 +63,7 @@ def private(source: str, *tiers: str) -> list[tuple[str, int]]:
 
 
 def _tiers(path: Path) -> tuple[str, ...]:
-    """The tiers that a test of a plugin may use: those of the plugin itself."""
+    """The tiers of public packages that a test of a plugin may use: the tiers of the plugin itself."""
     return ("stable", "engine") if path.is_relative_to("plugins/icefield-maintenance") else ("stable",)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from repository import ROOT, text_of
 
-# By module, the names that begin with an underscore and are defined by another package. A new one fails; one that is
-# no longer used is taken out.
+# By module, the names that begin with an underscore and are defined by another package. A new name fails the test;
+# remove a name that is no longer used.
 PRIVATE = {
     "icefield_adls.client": {"_registry", "_response_class", "_retry_connection"},
     "icefield_gcs.client": {"_format_path", "_get_headers", "_get_object", "_get_params", "_request", "_set_session"},
@@ -35,7 +35,7 @@ def is_private(name: str) -> bool:
 
 
 def defined(tree: ast.AST) -> set[str]:
-    """What a module defines itself: functions, and what it assigns to ``self`` or at a class or module."""
+    """The names that a module defines: functions, classes, variables, and attributes of ``self``."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

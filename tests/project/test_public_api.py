@@ -1,4 +1,4 @@
-"""The public names and their signatures are those of the committed listing."""
+"""The public names and their signatures equal the committed listing."""
 
 from __future__ import annotations
 

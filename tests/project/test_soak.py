@@ -1,4 +1,4 @@
-"""`make soak` runs what has another count there, and nothing besides: whatever asks for ICEFIELD_SOAK says so."""
+"""`make soak` runs exactly the tests with another count there: each test that depends on ICEFIELD_SOAK is marked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from repository import ROOT, text_of, tracked_files
 
-# Spelt in pieces: this module reads nothing.
+# The name is split so that this module does not count as one that reads the switch.
 SWITCH = "ICEFIELD_" + "SOAK"
 KIT = Path("plugins/icefield-testing/src/icefield_testing")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -41,7 +41,7 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def functions(tree: ast.Module) -> Iterator[Function]:
-    """Those of a module and of its classes; what stands inside one is part of it."""
+    """The functions of a module and of its classes; a nested function is part of the outer function."""
     bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
     return (node for body in bodies for node in body if isinstance(node, Function))
 
@@ -62,7 +62,7 @@ def bound_to_the_switch(tree: ast.Module) -> set[str]:
 
 @cache
 def counted() -> dict[str, set[str]]:
-    """What depends on the switch, by module: constants, helpers that use them, and tests that use either."""
+    """The names that depend on the switch, by module: constants, helpers that use them, and tests that use either."""
     trees = modules()
     used = {path: [(each.name, names_in(each)) for each in functions(tree)] for path, tree in trees.items()}
     found = {path: bound_to_the_switch(tree) for path, tree in trees.items()}
@@ -83,7 +83,7 @@ def counted() -> dict[str, set[str]]:
 
 
 def says_so(function: Function) -> bool:
-    """Whether a test is marked by hand, or is a property, which ``conftest.py`` marks."""
+    """Whether a test is marked by hand, or is a property test, which ``conftest.py`` marks."""
     return bool({"counted", "soak", "given"} & {name for each in function.decorator_list for name in names_in(each)})
 
 
@@ -97,7 +97,7 @@ def test_each_test_that_has_another_count_in_a_soak_is_marked() -> None:
         if is_test(function)
         and function.name in found[path]
         and not says_so(function)
-        # The kit of plugins knows no markers of this project: `conftest.py` marks what names the constant itself.
+        # The kit cannot use the markers of this project: `conftest.py` marks tests that name the constant themselves.
         and not (Path(path).is_relative_to(KIT) and "SOAK" in names_in(ast.Module(function.body, [])))
     ]
     assert silent == [], "mark these with `@pytest.mark.counted`"
@@ -119,7 +119,7 @@ def test_no_test_is_marked_whose_count_is_the_same_in_a_soak() -> None:
 
 @pytest.mark.slow
 def test_every_module_that_reads_the_switch_binds_it_to_a_name() -> None:
-    """Read anywhere else, it would be missed above."""
+    """The functions above find the switch only in a module that assigns it to a name."""
     reading = {path for path, tree in modules().items() if SWITCH in ast.dump(tree)}
     bound = {path for path, tree in modules().items() if bound_to_the_switch(tree)}
     assert reading - bound <= {str(KIT / "file_format.py")}  # speaks of it in its docstring

@@ -1,4 +1,4 @@
-"""No text of SQL is put together from names, types and values of a table but by the functions that quote them."""
+"""Only the quoting functions put names, types and values of a table into a text of SQL."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def texts(tree: ast.AST) -> Iterator[ast.JoinedStr | ast.BinOp]:
 
 
 def unquoted(node: ast.JoinedStr | ast.BinOp) -> Iterator[str]:
-    """Pieces of a text that hold a name or type as it is."""
+    """Pieces of a text that contain a name or type without quotes."""
     for piece in ast.walk(node):
         if isinstance(piece, ast.FormattedValue):
             value = piece.value
@@ -74,7 +74,7 @@ def test_only_one_function_gives_texts_to_spark() -> None:
             if isinstance(node.args[0], ast.Constant):  # a statement, or the name of a dialect
                 continue
             found.append((path.name, ast.unparse(node.func)))
-    # The session's own front door, whose texts are checked like a user's; and a user's script as it is.
+    # The session's own method, whose texts are checked like a user's, and the unchanged script of a user.
     assert set(found) <= {("session.py", "self.sql"), ("analyzed.py", "clone.sql")}, found
 
 

@@ -1,4 +1,4 @@
-"""Print which requirements are shown by tests; fail when one that was shown no longer is.
+"""Print the requirements that tests show; fail when tests no longer show a listed requirement.
 
 A test shows a requirement by naming its id: ``@pytest.mark.spec("PART-07")``. ``shown.txt`` next to this file lists the
 ids that were shown, those of both levels (M and X); ``--update`` writes it anew.

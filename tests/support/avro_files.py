@@ -78,7 +78,7 @@ def read_file(data: bytes, columns: pa.Schema | None = None, **request: Any) -> 
 
 @contextmanager
 def by_value() -> Iterator[None]:
-    """Everything is decoded value by value."""
+    """Decode all files value by value."""
     before = decoding._FEW_ROWS, decoding._FEW_BYTES
     decoding._FEW_ROWS = decoding._FEW_BYTES = 1 << 60
     try:
@@ -89,7 +89,7 @@ def by_value() -> Iterator[None]:
 
 @contextmanager
 def vectorized_only(*, strictly: bool = True) -> Iterator[None]:
-    """Even a few rows are decoded by the vectorized decoder; ``strictly``: it is a failure when that gives up."""
+    """Decode even a few rows by the vectorized decoder; with ``strictly``, fail when that decoder gives up."""
     before = decoding._FEW_ROWS, decoding._FEW_BYTES, decoding.Decoder._by_row
     decoding._FEW_ROWS = decoding._FEW_BYTES = 0
 
@@ -135,7 +135,7 @@ def check(data: bytes, **request: Any) -> pa.Table:
 def encode(schema: Any, value: Any, rng: random.Random | None = None) -> bytes:
     """A value as Avro: records are sequences in the order of the fields, maps sequences of pairs.
 
-    With ``rng`` arrays and maps are cut into blocks at will.
+    With ``rng``, arrays and maps are cut into random blocks.
     """
     if isinstance(schema, list):
         branch = next(i for i, kind in enumerate(schema) if (kind == "null") == (value is None))
@@ -386,7 +386,7 @@ def files(draw: Any, depth: int = 2) -> MadeFile:
 
 
 def uncompressed(data: bytes) -> bytes:
-    """An Avro file of deflated blocks with the same blocks as they are."""
+    """The same Avro file with its deflated blocks uncompressed."""
     source = io.BytesIO(data[4:])
     header: dict[bytes, bytes] = {}
     while count := _read_long(source):

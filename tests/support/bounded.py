@@ -19,7 +19,7 @@ _CLEAR = Path("/proc/self/clear_refs")
 def bounded(seconds: float = SECONDS, megabytes: int = MEGABYTES) -> Iterator[None]:
     """Fail when the block takes more CPU seconds, or more megabytes than were in use before it.
 
-    The highest memory of the process is set back first, which Linux alone can do; elsewhere only the time is compared.
+    The peak memory of the process is reset first, which only Linux supports; elsewhere only the time is compared.
     """
     linux = _CLEAR.exists()
     if linux:

@@ -29,7 +29,7 @@ class ListsViewsAmongTables(WholeDictionaryBackend):
 
 
 class KeepsViewsThoughItSaysItCannot(DictionaryBackend):
-    """Has the methods of a ``ViewCatalog``, and is none: they are never called."""
+    """Has the methods of a ``ViewCatalog`` without being one, so the methods are never called."""
 
     list_views = WholeDictionaryBackend.list_views
     load_view = WholeDictionaryBackend.load_view
@@ -122,7 +122,7 @@ class CommitsOneAfterTheOther(WholeDictionaryBackend):
 
 
 class SwapsInSeveralSteps(WholeDictionaryBackend):
-    """Compares all bases before it swaps: other commits may come in between."""
+    """Compares all bases before it swaps any pointer, so other commits may come in between."""
 
     def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
         staged = [self.staged(change) for change in changes]

@@ -32,7 +32,7 @@ NAME = "t'\"`><img src=x onerror=canary()>--; $(touch canary)${env:HOME}|*"
 
 
 class Texts:
-    """A source of hostile texts. Each ends in a number of its own, so that no two are equal."""
+    """A source of hostile texts. Each text ends in its own number, so that no two are equal."""
 
     def __init__(self, rng: random.Random, pieces: Sequence[str] = PIECES) -> None:
         self._rng, self._pieces = rng, pieces
@@ -62,7 +62,7 @@ class Page(HTMLParser):
 
 
 def check_page(html: str) -> None:
-    """Fail for a page that a hostile text gave a tag, an attribute or a link."""
+    """Fail for a page in which a hostile text became a tag, an attribute or a link."""
     page = Page(html)
     assert not page.tags & {"script", "img", "iframe", "object", "embed", "form", "base"}
     assert not [name for name in page.attributes if name.startswith("on") or not name.isascii()]
@@ -70,7 +70,7 @@ def check_page(html: str) -> None:
 
 
 def hostile_table(catalog: icefield.Catalog, text: Callable[[], str], name: str | tuple[str, ...]) -> icefield.Table:
-    """A table with two rows written and one left. The hostile texts are its names, docs, values, refs and the like.
+    """A table with one remaining row of two. Its names, docs, values, refs and similar texts are hostile.
 
     Its columns are ``id``, a hostile partition column, a struct ``s``, a map ``m`` and a column with a default.
     """

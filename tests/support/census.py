@@ -1,4 +1,4 @@
-"""Which files a table refers to, and which are in its folder."""
+"""The files to which a table refers, and the files in its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server on the loopback address with endless answers, and checks that plugins of object stores give them up."""
+"""A server on the loopback address with endless responses, and checks that plugins of object stores stop reading."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RANGE = re.compile(rb"(?im)^(?:x-ms-)?range: *bytes=(\d*)-(\d*)\r$")
 
 
 class Endless:
-    """Answers each request with a status and a body without an end; notes how many bytes were taken, an answer each."""
+    """Answers each request with a status and an endless body, and records how many bytes each client takes."""
 
     def __init__(self, status: int) -> None:
         self._status = status

@@ -1,6 +1,6 @@
 """Foreign engines in processes of their own: an engine that aborts or hangs fails only the test that asked it.
 
-Their threads are not in the processes of the tests either, which fork.
+This also keeps the engines' threads out of the processes of the tests, which fork.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class EngineDied(AssertionError):
 
 
 class Engine:
-    """A proxy for the engine that ``opened`` makes. Its process starts with the first question, and anew after a crash.
+    """A proxy for the engine that ``opened`` makes. Its process starts with the first call, and again after a crash.
 
     A context manager. Several threads may ask.
     """

@@ -1,4 +1,4 @@
-"""Data files as programs write them that know nothing of Iceberg: no field ids, names alone."""
+"""Data files of programs that do not know Iceberg: with names of columns, but without field ids."""
 
 from __future__ import annotations
 

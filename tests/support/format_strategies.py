@@ -124,7 +124,7 @@ _PYTHON_VALUES = {
 
 
 def values(kind, *, finite=False, python=False):
-    """Internal values of a type, null excepted; null occurs where it may inside a nested one.
+    """Internal values of a type, without null; values inside a nested type may be null where the type permits it.
 
     ``finite`` leaves out values that JSON lacks, ``python`` values that Python's and numpy's calendars lack.
     """

@@ -58,7 +58,7 @@ def rows_of() -> pa.Table:
 
 
 def calls() -> Iterator[tuple[str, str, str]]:
-    """Each call of a function with a column, the column, and the transform that gives the same."""
+    """Each call of a function with a column, the column, and the equivalent transform."""
     for name, widths in [("bucket", (1, 7)), ("truncate", (1, 3))]:
         for width in widths:
             for column in taken_by(f"{name}[{width}]"):
@@ -80,7 +80,7 @@ def transformed(rows: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def create_table_of_uuids(catalog: icefield.Catalog) -> None:
-    """Make the table ``db.u`` of eight rows, partitioned by the buckets of their column ``u``."""
+    """Create the table ``db.u`` of eight rows, partitioned by buckets of the column ``u``."""
     schema = Schema(iceberg.NestedField(1, "u", iceberg.UUIDType(), required=False))
     rows = pa.table({"u": pa.array([bytes([each] * 16) for each in range(8)], pa.binary(16))})
     catalog.create_table("db.u", schema, partition_spec=["bucket[4](u)"]).append(rows)

@@ -1,4 +1,4 @@
-"""Growth of CPU time: the factor by which an operation gets dearer when its input doubles."""
+"""Growth of CPU time: the factor by which the CPU time of an operation grows when its input doubles."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def growth(prepare: Callable[[int], Work], size: int, bound: float = MOST_GROWTH
 
 
 def _seconds(work: Work) -> float:
-    # A full collection falls into some runs and not into others, and costs as much as all objects of the process.
+    # A full garbage collection happens only in some runs, and its cost depends on all objects of the process.
     gc.collect()
     gc.disable()
     try:

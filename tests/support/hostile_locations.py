@@ -170,7 +170,7 @@ _PATHS = [
 
 
 def location_of(store: Store, foreign: int, rng: random.Random) -> str:
-    """A location that is hostile, or none that is: both have to come out right."""
+    """A random location, hostile or not: both kinds must be handled correctly."""
     scheme = rng.choice(store.schemes)
     authority = rng.choice(store.authorities)
     strangers = [f"127.0.0.1:{foreign}", f"localhost:{foreign}", f"[::1]:{foreign}", "evil.example", "evil.example:443"]
@@ -215,7 +215,7 @@ def fuzz(count: int, *, seed: int = 0, only: str = "", web: str = "Web") -> dict
 
 
 class Attack:
-    """One process: its servers, its watch, and counts of the results for locations."""
+    """The state of an attacking process: its servers, its watch, and counts of the results for locations."""
 
     def __init__(self, folder: str, web: str) -> None:
         self.here, self.there = RecordingServer(), RecordingServer()
@@ -312,7 +312,7 @@ def _delete(system: Any, location: str) -> str:
     return "accepted"
 
 
-# The first ones send the path of the location as the path of each request.
+# The first steps send the path of the location as the path of each request.
 _STEPS: list[Callable[[Any, str], str]] = [
     _open,
     partial(_ask, "stat"),

@@ -1,4 +1,4 @@
-"""A proxy between a client and an HTTP server: it counts requests, and treats them as a test says."""
+"""A proxy between a client and an HTTP server: it counts requests, and applies the faults of a test."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Between:
             thread.join()
 
     def faulty(self, fault: Behaviour, when: Callable[[Asked], bool], times: int | None = 1) -> None:
-        """Let the fault befall the first requests, all if ``times`` is None, that ``when`` is true of."""
+        """Apply the fault to the first ``times`` requests that satisfy ``when``, or to all if ``times`` is None."""
         left = [times]
         lock = threading.Lock()
 

@@ -25,7 +25,7 @@ _OPENED = ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "u
 def java_17() -> list[str]:
     """The command of a Java 17 to 23, with the modules opened that Hadoop and Hive look into.
 
-    Java 24 has no security manager any more, which Hadoop asks for the user.
+    Hadoop asks the security manager for the user, and Java 24 has no security manager any more.
     """
     for home in filter(None, [os.environ.get("JAVA_HOME"), *map(str, Path("/usr/lib/jvm").glob("java-*"))]):
         if _fits(program := f"{home}/bin/java"):

@@ -99,7 +99,7 @@ def dies_at(
     """Change the table ``db.t`` in a process that dies at that step; False when it ended before.
 
     ``opened`` is a catalog, or the properties of a catalog to open with file systems that have steps. ``also`` are
-    further methods with steps, by their classes; ``counted`` are the calls of file systems that have steps.
+    further methods that count as steps, with their classes; ``counted`` are the file system calls that count as steps.
     """
 
     def until_it_dies() -> None:

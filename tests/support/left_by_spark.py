@@ -21,7 +21,7 @@ appender.file.layout.pattern = %p %c %m%n%ex{{full}}
 rootLogger.level = debug
 rootLogger.appenderRef.file.ref = file
 """
-# Every Python of the job logs all that it is stated, into a file of its own.
+# Every Python process of the job logs all messages into its own file.
 CUSTOMIZED = """
 import logging, os
 logging.basicConfig(filename={folder!r} + "/python-%d.log" % os.getpid(), level=logging.DEBUG)
@@ -69,7 +69,7 @@ def left(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def search(folder: Path, secrets: Iterator[str] | list[str]) -> int:
-    """Raise ``AssertionError`` where a file of the job holds a secret; how many files were searched."""
+    """Raise ``AssertionError`` if a file of the job contains a secret, and return the number of searched files."""
     wanted, searched = list(secrets), 0
     for name, text in left(folder):
         searched += 1

@@ -1,4 +1,4 @@
-"""A client in the process of an application, which takes it for a program of its own machine."""
+"""A client in the process of an application, which sees the client as a program on its own machine."""
 
 from __future__ import annotations
 

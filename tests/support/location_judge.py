@@ -1,9 +1,9 @@
 """A judge of the files and rows that the tables of one catalog may lose, for ``location_life``.
 
-The judge knows nothing of locations. It sees all files before and after each step. A file belongs to the table that
-made the step in which it appeared, by its uuid; so it may only vanish in a step of that table, or once that table is
-purged: a REST service leaves files of a purged table that are outside of its warehouse. Afterwards all files of
-every snapshot of every table are looked for, and every snapshot that is new, or of a table that changed, is read. A
+The judge ignores the locations of tables. It sees all files before and after each step. A file belongs to the table
+that made the step in which it appeared, by its uuid; so it may only vanish in a step of that table, or once that table
+is purged: a REST service leaves files of a purged table that are outside of its warehouse. After a step the judge looks
+for all files of every snapshot of every table, and reads every new snapshot and every snapshot of a changed table. A
 table may lose only files of other tables that it had taken in by ``add_files``.
 """
 
@@ -29,7 +29,7 @@ Version = tuple[str, str, int]
 
 
 class Files(Protocol):
-    """All files below a folder, and how they get old."""
+    """All files below a folder, with a method that makes them old."""
 
     root: str
 
@@ -37,7 +37,7 @@ class Files(Protocol):
         """Their locations."""
 
     def age(self) -> None:
-        """Let all be ten days old."""
+        """Make all files ten days old."""
 
     def rows(self, location: str) -> Sequence[int]:
         """The ids in a data file, as pyarrow alone reads them."""
@@ -54,7 +54,7 @@ class FilesInMemory:
         return {each for each in MemoryFileSystem.files if each.startswith(f"{self.root}/")}
 
     def age(self) -> None:
-        """Let all be ten days old."""
+        """Make all files ten days old."""
         then = time.time_ns() // 1_000_000 - 10 * DAY_MS
         for each in self.all():
             MemoryFileSystem.files[each] = (MemoryFileSystem.files[each][0], then)
@@ -76,7 +76,7 @@ class FilesOnDisk:
         return {f"file://{each}" for each in self._folder.rglob("*") if each.is_file()}
 
     def age(self) -> None:
-        """Let all be ten days old."""
+        """Make all files ten days old."""
         then = time.time() - 10 * 86_400
         for each in self._folder.rglob("*"):
             if each.is_file():

@@ -41,7 +41,7 @@ class Impossible(Exception):
 
 @dataclass(slots=True)
 class Step:
-    """One step: which table made it, which names it may change, and the rows before and after it."""
+    """One step: the table that makes it, the names that it may change, and the rows before and after it."""
 
     said: str
     actor: str | None = None
@@ -118,7 +118,7 @@ class LocationLife:
     # -- choices ----------------------------------------------------------------------------------------------------
 
     def _some(self, step: Step) -> Table:
-        """The table that makes a step. Its rows stay, unless the step says otherwise."""
+        """The table that makes a step. The rows of the table stay, unless the step changes them."""
         table = self._one(self.judge.tables())
         step.actor = str(table.metadata.table_uuid)
         step.names.append(".".join(table.name()))
@@ -136,7 +136,7 @@ class LocationLife:
         return self.random.choice(found)
 
     def _place(self) -> str | None:
-        """A location that is free, another table's, in one, around one, or shared."""
+        """A location that is free, that is another table's, inside or around one, or shared."""
         tables = [*self.judge.tables()]
         there = self.random.choice(tables).location() if tables else f"{self.files.root}/x"
         around = there.rpartition("/")[0]
@@ -224,7 +224,7 @@ class LocationLife:
     def _register(self, step: Step) -> None:
         name = self.random.choice(self._names)
         there = self.files.all()
-        # A version is lost to begin with if the table itself deleted its files later.
+        # A version cannot be restored if the table itself deleted its files later.
         choices = [location for location, named in self._dropped if named <= there]
         choices += [each.metadata_location for each in self.judge.tables()]
         if not choices:

@@ -66,13 +66,13 @@ def shown(table: Table, owner: str, column: str | None) -> list[Row]:
 
 
 class Journal:
-    """A journal of the changes that a process began, and of their ends, a line each."""
+    """A journal with a line for each beginning and each end of a change."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def last(self) -> tuple[Owned, Owned | None]:
-        """Return the known state, and the state that may be there instead: a change began and its end is not noted."""
+        """Return the last known state, and the state after an unfinished change, which may be there instead."""
         known, pending = Owned(), None
         for line in self.path.read_text().splitlines() if self.path.exists() else []:
             try:
@@ -91,7 +91,7 @@ class Journal:
             file.write(f"\n{json.dumps(line)}\n")
 
     def counts(self) -> Counter[str]:
-        """How many changes of each kind came to an end."""
+        """The number of finished changes of each kind."""
         lines = [json.loads(line) for line in self.path.read_text().splitlines() if line.endswith("}")]
         return Counter(line["what"] for line in lines if line["kind"] != "begin" and line["what"])
 
@@ -118,7 +118,7 @@ class Life:
         return self.catalog.load_table(NAME)
 
     def begin(self) -> None:
-        """Find out how the change ended that the process before this one died in."""
+        """Find out the outcome of the change during which the previous process died."""
         before, after = self.journal.last()
         self.known = before
         if after is None:
@@ -148,7 +148,7 @@ class Life:
             done += 1
 
     def step(self, name: str) -> None:
-        """One change, noted before and after."""
+        """Make one change, and write its beginning and end into the journal."""
         table = self.opened()
         after, run = OPERATIONS[name](self, table)
         began = time.monotonic()
@@ -165,14 +165,14 @@ class Life:
         self.journal.note("end", after, name, time.monotonic() - began)
 
     def _is_excused(self, table: Table, error: Exception) -> bool:
-        """Whether others changed the table's state that the change began with."""
+        """Whether others have changed the state on which the change was based."""
         now, head = self.opened(), table.current_snapshot()
         if isinstance(error, FileMissing):
             return head is not None and now.snapshot_by_id(head.snapshot_id) is None
         return now.spec() != table.spec() or now.schema() != table.schema() or now.sort_order() != table.sort_order()
 
     def rows(self, table: Table, numbers: Any) -> tuple[dict[int, tuple[int, str | None]], pa.Table]:
-        """New values for the rows of these numbers, as the model keeps them and as the table takes them."""
+        """New values for the rows with these numbers, in the form of the model and in the form of the table."""
         column = self.known.column
         new = {
             number: (self.chance.randrange(1000), self.chance.choice("xyz") if column else None) for number in numbers
@@ -190,7 +190,7 @@ class Life:
         return pa.table(columns, schema=schema)
 
     def fresh(self) -> list[int]:
-        """Numbers that no row has had, as far as there is room."""
+        """Unused numbers for new rows, up to the largest number of rows."""
         first = 1 + max(map(int, self.known.rows), default=0)
         room = MOST_ROWS - len(self.known.rows)
         return [*range(first, first + min(room, self.chance.randint(1, 8)))]
@@ -323,7 +323,7 @@ def evolve(life: Life, table: Table) -> tuple[Owned, Callable[[], Any]]:
 
 
 def partition(life: Life, table: Table) -> tuple[Owned, Callable[[], Any]]:
-    """Partition new files by another field, or by one less."""
+    """Partition new files by one more field, or by one field less."""
     name, (source, transform) = life.chance.choice([*FIELDS.items()])
     update = table.update_spec()
     if name in {each.name for each in table.spec().fields}:
@@ -332,7 +332,7 @@ def partition(life: Life, table: Table) -> tuple[Owned, Callable[[], Any]]:
 
 
 def settings(life: Life, table: Table) -> tuple[Owned, Callable[[], Any]]:
-    """Other ways to delete, another order, and at times the next version of the format."""
+    """Set other modes of deletion and another sort order, and sometimes upgrade the format version."""
     modes = {f"write.{change}.mode": life.chance.choice(MODES) for change in ("delete", "update", "merge")}
     if life.chance.random() < 0.15:
         modes["format-version"] = "3"

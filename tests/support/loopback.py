@@ -1,4 +1,4 @@
-"""A watch over the hosts and files that this process reaches for."""
+"""A watch over the hosts and files that this process uses."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Watch:
         """The names that were to be resolved, and might be."""
 
     def begin(self) -> None:
-        """Hear of everything from here on."""
+        """Watch all events from now on."""
         sys.addaudithook(self._hear)
 
     def forget(self, names: tuple[str, ...]) -> None:
-        """Begin anew, with other names that may be resolved."""
+        """Forget the resolved names, and allow other names to be resolved."""
         self._names = names
         self.names.clear()
 

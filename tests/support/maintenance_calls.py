@@ -29,7 +29,7 @@ Rows = list[tuple[int, str]]
 
 @dataclass(frozen=True)
 class MaintenanceCall:
-    """An action of maintenance: ``run`` does it; ``is_done`` tells of a table after the run that no work is left."""
+    """An action of maintenance; ``is_done`` returns whether ``run`` has left no work in a table."""
 
     name: str
     run: Callable[[Table], Any]
@@ -110,7 +110,7 @@ ALL = (*REWRITES, *OTHERS)
 
 
 def _of_head(table: Table, statistics: Iterable[StatisticsFile] | Iterable[PartitionStatisticsFile]) -> bool:
-    """Whether there are any of the current snapshot, and their file is there."""
+    """Whether the current snapshot has statistics whose file exists."""
     head = table.current_snapshot()
     return head is not None and any(
         each.snapshot_id == head.snapshot_id and table.io.exists(each.statistics_path) for each in statistics
@@ -166,7 +166,7 @@ def all_there(table: Table) -> set[str]:
 
 
 def check_whole(table: Table, head: Rows, tagged: Rows) -> None:
-    """The rows are there, and every file that a snapshot which is left refers to."""
+    """Check that the rows are there, and every file to which a remaining snapshot refers."""
     assert found(table) == head
     assert found(table, TAG) == tagged
     missing = all_named(table) - all_there(table)

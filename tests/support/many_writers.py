@@ -10,7 +10,7 @@ from forked import forking
 from icefield import Plugins, Table, load_catalog
 from icefield.metadata.file_names import version_of
 
-# How many writers commit how often to a table on a server: each of them loses many times in either run.
+# The number of writers, and of commits by each, to a table on a server: each writer loses many attempts.
 PROCESSES, COMMITS = (8, 20) if os.environ.get("ICEFIELD_SOAK") else (4, 10)
 # RetryLimits for many writers on few cores; the default of four retries is for few writers.
 RETRIES = {
@@ -33,7 +33,7 @@ def append_many(properties: Mapping[str, str], writer: int, commits: int, module
 def race(
     properties: Mapping[str, str], processes: int, commits: int, modules: tuple[str, ...] = ()
 ) -> tuple[Table, list[int | None]]:
-    """Make a table, let processes append to it, and hand out the table and how each ended.
+    """Create a table, let processes append to it, and return the table and the exit code of each process.
 
     ``modules`` are plugins that are not installed, by the names of their modules.
     """
@@ -62,7 +62,7 @@ def check_race(properties: Mapping[str, str]) -> None:
 
 
 def lost(table: Table, processes: int, commits: int) -> set[tuple[int, int]]:
-    """The appends that are not in the table exactly once, though their writers learned so."""
+    """The appends that are not in the table exactly once, although their writers reported success."""
     rows = [(row["writer"], row["number"]) for row in table.scan().to_arrow().to_pylist()]
     expected = {(writer, number) for writer in range(processes) for number in range(commits)}
     return (expected - set(rows)) | {row for row in rows if rows.count(row) > 1}

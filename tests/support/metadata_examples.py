@@ -19,7 +19,7 @@ V1_MINIMAL, V1_LOGGED, V1_INLINE, V2, V3 = _DOCUMENTS
 
 
 def document(name: str, **changes: Any) -> dict[str, Any]:
-    """A copy of a document of the vectors; a change is ``last_column_id=3``, or ``...`` to take a key out."""
+    """A copy of a document of the vectors; a change such as ``last_column_id=3`` sets a key, and ``...`` removes it."""
     result = copy.deepcopy(_DOCUMENTS[name])
     for attribute, value in changes.items():
         key = attribute.replace("_", "-")
@@ -37,7 +37,7 @@ def load(source: dict[str, Any] | str, **changes: Any) -> TableMetadata:
 
 
 def written(metadata: TableMetadata) -> dict[str, Any]:
-    """The document that a table's metadata is written as."""
+    """The JSON document of a table's metadata."""
     return json.loads(encode_metadata(metadata))
 
 

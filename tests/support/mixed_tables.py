@@ -29,7 +29,7 @@ EACH = 6
 
 
 def mixed_table(catalog: Catalog, name: str) -> Table:
-    """The table: five versions of its schema, in each files of all formats; two partition specs."""
+    """Create the table: five schemas, each with files of all formats, and two partition specs."""
     table = catalog.create_table(name, START, properties={"format-version": "3"})
     _write(table, 0, ("parquet", "orc", "avro"))
     with table.update_schema() as update:
@@ -98,7 +98,7 @@ def _write(table: Table, version: int, formats: tuple[str, ...]) -> None:
 
 
 def _given(version: int, number: int) -> Row:
-    """A row as it is written under the schema of its time."""
+    """A row as it is written under the schema of a version."""
     row: Row = {
         "id": number,
         "name" if version == 0 else "title": None if number % 5 == 0 else f"t{number}",

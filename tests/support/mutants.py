@@ -53,7 +53,7 @@ Function = tuple[str, str]
 
 @dataclass
 class Recording:
-    """For each function the tests that call it, and for each test its seconds."""
+    """The tests that call each function, and the duration of each test in seconds."""
 
     callers: dict[Function, set[str]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -222,7 +222,7 @@ def _tests_of(packages: list[str]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Run mutants; 1 if too many survive."""
+    """Run mutants, and return 1 if too many survive."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("packages", nargs="*", help=f"packages of the kernel; by default {', '.join(PACKAGES)}")
     parser.add_argument("--count", type=int, default=200, help="the number of mutants")

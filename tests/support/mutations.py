@@ -73,7 +73,7 @@ class Mutation:
 
 
 def of_module(path: Path) -> Iterator[Mutation]:
-    """The changes that are made in a module."""
+    """The possible changes of a module."""
     tree = ast.parse(path.read_text("utf-8"))
     names = [name for name, _ in _functions(tree)]
     for name, function in _functions(tree):
@@ -100,7 +100,7 @@ def _functions(tree: ast.AST, inside: str = "") -> Iterator[tuple[str, _Function
 
 
 def _ignored(function: _Function) -> Iterator[ast.AST]:
-    """Nodes whose change no test can or should see: texts, types, and parts that run when a module is imported."""
+    """Nodes that are not changed, because no test can or should notice: texts, types, and code that runs at import."""
     for part in (*function.decorator_list, function.args, *([function.returns] if function.returns else [])):
         yield from ast.walk(part)
     for node in ast.walk(function):

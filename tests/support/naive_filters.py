@@ -1,4 +1,4 @@
-"""Filters the slow and obvious way: random rows, random predicates, and a row-by-row evaluation in Python.
+"""Filters in the slow and obvious way: random rows, random predicates, and a row-by-row evaluation in Python.
 
 Rows are dicts by field name of internal values; None is null and a struct is a dict. ``naive`` answers True, False or
 None (unknown), so it shares nothing with the kernel's evaluators.
@@ -166,7 +166,7 @@ def expressions(draw: st.DrawFn, columns: dict[str, str], leaves: int = 5) -> Bo
     while len(parts) > 1:
         shape, right, left = draw(st.integers(0, 7)), parts.pop(), parts.pop()
         joined = And(left, right) if shape % 2 else Or(left, right)
-        # Sometimes from the right, sometimes from the left, so that trees of both shapes occur.
+        # The new part goes to the left or to the right end, so that trees of both shapes occur.
         parts.insert(0 if shape < 4 else len(parts), Not(joined) if shape in (2, 5) else joined)
     return Not(parts[0]) if draw(st.integers(0, 5)) == 0 else parts[0]
 
@@ -251,7 +251,7 @@ def naive_test(op: Op, value: Any, literals: tuple[Any, ...], nan_is_greatest: b
     if isinstance(value, str):
         value, literal = value.encode(), literal.encode()
     if is_nan and op in (Op.LT, Op.LT_EQ, Op.GT, Op.GT_EQ):
-        # Neither less nor greater, and not the opposite either: not (x < 5) is x >= 5.
+        # NaN is neither less nor greater, and a negation is the opposite comparison: not (x < 5) is x >= 5.
         return op in (Op.GT, Op.GT_EQ) if nan_is_greatest else None
     return {
         Op.EQ: value == literal,

@@ -1,4 +1,4 @@
-"""The files of snapshots, and the snapshots that expire, in the plainest way: sets of strings, by the spec's text."""
+"""The files of snapshots, and the snapshots that expire, computed plainly from the spec's text with sets of strings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def files_of(table: Table, snapshots: Iterable[Snapshot]) -> set[str]:
 def kept_snapshots(
     metadata: TableMetadata, now: int, older_than: int, least: int, longest_ref: int = 2**63
 ) -> tuple[set[int], set[str]]:
-    """The snapshots and the branches and tags that stay, by ages and numbers."""
+    """The snapshots, and the branches and tags, that expiry keeps by ages and numbers."""
     snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
 
     def line(snapshot_id: int | None) -> list[Snapshot]:

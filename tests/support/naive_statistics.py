@@ -1,4 +1,4 @@
-"""Statistics of random files, made row by row, as truthful and as incomplete as statistics of real files."""
+"""Statistics of random files, computed row by row: true, and as incomplete as statistics of real files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class File:
 
 
 class Statistics:
-    """Many files as the ``FileStatistics`` that evaluators read. Columns that no file speaks of are None."""
+    """Many files as the ``FileStatistics`` that evaluators read. Columns without statistics in any file are None."""
 
     def __init__(self, files: list[File]) -> None:
         self.files = files

@@ -65,7 +65,7 @@ class ObjectStoreTests:
 
     @pytest.fixture
     def used(self) -> tuple[Mapping[str, str], str]:
-        """Properties of a client of its own, and code that a process runs on ``system`` before it forks."""
+        """Properties for a separate client, and code that a process runs on ``system`` before it forks."""
         return {**self.given, **self.other}, "system.fs"
 
     def test_each_scheme_leads_to_the_file_system(self) -> None:

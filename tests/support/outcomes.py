@@ -1,4 +1,4 @@
-"""How often the input of a fuzz test was accepted, and how often refused: a test that sees only one shows little."""
+"""Counts of accepted and refused inputs of a fuzz test: a test with only one kind of input proves little."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Outcomes:
 
     @contextmanager
     def of(self, test: str, *errors: type[Exception]) -> Iterator[None]:
-        """Count the block as refused when it raises one of ``errors``, which ends here, and as accepted otherwise."""
+        """Count the block as accepted, or as refused if it raises one of ``errors``, which is suppressed."""
         counts = self.counts.setdefault(test, Counter())
         try:
             yield
@@ -35,7 +35,7 @@ class Outcomes:
 
 
 def counted_outcomes() -> Any:
-    """A fixture for a module, to be assigned to ``outcomes``: it checks behind the last test."""
+    """Return a module's fixture, to be assigned to ``outcomes``, which checks the counts after the last test."""
 
     def outcomes() -> Iterator[Outcomes]:
         counted = Outcomes()

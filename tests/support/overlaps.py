@@ -1,4 +1,4 @@
-"""Tables that overlap, as other engines and older versions make them: past the guards of the kernel."""
+"""Tables that overlap, as other engines and older versions create them, bypassing the checks of the kernel."""
 
 from __future__ import annotations
 

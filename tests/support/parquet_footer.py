@@ -1,4 +1,4 @@
-"""The footer of a Parquet file, byte for byte: no library in between fills in absent fields."""
+"""The footer of a Parquet file, parsed directly, because a library could fill in absent fields."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 A name of the old annotations is a ConvertedType, any other one, or one after an ``@``, a LogicalType; an element may
 have both: ``required int32 n (INTEGER(8,true)) (INT_8) = 1``, ``optional group l (@LIST) (LIST) { ... }``.
 
-Rows are nested as the message is: a group is a dict, a repeated field a list, an absent optional field None. Values
+Rows have the nesting of the message: a group is a dict, a repeated field a list, an absent optional field None. Values
 are physical: ints, floats, bytes. Pages are plain and uncompressed; ``statistics`` may claim anything.
 """
 
@@ -86,7 +86,7 @@ def _leaves(nodes: list[Node], path: tuple[str, ...], repetition: int, definitio
 
 
 class iter_leaves:
-    """Walks the leaves in step with the schema."""
+    """Takes the leaves one after another while the caller walks over the schema."""
 
     def __init__(self, leaves: list[Leaf]) -> None:
         self.leaves = leaves

@@ -1,4 +1,4 @@
-"""PyIceberg and DuckDB next to a model: the rows that they read of a table, and the named gaps they are not asked for.
+"""PyIceberg and DuckDB compared with a model: the rows that they read, and the named gaps that are not compared.
 
 Each comparison and each gap is counted, so that a test can say that most were compared.
 """
@@ -68,7 +68,7 @@ def _repeats_required(kind: IcebergType, *, repeated: bool = False) -> bool:
 
 
 def _has_renamed_in_nested_repetitions(table: Table) -> bool:
-    """Whether a field was renamed that lies in a list or map right within another."""
+    """Whether a renamed field lies in a list or map that is directly inside another list or map."""
     names: dict[int, set[str]] = {}
     for found in history_of(table):
         names.setdefault(found.field_id, set()).add(found.name)
@@ -151,7 +151,7 @@ FAILURES = (
 
 
 def known_failure(peer: str, table: Table, error: Exception) -> str | None:
-    """Why the peer failed on the table, where that is known; None for any other failure."""
+    """The known reason why the peer fails on the table; None for any other failure."""
     known = (each for each in FAILURES if each.peer == peer and each.error in str(error) and each.of(table))
     return next((each.reason for each in known), None)
 
@@ -214,7 +214,7 @@ class PeerReadings:
                 continue
             both = (theirs, wanted)
             if differently is not None:
-                # Changed on both sides: a column that a file lacks is null in PyIceberg too.
+                # Both sides are changed, because PyIceberg reads a column that a file lacks as null.
                 both = tuple(altered(rows, schema, differently) for rows in both)
             found, modelled = (Counter(sorted_rows(rows, schema)) for rows in both)
             assert found == modelled, f"only in {name}: {found - modelled}; only in the model: {modelled - found}"
@@ -233,7 +233,7 @@ class PeerReadings:
         return duckdb_rows(self.duck, table)
 
     def check(self, file_format: str) -> None:
-        """Check that most readings of tables that peers read at all were compared; a few say nothing of most."""
+        """Check that most readings of tables that the peers can read were compared; too few readings are not judged."""
         gaps, compared = sum(self.gaps.values()), sum(self.compared.values())
         if file_format == "parquet" and gaps + compared >= 20:
             assert compared > gaps, self.told()

@@ -1,4 +1,4 @@
-"""Other implementations as judges: PyIceberg, DuckDB and ClickHouse (chdb) read a table, each in its own way.
+"""Other implementations as independent checks: PyIceberg, DuckDB and ClickHouse (chdb) read a table.
 
 Each gives its rows under the table's own Arrow types, so that they can be compared as strings (``canonical``), and
 answers the same filters: a filter is a column, an operator and a value as ISO string, number or bytes.
@@ -27,14 +27,14 @@ from icefield.types.arrow.types import to_arrow_type
 
 
 class Filter(NamedTuple):
-    """A filter in no one's language. ``value`` is None for ``IsNull`` and its like, a list for ``In``."""
+    """A filter in a neutral form. ``value`` is None for ``IsNull`` and similar filters, and a list for ``In``."""
 
     column: str
     op: str
     value: Any = None
 
     def for_python(self, module: Any) -> Any:
-        """As an expression of Icefield's or PyIceberg's, which name them alike."""
+        """The filter as an expression of Icefield or PyIceberg, whose classes have the same names."""
         kind = getattr(module, self.op)
         return kind(self.column) if self.value is None else kind(self.column, self.value)
 
@@ -159,7 +159,7 @@ def as_pyiceberg_reads(kind: IcebergType, value: Any) -> Any:
 
 
 def pyiceberg_filter(given: Filter) -> Any:
-    """A filter as PyIceberg's expression. Its ``NotIn`` lets nulls through where SQL's does not."""
+    """A filter as PyIceberg's expression. PyIceberg's ``NotIn`` matches nulls, unlike SQL's."""
     import pyiceberg.expressions as theirs
 
     made = given.for_python(theirs)

@@ -1,4 +1,4 @@
-"""Work that leaves the process and comes back, without another process: pickled on both ways."""
+"""A runner that pickles work, items and results as if another process did the work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 class PicklingRunner(WorkRunner):
-    """Does each item with work and item as they come out of their pickles, and gives results so, too."""
+    """Runs the work on each item after pickling and unpickling both, and returns unpickled results."""
 
     least_manifest_bytes = 0
 

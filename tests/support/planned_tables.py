@@ -154,7 +154,7 @@ class PlannedTable:
         return len(self.snapshots) + 1 if self.version > 1 else 0
 
     def commit(self, *, timestamp_ms: int | None = None, **given: Any) -> int:
-        """Write the manifest list of a snapshot of all manifests so far; its id."""
+        """Write the manifest list of a snapshot with all manifests so far, and return the snapshot's id."""
         snapshot_id, number = self.next_snapshot_id, self.next_sequence_number
         self.manifests = [manifest.assigned(snapshot_id, number) for manifest in self.manifests]
         location = self.path(f"metadata/snap-{snapshot_id}-{uuid.uuid4()}.avro")

@@ -1,4 +1,4 @@
-"""One breach of each rule that a doctor for tables knows, planted into sound tables."""
+"""One breach of each rule of the doctor for tables, planted into sound tables."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ def twice(records: list[dict[str, Any]]) -> None:
 
 
 def at_position(position: int) -> Callable[[pa.Table], pa.Table]:
-    """Let each row of a position delete file be of another position."""
+    """Set another position in each row of a position delete file."""
     return lambda rows: rows.set_column(
         1, rows.schema.field(1), pa.array([position] * rows.num_rows, rows.schema.field(1).type)
     )
 
 
 def delete_by_equality(planted: Planted) -> None:
-    """A delete by a key, in the only live delete file."""
+    """Make a delete by a key the only live delete file."""
     planted.table.maintenance.rewrite_data_files(rewrite_all=True, remove_dangling_deletes=True)
     planted.table.maintenance.rewrite_manifests()
     planted.table.delete_by_equality(pa.table({"id": pa.array([1], pa.int64()), "kind": ["a"]}), ["id"])
 
 
 def name_another_file(planted: Planted) -> None:
-    """Let the delete file be of another live data file of its partition."""
+    """Make the delete file refer to another live data file of its partition."""
     files = planted.table.inspect.data_files().to_pylist()
 
     def edit(record: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ def name_another_file(planted: Planted) -> None:
 
 
 def move_deletes(planted: Planted) -> None:
-    """Let the delete file be of the other partition, as the manifest list says as well."""
+    """Move the delete file to the other partition, in the manifest list as well."""
 
     def of_manifest(records: list[dict[str, Any]]) -> None:
         for record in records:
@@ -82,7 +82,7 @@ def move_deletes(planted: Planted) -> None:
 
 
 def take_an_id(planted: Planted) -> None:
-    """A row without an id in the first data file."""
+    """Set the id of a row in the first data file to null."""
     path = planted.data_file()
     rows = pq.read_table(path)
     ids = pa.array([None, *rows["id"].to_pylist()[1:]], pa.int64())
@@ -98,7 +98,7 @@ def take_an_id(planted: Planted) -> None:
 
 
 def garble_deletes(planted: Planted) -> None:
-    """Zeros in a delete file of the same size."""
+    """Overwrite a delete file with the same number of zero bytes."""
     planted.delete_file().write_bytes(bytes(planted.delete_file().stat().st_size))
 
 

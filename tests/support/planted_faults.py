@@ -57,11 +57,11 @@ class Planted:
         return cls(table)
 
     def again(self) -> Table:
-        """The table as a newcomer opens it."""
+        """The table as another process opens it."""
         return icefield.open_table(self.table.metadata_location)
 
     def loaded(self) -> Table:
-        """The table as a newcomer loads it to change it."""
+        """The table as another process loads it to change it."""
         warehouse = self.table.metadata_location.removesuffix("/").split("/db/")[0]
         return icefield.load_catalog("planted", type="directory", warehouse=warehouse).load_table("db.t")
 

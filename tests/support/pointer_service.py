@@ -1,4 +1,4 @@
-"""A service that keeps pointers of tables, as small as one over TCP can be, and a right strategy over it."""
+"""A minimal service over TCP that keeps pointers of tables, and a correct strategy over it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def served() -> Iterator[int]:
 
 
 def ask(port: int, **asked: Any) -> Any:
-    """One request, over a connection of its own."""
+    """Send one request over a new connection."""
     with socket.create_connection(("127.0.0.1", port), 10) as connection:
         connection.sendall(json.dumps(asked).encode() + b"\n")
         reply = connection.makefile("rb").readline()

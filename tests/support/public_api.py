@@ -1,6 +1,6 @@
 """Write down the public names with their signatures: ``framework/public-api.txt``.
 
-Run it when the public interface is meant to change: ``.venv/bin/python tests/support/public_api.py``.
+Run it after an intended change of the public interface: ``.venv/bin/python tests/support/public_api.py``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _QUOTED_ANNOTATION = re.compile(r"(: |-> )'([^']*)'")
 def listing() -> str:
     """The string of the listing."""
     homes: dict[type, str] = {}
-    # The contracts hand on the types in their signatures, and the engine tier some names of the stable one.
+    # The contracts re-export the types in their signatures, and the engine tier re-exports some names of the stable
+    # tier.
     for name in sorted(MODULES, key=lambda name: (name in ENGINE, name == "icefield.abc")):
         for public, value in _public_values(name):
             if isinstance(value, type):
@@ -100,7 +101,7 @@ def _class_lines(kind: type, homes: dict[type, str]) -> Iterator[str]:
     if "__init__" in members and not names and not getattr(kind, "_is_protocol", False):
         yield f"__init__{_signature(members['__init__'])}"
     for name, value in sorted(members.items()):
-        # The kit may get more checks without changes to an author's code.
+        # New checks of the kit need no change of an author's code, so they are not listed.
         if name.startswith(("_", "test_")) or name in names:
             continue
         annotation = str(vars(kind).get("__annotations__", {}).get(name))

@@ -191,7 +191,7 @@ class RandomSql:
         return f"SELECT * FROM ({inner}) WHERE r <= {self.random.randint(1, 6)} {self.random.choice(('', 'AND k > 1'))}"
 
     def change(self) -> tuple[str, str]:
-        """A DELETE, UPDATE or MERGE of ``{table}``, and a query that makes its result of the rows of ``{model}``."""
+        """A DELETE, UPDATE or MERGE of ``{table}``, and a query that computes its result from ``{model}``."""
         return self.random.choice((self._delete, self._update, self._merge, self._merge))()
 
     def _delete(self) -> tuple[str, str]:
@@ -222,7 +222,7 @@ class RandomSql:
         return statement, " UNION ALL ".join(parts)
 
     def _clauses(self, aliases: Sequence[str]) -> list[Clause]:
-        """Conditions and the values that rows get; None where they are deleted."""
+        """Pairs of a condition and the new values of a row; the values are None for a deletion."""
         found: list[Clause] = []
         for _ in range(self.random.randint(0, 2)):
             where = self.condition(self.random.choice(aliases), 1)

@@ -1,4 +1,4 @@
-"""Random columns, values and rows for the model of a table, made by ``random.Random``: a number says all."""
+"""Random columns, values and rows for the model of a table, which depend only on a seed of ``random.Random``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def rows_of(chance: Random, columns: Columns, most: int = 6) -> list[dict[str, A
 
 
 def default_of(chance: Random, kind: str) -> Any:
-    """A value that metadata can say: not infinity, nor that something is not a number."""
+    """A value that metadata can state, which excludes infinity and NaN."""
     values = [value for value in pool(kind) if not isinstance(value, float) or isfinite(value)]
     return chance.choice(values)
 
@@ -82,9 +82,9 @@ def column_of(
 ) -> Column:
     """A column of any type that a format version has, nested up to a depth.
 
-    ``name`` names its children; ``named`` is its own name. ``new``: the column is added to a table and older rows lack
-    it, so it is required only with a default. ``top``: the column is at the top level. Only there its type may be
-    unknown: ORC has no struct, list or map with nothing but unknown fields.
+    ``name`` returns names for its children; ``named`` is its own name. ``new``: the column is added to a table and
+    older rows lack it, so it is required only with a default. ``top``: the column is at the top level. Only there its
+    type may be unknown: ORC has no struct, list or map with nothing but unknown fields.
     """
     own = name() if named is None else named
     required = chance.random() < 0.3 and not new

@@ -30,7 +30,7 @@ class Served(BehaviourChecks):
     @pytest.fixture(scope="class")
     @classmethod
     def service(cls, behind: dict[str, str]) -> Iterator[str]:
-        """The address of a server that the tests share: each works in namespaces of its own."""
+        """The address of a server that the tests share; each test works in its own namespaces."""
         with serving(behind, judged=True) as uri:
             yield uri
             judgement(uri)
@@ -47,7 +47,7 @@ class Served(BehaviourChecks):
             yield catalog
 
     def another(self, catalog: Catalog, **properties: str) -> Catalog:
-        """With a map of locations, by a server that has it too: it is the server that reads and writes metadata."""
+        """Open the catalog again. With a location map, start a server with the map, as it reads and writes metadata."""
         maps = {key: value for key, value in properties.items() if key.startswith("location.map.")}
         if maps:
             properties["uri"] = self.stack.enter_context(serving({**self.properties_behind, **maps}))
@@ -55,4 +55,4 @@ class Served(BehaviourChecks):
 
 
 class AsksTheCatalog(NamespaceChecks, CreationChecks, NameChecks, FileChecks):
-    """The checks that depend on the catalog behind; the changes of tables are the same over each catalog."""
+    """The checks that depend on the catalog behind the server; changes of tables are the same over every catalog."""

@@ -74,7 +74,7 @@ def judged_by_kit(folder: Path) -> KitResult:
 
 
 def page(result: KitResult) -> str:
-    """The page of a run. Raises ``KeyError`` for a test that failed or was left out and has no reason here."""
+    """The page of a run. Raises ``KeyError`` for a failed or skipped test without a reason in this module."""
     said = dict.fromkeys(result.passed, "passes")
     said |= {name: f"is left out: {LEFT[name]}" for name in result.skipped}
     said |= {name: f"fails: {GAPS[name]}" for name in result.failed}

@@ -26,7 +26,7 @@ def description() -> dict[str, Any]:
     """Return the whole description."""
     found: dict[str, Any] = yaml.load(DESCRIPTION.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     _with_nulls(found)
-    # An integer is an int and a long at once; and partitions hold nulls, which Java's server writes.
+    # An integer matches both int and long, and Java's server writes nulls into partitions.
     value = found["components"]["schemas"]["PrimitiveTypeValue"]
     value["anyOf"] = [*value.pop("oneOf"), {"type": "null"}]
     return found
@@ -126,7 +126,7 @@ def _all_parameters() -> Parameters:
 
 
 def _check_parameter(name: str, parameter: dict[str, Any], text: str) -> None:
-    """Read a value as its schema says that it is written, and hold it against that."""
+    """Parse the string of a parameter by its schema, and check the value against the schema."""
     schema = _resolved(parameter.get("schema", {}))
     if not text and parameter["in"] == "path":
         raise ValidationError(f"the parameter {name} is empty")
@@ -165,7 +165,7 @@ def _resolved(given: dict[str, Any]) -> dict[str, Any]:
 
 def _validate(schema: dict[str, Any], value: Any) -> None:
     if schema.get("$ref") == "#/components/schemas/ErrorModel":
-        # Some answers name the model itself, where every server, Java's too, sends it inside of an object.
+        # Some responses name the model itself, but every server, also Java's, sends the model inside an object.
         schema = {"$ref": "#/components/schemas/IcebergErrorResponse"}
     _validator(json.dumps(schema)).validate(value)
 

@@ -1,4 +1,4 @@
-"""The OpenAPI description stands before a REST server, and notes every request of the client that is not in it."""
+"""A wrapper of a REST server that records every request of a client that violates the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Judged:
 
 
 def judgement(uri: str) -> int:
-    """How many requests a judged server got. Raises ``AssertionError`` where one was not in the description."""
+    """The number of requests to a judged server. Raises ``AssertionError`` if one violated the description."""
     with urlopen(f"{uri}{_JUDGEMENT}", timeout=30) as answer:
         found = json.load(answer)
     assert not found["wrong"], "\n".join(found["wrong"])

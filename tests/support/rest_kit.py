@@ -78,8 +78,8 @@ def _result(report: Path) -> KitResult:
 def reference_server(folder: Path, database: str | None = None, jvm: Sequence[str] = ()) -> Iterator[str]:
     """Java's reference server over files in a folder, until the block ends.
 
-    Its catalog is in SQLite in the folder, or in a database of PostgreSQL, by its URI as SQLAlchemy writes it. ``jvm``
-    are options of Java.
+    Its catalog is in SQLite in the folder, or in the PostgreSQL database of a URI in SQLAlchemy's form. ``jvm`` are
+    options of Java.
     """
     port = free_port()
     found = jars()

@@ -38,8 +38,8 @@ def begin(
 ) -> BaseProcess:
     """A server at an address, over the catalog with these properties; ``judged`` by the description.
 
-    With ``deadly`` its process dies at that step of the first commit, as ``killing`` counts them, with a step before
-    and after each part of the answer; ``also`` are methods with steps, by their classes.
+    With ``deadly`` its process dies at that step of the first commit. ``killing`` counts the steps; there is one before
+    and after each part of the response. ``also`` are further methods that count as steps, with their classes.
     """
     arguments = (dict(properties), address, dict(settings or {}), deadly, also, judged)
     process = forking(*_PRELOADED).Process(target=_serve, args=arguments, daemon=True)

@@ -68,7 +68,7 @@ class Asked:
 
 
 class HostileRequests:
-    """Draws requests. The same seed gives the same ones."""
+    """Draws requests. The same seed gives the same requests."""
 
     def __init__(self, seed: int) -> None:
         self._draw = random.Random(seed)
@@ -80,7 +80,7 @@ class HostileRequests:
         ]
 
     def one(self) -> Asked:
-        """A request that is right in most, and wrong in some."""
+        """A request that is mostly valid and wrong in some parts."""
         draw = self._draw
         method, template, operation = draw.choice(self._operations)
         path = "/".join(self._part(part) for part in template.split("/") if part != "{prefix}")
@@ -182,7 +182,7 @@ class HostileRequests:
         return chosen
 
     def _spoilt(self, value: Any) -> Any:
-        """The value with something in it that does not belong there."""
+        """The value with an invalid part."""
         draw = self._draw
         if isinstance(value, dict) and value and draw.random() < 0.8:
             name = draw.choice([*value])

@@ -19,7 +19,7 @@ _SECONDS_TO_END: Final = 10
 
 @contextmanager
 def served(application: Any, **options: Any) -> Iterator[str]:
-    """Its address, until the block ends; it speaks HTTP as the command does. ``options`` are uvicorn's."""
+    """Serve an application until the block ends, with the command's HTTP parser. ``options`` are uvicorn's."""
     given = {"http": "icefield_rest_server.wire:BoundedHttp", "proxy_headers": False, "log_level": "warning", **options}
     with listening() as address:
         config = uvicorn.Config(application, timeout_graceful_shutdown=_SECONDS_TO_END, **given)

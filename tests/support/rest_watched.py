@@ -1,4 +1,4 @@
-"""A REST server in a process of its own that says for how long its event loop had no turn."""
+"""A REST server in its own process, which reports the longest time that its event loop was blocked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TICK = 0.002
 
 @contextmanager
 def watched(properties: Mapping[str, str], **of_wire: Any) -> Iterator[str]:
-    """Its address, until the block ends. ``of_wire`` are the bounds of its connections."""
+    """The address of the server, until the block ends. ``of_wire`` are the limits of its connections."""
     with listening() as address:
         process = forking().Process(target=_serve, args=(dict(properties), address, of_wire), daemon=True)
         process.start()
@@ -40,7 +40,7 @@ def watched(properties: Mapping[str, str], **of_wire: Any) -> Iterator[str]:
 
 
 class _Watching:
-    """An application that takes the time of the loop's turns.
+    """An application that measures the gaps between turns of the event loop.
 
     A gap is in seconds of the process's own CPU time, so that other processes of the machine do not count.
     """

@@ -43,7 +43,7 @@ class RpcBetween:
         self._then = self._go_down if then_down else self._nothing
 
     def fall_silent(self, call: str) -> None:
-        """Hand on the next call of that name, and from then on pass on no reply, without hanging up."""
+        """Pass on the next call of that name, and from then on withhold all replies without closing the connection."""
         self._call, self._left, self._before, self._then = call.encode(), 1, False, self._say_no_more
 
     def _nothing(self) -> None: ...

@@ -1,7 +1,7 @@
 """moto's server with each request handled alone: ``python serial_moto.py PORT``.
 
 moto checks a condition and then writes, without a lock around the two, so that more than one of many writers at once
-may learn that it created a file. One request after another, its conditions hold as in S3.
+may learn that it created a file. When requests are handled one after another, its conditions hold as in S3.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SERVICE = re.compile(r"/([a-z0-9-]+)/aws4_request")
 class Handler(WSGIRequestHandler):
     """Answers all requests of a connection, each in one write, so that none waits for the acknowledgement of another.
 
-    werkzeug's own way ends the connection with each answer, and waits whether more comes before the answer is sent.
+    werkzeug itself closes the connection after each response, and delays a response to wait for more data.
     """
 
     protocol_version = "HTTP/1.1"
@@ -54,7 +54,7 @@ class Handler(WSGIRequestHandler):
             self.wfile.write(content)
 
     def handle_expect_100(self) -> bool:
-        """Have the client go on at once, and not when the answer is sent."""
+        """Send the reply to ``Expect: 100-continue`` at once, not together with the response."""
         super().handle_expect_100()
         self.wfile.flush()
         return True
@@ -81,7 +81,7 @@ def keep_whole_objects() -> None:
 
 
 def look_errors_up_once() -> None:
-    """Have moto keep its table of errors, which it makes anew for each error that it answers, from 44 shapes."""
+    """Make moto cache its table of errors, which it otherwise builds from 44 shapes for each error."""
     factory = errors.ErrorLookupFactory()
     errors.ErrorLookupFactory = lambda: factory
 
@@ -94,7 +94,7 @@ def read_timestamps_once() -> None:
 def by_service(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Dispatch a request to the service that its signature names, or S3.
 
-    Not moto's dispatcher: to find out that a request is for S3 it looks at 180 folders, each time.
+    moto's own dispatcher looks at 180 folders for each request to find out that it is for S3.
     """
     signed = _SERVICE.search(environ.get("HTTP_AUTHORIZATION", ""))
     return backend("sts" if signed is not None and signed[1] == "sts" else "s3")(environ, start_response)

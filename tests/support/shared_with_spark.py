@@ -18,7 +18,7 @@ Rows = dict[int, tuple[str | None, float | None]]
 
 @dataclass
 class Shared:
-    """A table that both hold, and the rows that it should have."""
+    """A table that both libraries use, and the rows that it should have."""
 
     catalog: Catalog
     spark: SparkRuntime
@@ -53,7 +53,7 @@ class Shared:
         read = table.scan(selected_fields=("id", *LINEAGE)).to_arrow().to_pylist()
         said = self.spark.sql(f"SELECT id, {', '.join(LINEAGE)} FROM {self.name}")
         if upgraded:
-            # Spark gives a last change even then, the specification none.
+            # Spark returns a last change even then, although the specification defines none.
             assert {row["_row_id"] for row in (*read, *said)} == {None}
             return
         assert sorted(map(repr, said)) == sorted(map(repr, read))

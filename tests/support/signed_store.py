@@ -25,7 +25,7 @@ class Auth(S3SigV4Auth):  # type: ignore[misc]
 
 
 def signature(method: str, url: str, headers: dict[str, str], at: str | None = None) -> dict[str, str]:
-    """All headers of a request with the signature that botocore computes, for now or for the time of another."""
+    """The headers of a request with the signature that botocore computes, for now or for the time ``at``."""
     own = {name: value for name, value in headers.items() if name.lower() not in ("authorization", "host")}
     parts = urlsplit(url)
     request = AWSRequest(method, f"{parts.scheme}://{parts.netloc}{parts.path}?{parts.query}".rstrip("?"), headers=own)

@@ -28,8 +28,9 @@ _PARTS = (
     "_view_statements",
 )
 _CATALOG = tuple(f"spark_catalog{name}" for name in _PARTS)
-# Spark 3.5 has neither CALL nor data sources in Python, 4.0 neither streams into them in Arrow nor the type time, and
-# 4.1 no bounded batches, by which the tests of the streaming source read. Before 4.1 an INSERT gives every column.
+# Spark 3.5 has neither CALL nor data sources in Python. Spark 4.0 has neither Arrow streams into Python data sources
+# nor the type time. Spark 4.1 has no bounded batches, which the tests of the streaming source use. Before 4.1 an INSERT
+# gives every column.
 _CALLS = (*_CATALOG, "spark_catalog_procedures")
 MODULES = {
     "3.5": (*_SESSION, *_CATALOG),

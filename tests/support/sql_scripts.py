@@ -1,4 +1,4 @@
-"""Scripts of SQL statements that run on two sides, each on its own catalog, and the state that must be the same then.
+"""Scripts of SQL statements that run on two sides with separate catalogs, and the states that must then be equal.
 
 A script is a file of statements. A comment in front of a statement states the expected result: ``refused`` on both
 sides, ``only here: why`` or ``only there: why`` where the second side refuses it, ``answer differs: why`` where answers
@@ -72,7 +72,7 @@ def _line(string: str, comments: Iterable[str]) -> Line:
 
 @dataclass
 class Side:
-    """One of the two sides: a function that runs statements, and the catalog as Icefield's kernel reads it."""
+    """One of the two sides: a function that runs statements, and the catalog for reading by Icefield's kernel."""
 
     run: Callable[[str], Answer]
     catalog: Catalog
@@ -130,7 +130,7 @@ class Side:
                     self.names[each.snapshot_id] = f"{table.metadata.table_uuid} {len(self._ids(table))}"
 
     def _ids(self, table: Table) -> list[int]:
-        """The ids of a table's snapshots, those too that are gone."""
+        """The ids of a table's snapshots, expired ones included."""
         start = f"{table.metadata.table_uuid} "
         return [id_ for id_, called in self.names.items() if called.startswith(start)]
 
@@ -168,7 +168,7 @@ class Side:
 
 
 def _without_nulls(kind: Any) -> Any:
-    """A type of Spark's without its statements of nullability."""
+    """A Spark type without its information on nullability."""
     if isinstance(kind, dict):
         return {key: _without_nulls(each) for key, each in kind.items() if "ull" not in key}
     return [_without_nulls(each) for each in kind] if isinstance(kind, list) else kind

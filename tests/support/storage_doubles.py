@@ -16,7 +16,7 @@ from icefield.plugins import Provider, hookimpl
 
 
 class Forbidden(AssertionError):
-    """Something was asked that the format may not ask."""
+    """An operation that the table format may not ask of storage."""
 
 
 class StrictFileSystem(MemoryFileSystem):
@@ -52,8 +52,8 @@ class StrictFileSystem(MemoryFileSystem):
         return ForwardStream(super().open_output(location))
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
-        # The directory catalog finds names by listing the folder of a namespace, ``db`` in these tests; nothing below a
-        # table may be found so.
+        # The directory catalog finds names by listing the folder of a namespace, ``db`` in these tests. Nothing below a
+        # table may be listed.
         if "/db/" in prefix and not prefix.endswith("/.icefield"):
             raise Forbidden(f"{prefix} would be listed")
         return super().list_files(prefix, shallow=shallow)
@@ -63,7 +63,7 @@ class StrictFileSystem(MemoryFileSystem):
 
 
 class RenamingFileSystem(StrictFileSystem):
-    """The same with an atomic rename instead of an atomic create: the single rename of a commit is allowed."""
+    """The same storage with an atomic rename instead of an atomic create: only the rename of a commit is allowed."""
 
     abilities = frozenset({FileSystemAbility.ATOMIC_RENAME})
 

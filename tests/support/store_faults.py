@@ -161,7 +161,7 @@ class KilledCommits(CommitFaults):
         assert 5 <= step < 99  # data, manifest, list of manifests, metadata, hint
 
     def _dies_at(self, step: int, name: str, given: Mapping[str, str], between: Between) -> bool:
-        """Append in a process that is killed at that request; False when it ended before."""
+        """Append in a process that is killed at that request; False if the process ended before it."""
         context = forking("store_faults", *self.preloaded)
         begun, counted = context.Event(), list[Asked]()
         process = context.Process(target=_append_number, args=(dict(given), step, begun))
@@ -250,7 +250,7 @@ class StoreFaults(CommitFaults):
         assert self.raw_get(f"{root}/a") is None
 
     def test_a_refusal_after_a_lost_reply_is_not_taken_for_a_failure(self, between: Between, root: str) -> None:
-        """The first try wrote the file; that the second is refused, as by an expired token, says nothing of it."""
+        """The first request wrote the file, so a refusal of the second, such as for an expired token, is no outcome."""
         tries: list[Asked] = []
 
         def first_lost_then_refused(asked, forward):
@@ -386,7 +386,7 @@ class StoreFaults(CommitFaults):
 
 
 def _said(table: Table, number: int) -> bool | None:
-    """Append a row: whether it is said to be in; None when it is said to be unknown."""
+    """Append a row, and return whether the commit reports success; None for an unknown outcome."""
     try:
         table.append(pa.table({"n": [number]}, schema=SCHEMA))
     except CommitStateUnknown:
@@ -397,13 +397,13 @@ def _said(table: Table, number: int) -> bool | None:
 
 
 def _numbers(catalog: Catalog) -> list[int]:
-    """The rows of the table, as one sees them who has just come."""
+    """The rows of the table, loaded anew without caches."""
     clear_caches()
     return sorted(row["n"] for row in catalog.load_table("db.t").scan().to_arrow().to_pylist())
 
 
 def _append_number(given: dict[str, str], number: int, begun: Event) -> None:
-    """Append a number: the work of the process that is killed."""
+    """Append a number, in the process that is killed."""
     table = load_catalog("test", **given).load_table("db.t")
     begun.set()
     table.append(pa.table({"n": [number]}, schema=SCHEMA))

@@ -1,4 +1,4 @@
-"""Checks of the requests of a plugin for an object store, and of the suites' findings on a store that breaks its word.
+"""Checks of the requests of an object store plugin, and of the suites' findings on a store that ignores conditions.
 
 Mixed into a subclass of ``StoreFaults``.
 """
@@ -32,7 +32,7 @@ class _Suite(CommitStrategySuite):
 
 
 class StoreRequests:
-    """Checks of the number of requests, and the negative control."""
+    """Checks of the number of requests, and a negative control for the suites."""
 
     batch: int
     """How many files one request deletes."""
@@ -113,12 +113,12 @@ class StoreRequests:
         assert len(found) == 2
         read = [asked.path for asked in between.asked if asked.method == "GET" and not self.is_listing(asked)]
         files = Counter(path for path in read if ".avro" in path)
-        # The manifest list and the two manifests of six that a file of this kind may be in, once each.
+        # The manifest list, and the two of six manifests that may have files of this kind, once each.
         assert len(files) == 3
         assert set(files.values()) == {1}
         assert not any(map(self.is_listing, between.asked))
-        # The pointer is the hint, whether its version is there, and whether the next is under any of its names. Why
-        # fewer would not do says ``VersionedStrategy``.
+        # Finding the pointer reads the hint, and checks for its version and for all names of the next version.
+        # ``VersionedStrategy`` explains why fewer requests do not suffice.
         pointer, metadata = 5, 1
         assert len(between.asked) <= pointer + metadata + len(files)
 
@@ -164,7 +164,7 @@ class StoreRequests:
 
     @pytest.fixture
     def careless(self, between: Between) -> FileSystem:
-        """A file system on a store that does not look at the condition."""
+        """A file system on a store that ignores the condition of a request."""
         system = self.control(between)
 
         def unconditional(asked: Asked, forward: Forward):

@@ -1,7 +1,7 @@
-"""A table the slow and obvious way: lists of rows for each snapshot, and columns that are known by keys of their own.
+"""A slow and obvious model of a table: a list of rows for each snapshot, and columns with keys of their own.
 
 A value is kept with the type under which it was written; its value for a reader follows from the columns of the version
-that is read. Nothing here looks at files, manifests or metadata.
+that is read. The model uses no files, manifests or metadata.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class State:
     columns: Columns
 
     def seen(self, columns: Columns | None = None) -> list[dict[str, Any]]:
-        """The rows by names, under the columns of then or others."""
+        """The rows by names, under the columns of their snapshot or under other columns."""
         return [seen_row(row, columns or self.columns) for row in self.rows]
 
 
@@ -143,7 +143,7 @@ def seen_row(row: Row, columns: Columns) -> dict[str, Any]:
 
 
 def kept_row(columns: Columns, row: Mapping[str, Any]) -> dict[int, Cell]:
-    """How a row given by names is kept; a column that it lacks gets its write default."""
+    """The model's form of a row given by names; a column that the row lacks gets its write default."""
     return {
         column.key: column.cell(row[column.name]) if column.name in row else column.write or (column.kind, None)
         for column in columns
@@ -151,11 +151,11 @@ def kept_row(columns: Columns, row: Mapping[str, Any]) -> dict[int, Cell]:
 
 
 def kept(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> tuple[Row, ...]:
-    """How rows given by names are kept."""
+    """The model's form of rows given by names."""
     return tuple(kept_row(columns, row) for row in rows)
 
 
-# -- columns that are in others -----------------------------------------------------------------------------------
+# -- nested columns -----------------------------------------------------------------------------------------------
 
 
 def leaves(columns: Columns, prefix: str = "") -> dict[str, Column]:

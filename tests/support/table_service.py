@@ -1,7 +1,7 @@
 """A catalog with a service that holds the metadata itself, like a REST catalog: clients can read no metadata file.
 
-The service decides by requirements and applies the updates; with each answer it hands out a key, and files of its
-tables open with the newest keys only.
+The service decides by requirements and applies the updates; each response contains a new key, and only the newest keys
+open files of its tables.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def plugins() -> Plugins:
 
 
 def _created(updates: tuple[TableUpdate, ...]) -> TableMetadata:
-    """A table out of the updates that create it, which are all that a service receives."""
+    """The metadata of a new table, built only from the updates that a service receives."""
     found: dict[type, Any] = {}
     first = next(at for at, update in enumerate(updates) if isinstance(update, SetDefaultSpec)) + 3
     if len(updates) > first and isinstance(updates[first], SetProperties):

@@ -65,7 +65,7 @@ def new_table(
     name: str = "db.t",
     **properties: Any,
 ) -> Table:
-    """An empty table; underscores in the names of properties stand for dots and dashes where these are known."""
+    """An empty table; in names of known properties, underscores stand for dots and dashes."""
     given = {**EAGER, **properties.pop("properties", {}), **properties}
     return (catalog or memory_catalog()).create_table(name, schema, partition_spec=partition_spec, properties=given)
 
@@ -92,12 +92,12 @@ def state_of(table: Table | Transaction) -> TableState:
 
 
 def strategy_of(table: Table) -> Any:
-    """The commit strategy of a table, which may be one of a test's."""
+    """The commit strategy of a table, which may be a test double."""
     return table._handle.strategy
 
 
 def again(table: Table) -> Table:
-    """Another holder of the same table, at the same version."""
+    """Another table object for the same table, at the same version."""
     return Table(handle_of(table), state_of(table))
 
 
@@ -135,7 +135,7 @@ def live_files(table: Table) -> set[str]:
 
 
 def orphans(table: Table) -> set[str]:
-    """Files below the table's location that nothing refers to; the version hint is none."""
+    """Files below the table's location to which no metadata refers, without the version hint."""
     hint = f"{table.location()}/metadata/version-hint.text"
     return stored_files(table) - live_files(table.refresh()) - {hint}
 

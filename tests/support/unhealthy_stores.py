@@ -40,7 +40,7 @@ class LooksFirst(MemoryFileSystem):
 
 
 class RefusesAndReplaces(MemoryFileSystem):
-    """Says that a name is taken, and takes it nevertheless."""
+    """Reports that a name is taken, and overwrites the file nevertheless."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         taken = mode is PutMode.CREATE and location in self.files
@@ -104,7 +104,7 @@ class DeniesAll(DeniesWrites, DeniesLists, DeniesDeletes):
 
 
 class Full(MemoryFileSystem):
-    """Has no space left, which shows when a file is closed."""
+    """Has no space left, and raises an error only when a file is closed."""
 
     def open_output(self, location: str) -> OutputStream:
         stream = super().open_output(location)
@@ -177,7 +177,7 @@ class ReadsStale(MemoryFileSystem):
 
 
 class Raises(MemoryFileSystem):
-    """Lets an error of its SDK out, which holds the credential that was sent."""
+    """Lets an error of its SDK through, which contains the credential that was sent."""
 
     def open_output(self, location: str) -> OutputStream:
         raise RuntimeError(f"PUT {location}?sig={SECRET} failed")

@@ -48,7 +48,7 @@ _LOWEST = re.compile(r"^([A-Za-z0-9_-]+)(?:\[[a-z0-9,-]+\])?(?:>=|==)([0-9.]+)")
 
 
 def lowest() -> dict[str, str]:
-    """For each library the lowest version that all distributions and groups of the repository admit."""
+    """The lowest version of each library that all distributions and groups of the repository permit."""
     found: dict[str, str] = {}
     for path in tracked_files():
         if path.name == "pyproject.toml":
@@ -67,7 +67,7 @@ def _number(version: str) -> list[int]:
 
 
 def arguments_of(name: str) -> list[str]:
-    """What an environment has beside the repository, as arguments of ``uv pip install``."""
+    """The packages of an environment besides the repository, as arguments of ``uv pip install``."""
     packages = ["--group", "dev"]
     if name.endswith("newest"):
         return [*packages, "--upgrade", *_EXTRA]

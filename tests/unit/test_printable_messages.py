@@ -1,4 +1,4 @@
-"""Whatever characters are in the names of a table: what is shown of it is one printable line."""
+"""Messages about a table are one printable line, whatever characters are in its names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests over all file formats share."""
+"""Fixtures that the tests over all file formats share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make(file_format: str) -> Callable[..., Table]:
     def made(*fields: NestedField, version: int = 2, **given: Any) -> Table:
         properties = {"format-version": str(version), "write.format.default": file_format}
         properties |= given.pop("properties", {})
-        # The ids that fields are given with may repeat: the table gives its own in any case.
+        # The given field ids may repeat, because the table assigns new ids anyway.
         schema = numbered(StructType(*fields), count(1).__next__)
         return new_table(catalog=memory_catalog(), schema=Schema(*schema.fields), properties=properties, **given)
 

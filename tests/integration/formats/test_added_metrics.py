@@ -1,4 +1,4 @@
-"""What manifests state files that were written elsewhere and added: the same counts and bounds in each format."""
+"""Metrics in manifests for added files that were written elsewhere: each format has the same counts and bounds."""
 
 import datetime as dt
 from decimal import Decimal
@@ -37,7 +37,7 @@ BOUNDS = {
 
 
 def of_table(rows):
-    """The rows as a table of Arrow's, with the names alone."""
+    """The rows as a pyarrow table whose fields have names and no ids."""
     types = {"n": pa.int64(), "d": pa.float64(), "t": pa.string(), "day": pa.date32(), "p": pa.decimal128(9, 2),
              "s": pa.struct([("x", pa.int32())]), "none": pa.int32()}  # fmt: skip
     return pa.Table.from_pylist(rows, schema=pa.schema(list(types.items())))

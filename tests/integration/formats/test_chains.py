@@ -1,4 +1,4 @@
-"""Chains of random changes of nested schemas over files of all formats, next to a naive model of what rows become."""
+"""Chains of random changes of nested schemas over files of all formats, compared with a naive model of the rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Path = tuple[str, ...]
 
 
 def kinds(depth: int) -> st.SearchStrategy[IcebergType]:
-    """Types of some depth, their ids to be given."""
+    """Types of some depth, whose field ids are assigned later."""
     leaf = st.sampled_from([*PROMOTIONS, "date", "string", "boolean"]).map(parse_type)
     if not depth:
         return leaf
@@ -75,7 +75,7 @@ def values(kind: IcebergType, required: bool) -> st.SearchStrategy[Any]:
 
 
 def keyed(value: Any, kind: IcebergType) -> Any:
-    """A value with ids in place of names: what no later change can touch."""
+    """A value with field ids in place of names, which no later change of the schema can affect."""
     if value is None:
         return None
     match kind:
@@ -89,7 +89,7 @@ def keyed(value: Any, kind: IcebergType) -> Any:
 
 
 def seen(value: Any, kind: IcebergType, defaults: dict[int, Any]) -> Any:
-    """What a reader makes of such a value under a later type."""
+    """The value that a reader returns for such a value under a later type."""
     if value is None:
         return None
     match kind:

@@ -1,4 +1,4 @@
-"""Columns that come as Arrow dictionaries hold what they hold otherwise, whatever the files are like."""
+"""Columns read as Arrow dictionaries have the same values as plain columns, in every kind of file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every change of a schema over files that were written before it: the same rows, whatever the format of the files."""
+"""Every change of a schema over files that were written before it: all file formats give the same rows."""
 
 import datetime as dt
 import math
@@ -19,20 +19,20 @@ EPOCH = dt.datetime(1970, 1, 1)
 
 
 def put(table, *rows):
-    """Append rows; what is not named is null. Gives the table."""
+    """Append rows; columns without a name here are null. Gives the table."""
     table.append(pa.Table.from_pylist(list(rows), schema=schema_to_arrow(table.schema())))
     return table
 
 
 def give(table, *rows):
-    """Append rows with the columns that are named and no others: what is not given gets its default."""
+    """Append rows with only the named columns; the other columns get their defaults."""
     arrow = schema_to_arrow(table.schema())
     table.append(pa.Table.from_pylist(list(rows), schema=pa.schema([arrow.field(name) for name in rows[0]])))
     return table
 
 
 def check(table, expected, **filters):
-    """The rows are those expected, read in every way; each filter matches the rows whose numbers are given."""
+    """Check that all ways of reading give the expected rows, and that filters match the rows with the given numbers."""
     file_format = table.properties["write.format.default"]
     assert {task.file.file_format.lower() for task in table.scan().plan_files()} == {file_format}
     assert table.scan().to_arrow().to_pylist() == expected
@@ -149,7 +149,7 @@ EVERY_PROMOTION = [(2, *case) for case in PROMOTIONS.items()] + [
 
 
 def seen(value, new):
-    """What an old value is under the new type."""
+    """The value that an old value becomes under the new type."""
     if new == "timestamp" and value is not None and not isinstance(value, dt.datetime):
         return dt.datetime.combine(value, dt.time())
     return pa.scalar(value, pa.float32()).as_py() if new == "double" and value == 0.1 else value
@@ -350,7 +350,7 @@ class TestForeignFiles:
         )
 
     def renumbered(self, mapping, schema):
-        """The mapping under the ids that the table gave, found by the order of the columns."""
+        """The mapping with the field ids that the table assigned, found by the order of the columns."""
         given = sorted(schema.field_ids)
         paths = {1: "number", 3: "s", 4: "s.x", 6: "l", 7: "l.element", 8: "l.element.w", 9: "m", 10: "m.key",
                  11: "m.value", 12: "nine"}  # fmt: skip
@@ -448,7 +448,7 @@ class TestForeignFiles:
 class TestPartitionValues:
     @pytest.mark.spec("PRJ-04", "PRJ-06")
     def test_a_column_that_files_lack_comes_from_their_partition(self, make, file_format):
-        """Folders of Hive: the value is in the path alone; it goes before a default."""
+        """With folders as in Hive, the value is only in the path; it takes precedence over a default."""
         table = make(NestedField(1, "n", "int"), NestedField(2, "p", "string"), partition_spec=["p"], version=3)
         held = pa.table({"n": pa.array([1, 2], pa.int32())})
         mapping = [{"field-id": 1, "names": ["n"]}, {"field-id": 2, "names": ["p"]}]

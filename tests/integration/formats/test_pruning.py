@@ -1,4 +1,4 @@
-"""Filters over files of many small parts, whose columns have changed since, beside a naive evaluation of every row."""
+"""Filters over files of many small parts with later changes of columns, compared with a naive evaluation."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ EPOCH = dt.date(1970, 1, 1)
 
 
 def value_of(kind: str, number: int) -> Any:
-    """A value for a number, in the order of the numbers."""
+    """The value of a type for a number; values have the same order as their numbers."""
     match kind:
         case "int" | "long":
             return number
@@ -87,13 +87,13 @@ def column_of(kind: str, size: int, random: Random) -> list[Any]:
 
 
 def padding(size: int, random: Random) -> list[bytes]:
-    """What makes rows long enough for ORC to end a stripe."""
+    """Random bytes that make rows long enough for ORC to end a stripe."""
     return [random.randbytes(100) for _ in range(size)]
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A predicate, its negation, and what each says of a value that is not null."""
+    """A predicate, its negation, and the result of each for a value that is not null."""
 
     build: Callable[[str, Any], BooleanExpression]
     opposite: Callable[[str, Any], BooleanExpression]
@@ -213,7 +213,7 @@ class Pruned:
         ), lambda row: self.seen(row, field) is not None and test(self.seen(row, field), literal)
 
     def literal(self, kind: str) -> Any:
-        """A value that the files may hold, or one between or beyond them that only the wider type has."""
+        """A value that the files may hold, or a value of the wider type that lies between or beyond these values."""
         value = value_of(kind, self.random.randint(-65, 100))
         if self.random.random() < 0.8:
             return value
@@ -263,7 +263,8 @@ def test_no_part_of_a_file_is_passed_over_that_has_matching_rows(file_format, ve
 def test_filters_at_the_bounds_of_parts_find_every_row_of_promoted_and_missing_columns(file_format):
     """Every comparison with values in the first, a middle and the last part, before and after each promotion.
 
-    Random filters of few examples pass where one bound of a promoted column is wrong; each of these is met by some.
+    A few random filters can pass although one bound of a promoted column is wrong; some of these filters meet every
+    bound.
     """
     fields = [NestedField(at, name, kind) for at, (name, kind) in enumerate(TYPES.items(), 3)]
     size = ROWS[file_format]

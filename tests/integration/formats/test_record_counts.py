@@ -1,4 +1,4 @@
-"""Files that hold another number of rows than their manifest says: one rule on every road to their rows."""
+"""Files whose number of rows differs from their manifest: every operation that reads them follows one rule."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ FILTERS = ("id >= 0", "id > 1", "kind = 'a'", "value < 9 and id != 2")
 
 
 def table_of(file_format, claimed, *, version="2", partition_spec=None, footers=True):
-    """A table of two files of three rows each; the manifest says ``claimed`` of the first."""
+    """A table of two files of three rows each; the manifest states ``claimed`` rows for the first file."""
     properties = {"write.format.default": file_format, "format-version": version}
     other = new_table(partition_spec, properties=properties)
     other.append(rows([1, 2, 3]))
@@ -27,7 +27,7 @@ def table_of(file_format, claimed, *, version="2", partition_spec=None, footers=
 
 
 def refused(path):
-    """The one error for such a file. Avro says nowhere how many rows a file holds: they are counted as they come."""
+    """The error for such a file. An Avro file does not state its number of rows, so reading counts them."""
     rows = "(at least )?3" if path.endswith(".avro") else "3"
     return pytest.raises(InvalidFile, match=f"{path} holds {rows} rows, and its manifest says")
 

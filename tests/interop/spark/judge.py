@@ -53,7 +53,7 @@ def session(jars, zone):
 
 
 def end(spark):
-    """Stop a session, and wait for its Java process: whoever waits for this one waits for both."""
+    """Stop a session, and wait for its Java process, so that waiting for this process waits for both."""
     process = spark.sparkContext._gateway.proc
     spark.stop()
     process.stdin.close()
@@ -61,7 +61,7 @@ def end(spark):
 
 
 def catalog(spark, name, properties):
-    """Attach a catalog of Iceberg's, of which nothing is remembered from one statement to the next."""
+    """Attach an Iceberg catalog that caches no table between statements."""
     prefix = f"spark.sql.catalog.{name}"
     spark.conf.set(prefix, "org.apache.iceberg.spark.SparkCatalog")
     spark.conf.set(f"{prefix}.cache-enabled", "false")

@@ -1,6 +1,6 @@
 """Stock Spark with Icefield, which answers requests over its standard input and output, as ``judge.py`` does.
 
-Runs in the environment of the tests, with the PySpark of the other's environment in front.
+Runs in the environment of the tests, with the PySpark of the environment of ``judge.py`` before it on the path.
 """
 
 import json
@@ -25,7 +25,7 @@ def main(zone):
                 attached[name] = attach(spark, icefield.load_catalog(name, **request["given"]), name=name)
                 answer = {}
             else:
-                # CALL is read by Spark itself, all else by ice.sql.
+                # Spark itself runs CALL, and ice.sql runs all other statements.
                 run = spark.sql if request["text"].startswith("CALL") else attached[request["name"]].sql
                 answer = answer_of(run(request["text"]))
         except Exception as error:

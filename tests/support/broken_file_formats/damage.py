@@ -1,4 +1,4 @@
-"""Formats that take damage for contents, or say of it in another way than a reader must."""
+"""Formats that accept damage as contents, or report damage by another error than a reader must raise."""
 
 from __future__ import annotations
 

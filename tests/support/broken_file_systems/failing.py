@@ -1,4 +1,4 @@
-"""File systems that make the wrong thing of a store that fails, and a right one behind an SDK."""
+"""File systems that report failures of a store wrongly, and a correct one behind an SDK."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SwallowsWhatCloseSays(LocalFileSystem):
 
 
 class CallsALostReplyAFailure(LocalFileSystem):
-    """Creates by a hard link, and takes every error of it for a failure."""
+    """Creates by a hard link, and treats every error of the link as a failure."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         if mode is not PutMode.CREATE:
@@ -53,7 +53,7 @@ class CallsALostReplyAFailure(LocalFileSystem):
 
 
 class LetsErrorsThrough(LocalFileSystem):
-    """Translates the error that a file is missing, and no other."""
+    """Translates the error for a missing file, and no other error."""
 
     def open_input(self, location: str) -> InputFile:
         self.stat(location)
@@ -61,7 +61,7 @@ class LetsErrorsThrough(LocalFileSystem):
 
 
 class ListsNothing(LocalFileSystem):
-    """Takes a folder that cannot be listed for an empty one."""
+    """Treats a folder that cannot be listed as empty."""
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         with suppress(StorageError):
@@ -83,7 +83,7 @@ class Remote(MemoryFileSystem):
                 raise ServiceError(f"cannot reach the store as {self.properties}")
             return step()
         except ServiceError:
-            # Not as the cause: its message shows credentials.
+            # The SDK's error is not the cause, because its message shows credentials.
             raise self.failed(location) from None
 
     def failed(self, location: str) -> Exception:
@@ -135,7 +135,7 @@ class RaisesFromTheSdk(Remote):
 
 
 class TakesAnOutageForMissing(Remote):
-    """Answers that there is no file."""
+    """Reports an outage as a missing file."""
 
     def failed(self, location: str) -> Exception:
         return FileMissing(f"no file {location}", location=location)
@@ -149,7 +149,7 @@ class LetsTheSdkThrough(Remote):
 
 
 class CallsTheFileInvalid(Remote):
-    """Takes a read that fails for a damaged file."""
+    """Reports a failed read as a damaged file."""
 
     def open_input(self, location: str) -> InputFile:
         return _Blaming(self, location).open()
@@ -166,7 +166,7 @@ class _Blaming(_RemoteInput):
 
 
 class EndsEarly(Remote):
-    """Takes a read that fails for the end of the file."""
+    """Treats a failed read as the end of the file."""
 
     def open_input(self, location: str) -> InputFile:
         source = super().open_input(location)

@@ -11,7 +11,7 @@ from icefield.toolkit import BytesInput
 
 
 class _Opens(MemoryFileSystem):
-    """Opens files of a kind of its own."""
+    """Opens files as objects of the class ``kind``."""
 
     kind: type[BytesInput] = BytesInput
 
@@ -20,7 +20,7 @@ class _Opens(MemoryFileSystem):
 
 
 class CountsWhatWasRead(_Opens):
-    """Takes the number of bytes read so far for the size."""
+    """Returns the number of bytes read so far as the size."""
 
     class kind(BytesInput):
         so_far = 0
@@ -36,7 +36,7 @@ class CountsWhatWasRead(_Opens):
 
 
 class FailsBehindTheEnd(_Opens):
-    """Takes an offset behind the end for an error."""
+    """Treats an offset behind the end of the file as an error."""
 
     class kind(BytesInput):
         def read_at(self, offset: int, length: int) -> bytes:
@@ -46,7 +46,7 @@ class FailsBehindTheEnd(_Opens):
 
 
 class SeeksToRead(_Opens):
-    """Reads at an offset by going there."""
+    """Reads at an offset by moving the position of the file there."""
 
     class kind(BytesInput):
         def read_at(self, offset: int, length: int) -> bytes:
@@ -64,7 +64,7 @@ class SortsRanges(_Opens):
 
 
 class SharesOneOffset(_Opens):
-    """Keeps the offset of a read where all threads find it."""
+    """Keeps the offset of a read in an attribute that all threads share."""
 
     class kind(BytesInput):
         offset = 0
@@ -90,6 +90,6 @@ class ReadsWhatIsClosed(_Opens):
 
 
 class SaysItIsNear(_Opens):
-    """Declares that requests take long, and opens files as if they did not."""
+    """Declares ``REMOTE``, and opens files that do not count as remote."""
 
     abilities = MemoryFileSystem.abilities | {FileSystemAbility.REMOTE}

@@ -15,7 +15,7 @@ class Bound(LocalFileSystem):
     """Local files, and servers that a location may name, to which a token goes."""
 
     def reached(self, location: str) -> None:
-        """Called for each location that a method is given."""
+        """The methods call this for each location that they receive."""
         host = split_location(location).authority
         if host:
             self.elsewhere(location, host)
@@ -76,7 +76,7 @@ class SendsItsTokenAnywhere(Bound):
 
 
 class SendsItsTokenThenRefuses(Bound):
-    """Refuses in the right words, when the host has the token."""
+    """Refuses with the right error, but only after the host has received the token."""
 
     def elsewhere(self, location: str, host: str) -> None:
         self.ask(host, {"Authorization": f"Bearer {self.properties['test.token']}"})
@@ -95,7 +95,7 @@ class SendsItsTokenWhereItDeletes(Bound):
 
 
 class AsksAnybodyThenRefuses(Bound):
-    """Asks the host of the location without the token, and so lets a table choose the hosts that this machine asks."""
+    """Sends a request without the token to the host of the location, so that a table chooses a host to contact."""
 
     def elsewhere(self, location: str, host: str) -> None:
         self.ask(host, {})
@@ -117,7 +117,7 @@ class TakesAForeignHostForAnOutage(Bound):
 
 
 class ShowsTheTokenThatItKeeps(Bound):
-    """Refuses, and says which token it did not send."""
+    """Refuses, and shows in the error the token that it did not send."""
 
     def elsewhere(self, location: str, host: str) -> None:
         said = f"{location} gets no {self.properties['test.token']}; list it in location.credentials-for"
@@ -132,7 +132,7 @@ class CutsAtZeroBytes(LocalFileSystem):
 
 
 class LetsTheSystemRefuse(LocalFileSystem):
-    """Ends in the system's own error."""
+    """Lets the system's own error through."""
 
     def stat(self, location: str) -> FileInfo:
         if "\0" in location:

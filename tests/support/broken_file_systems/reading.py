@@ -40,7 +40,7 @@ class ShowsItsProperties(LocalFileSystem):
 
 
 class ReadsToTheEnd(LocalFileSystem):
-    """Ignores where it was sought to."""
+    """Ignores the offset of a seek."""
 
     def open_input(self, location: str) -> InputFile:
         source = super().open_input(location)
@@ -64,7 +64,7 @@ class OneSlashForTwo(MemoryFileSystem):
 
 
 class Decodes(LocalFileSystem):
-    """Takes a location for a URL."""
+    """Decodes a location like a URL."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         super().put(location.replace("%20", " "), data, mode)
@@ -117,7 +117,7 @@ class RemembersFiles(RemembersSizes):
 
 
 class TakesEmptyFilesForNone(LocalFileSystem):
-    """Takes a file of no bytes for a missing one."""
+    """Treats an empty file as missing."""
 
     def stat(self, location: str) -> FileInfo:
         found = super().stat(location)
@@ -127,7 +127,7 @@ class TakesEmptyFilesForNone(LocalFileSystem):
 
 
 class TakesFoldersForFiles(LocalFileSystem):
-    """Tells of folders as of files."""
+    """Reports folders as files."""
 
     def stat(self, location: str) -> FileInfo:
         if os.path.isdir(path_of(location)):
@@ -179,7 +179,7 @@ class WaitsForItself(LocalFileSystem):
 
 
 class ListsByPrefix(LocalFileSystem):
-    """Takes a folder's name for a prefix of names."""
+    """Lists a folder as a prefix of names, and so includes other folders."""
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         if shallow:
@@ -199,13 +199,13 @@ class ListsOnePage(LocalFileSystem):
 
 
 class ListsOneSmallPage(ListsOnePage):
-    """Lists the first page of a store with small ones."""
+    """Lists only the first page, of a store with small pages."""
 
     page = 100
 
 
 class ListsFoldersOfOnePage(LocalFileSystem):
-    """Lists the files of each page, and the folders of the first."""
+    """Lists the files of every page, but only the folders of the first page."""
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         for number, info in enumerate(super().list_files(prefix, shallow=shallow)):
@@ -232,7 +232,7 @@ class StopsAtMissing(LocalFileSystem):
 
 
 class DeletesOneBatch(LocalFileSystem):
-    """Deletes as many files as one request takes."""
+    """Deletes only the files of the first request."""
 
     batch = 1000
 
@@ -241,13 +241,13 @@ class DeletesOneBatch(LocalFileSystem):
 
 
 class DeletesOneSmallBatch(DeletesOneBatch):
-    """Deletes as many files as one request of another store takes."""
+    """Deletes only the files of the first request, of 100 files as in another store."""
 
     batch = 100
 
 
 class DeletesWhatIsEmptied(LocalFileSystem):
-    """Deletes a file that is replaced by nothing."""
+    """Deletes a file whose new contents are empty."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         super().put(location, data, mode)
@@ -256,7 +256,7 @@ class DeletesWhatIsEmptied(LocalFileSystem):
 
 
 class QuotesTags(MemoryFileSystem):
-    """Gives an entity tag as a header has it, and another form of it in listings."""
+    """Returns an entity tag with the quotes of a header, and without quotes in listings."""
 
     def stat(self, location: str) -> FileInfo:
         found = super().stat(location)
@@ -267,7 +267,7 @@ class QuotesTags(MemoryFileSystem):
 
 
 class KeepsTags(MemoryFileSystem):
-    """Makes the entity tag of the name, so that it stays while the bytes change."""
+    """Uses the name as the entity tag, so that the tag stays while the bytes change."""
 
     def stat(self, location: str) -> FileInfo:
         return replace(super().stat(location), etag=location)

@@ -18,7 +18,7 @@ from icefield.toolkit import PartedOutput
 
 
 class ChecksThenWrites(LocalFileSystem):
-    """Creates by looking first and writing then."""
+    """Checks whether the name is free, and then writes."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         if mode is PutMode.CREATE and os.path.exists(path_of(location)):
@@ -57,7 +57,7 @@ class RenameReplaces(LocalFileSystem):
 
 
 class PublishesOnAbort(LocalFileSystem):
-    """Gives up a stream by closing it."""
+    """Closes an aborted stream, and so publishes it."""
 
     def open_output(self, location: str) -> OutputStream:
         stream = super().open_output(location)

@@ -1,4 +1,4 @@
-"""DynamoDB on loopback: dynalite, which keeps the conditions of items."""
+"""DynamoDB on loopback: dynalite, which enforces the conditions of writes."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Gcs:
 class Uploads:
     """Uploads in parts as in the real store: a client can ask for the received size, and bytes are not stored twice.
 
-    The server behind takes such a question for the end of an upload, and every part for a new one.
+    The server itself treats such a question as the end of an upload, and every part as a new upload.
     """
 
     def __init__(self) -> None:

@@ -18,10 +18,10 @@ from java_programs import java_17, maven_jars
 
 from servers.process import free_port, running
 
-# Hadoop's REST interface is older than the removal of this one from Java itself.
+# Hadoop's REST interface needs ``jaxb-api``, which later versions of Java no longer contain.
 ARTIFACTS = ("org.apache.hadoop:hadoop-client-minicluster:3.4.1", "javax.xml.bind:jaxb-api:2.3.1")
-# With two copies where one suffices, a file is closed when its last block was sent. With one copy it is closed only
-# after the data node has reported the block, and clients wait 400 ms for that.
+# With two copies, of which one suffices, a file can be closed when its last block was sent. With one copy, closing
+# waits until the data node has reported the block, which takes 400 ms.
 SETTINGS = {
     "dfs.replication": "2",
     "dfs.namenode.file.close.num-committed-allowed": "1",
@@ -41,7 +41,7 @@ class Hdfs:
 
     @property
     def url(self) -> str:
-        """The root by Hadoop's own protocol."""
+        """The root location over Hadoop's own protocol."""
         return f"hdfs://127.0.0.1:{self.rpc_port}"
 
     @property
@@ -66,7 +66,7 @@ def serve_hdfs() -> Iterator[Hdfs]:
     folder = Path(tempfile.mkdtemp(prefix="icefield-hdfs-"))
     settings = [part for name, value in SETTINGS.items() for part in ("-D", f"{name}={value}")]
     ports = ["-nnport", str(server.rpc_port), "-httpport", str(server.http_port)]
-    # Without ``-Xrs`` it takes its leave for many seconds.
+    # Without ``-Xrs`` its shutdown takes many seconds.
     command = [*java, "-Xmx384m", "-Xrs", "-XX:TieredStopAtLevel=1", f"-Dtest.build.data={folder}", "-cp", f"{jars}/*"]
     main = ["org.apache.hadoop.test.MiniDFSClusterManager", "-datanodes", "2", "-format", *ports, *settings]
     try:

@@ -54,7 +54,8 @@ def serve_hive(**settings: str) -> Iterator[str]:
     try:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         _configure(folder, {**_SETTINGS, **given})
-        # Readers and writers of one row wait for each other in Derby: not for its twenty seconds.
+        # Readers and writers of one row can deadlock in Derby, which breaks a deadlock only after twenty seconds by
+        # default.
         derby = [f"-Dderby.stream.error.file={folder}/derby.log", "-Dderby.locks.deadlockTimeout=1"]
         options = ["-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *derby]
         command = [*java, *options, "-cp", f"{folder}:{jars}/*", _SOURCE, str(port)]

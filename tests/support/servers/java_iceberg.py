@@ -76,7 +76,7 @@ class JavaIceberg:
         self._ask(do="deleteEqual", location=location, format=file_format, names=list(names), rows=list(rows))
 
     def rewrite_manifests(self, location: str) -> int:
-        """Cluster the entries of data manifests by partition, and give how many manifests of data there are then."""
+        """Cluster the entries of data manifests by partition, and return the number of data manifests afterwards."""
         made: int = self._ask(do="rewriteManifests", location=location)["manifests"]
         return made
 
@@ -86,7 +86,7 @@ class JavaIceberg:
         return answer["path"], answer["rows"]
 
     def sketches(self, location: str) -> list[dict[str, Any]]:
-        """The sketches of distinct values of the current snapshot, next to Java's own sketches of the same values."""
+        """The sketches of distinct values of the current snapshot, and Java's own sketches of the same values."""
         made: list[dict[str, Any]] = self._ask(do="sketches", location=location)["sketches"]
         return made
 
@@ -109,7 +109,7 @@ def java_iceberg() -> Iterator[JavaIceberg]:
     if java is None:
         unavailable("there is no java")
     classes = f"{program / 'target' / 'classes'}:{program / 'target' / 'lib'}/*"
-    # A zone far from UTC, so that a wall clock taken for an instant shows.
+    # The time zone is far from UTC, so that a confusion of local times and instants shows.
     options = ["-Xmx512m", "-XX:+UseSerialGC", "-Duser.timezone=America/Los_Angeles", "-cp", classes]
     process = subprocess.Popen(
         [java, *options, "icefield.judge.Judge"],

@@ -1,10 +1,11 @@
 """Runs a server, and ends it and all its descendants: on request, and when the test process is gone.
 
-``python keeper.py PID COMMAND...``, started by the process PID. A test process that is killed outright ends nothing.
-The kernel's own signal for that comes at the death of the thread that started the server, and reaches no grandchild. So
-the keeper polls its parent's id. It adopts processes that a server's scripts leave behind, and so knows them all.
+``python keeper.py PID COMMAND...``, started by the process PID. A test process that is killed cannot end its servers.
+The operating system's parent-death signal comes when the thread that started the server ends, and does not reach
+grandchildren. The keeper therefore polls its parent's id. It adopts processes that a server's scripts leave behind, so
+it can end them all.
 
-It ends with the code of the server. ``SIGTERM`` ends everything, ``SIGINT`` is handed on to the server.
+Its exit code is the server's. ``SIGTERM`` ends all processes, and ``SIGINT`` is passed on to the server.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def main(parent: int, command: list[str]) -> int:
 
 
 def _end() -> None:
-    """End every descendant: asked first, and killed when it is not gone after a while."""
+    """End every descendant: ask it to end, and kill it if it is still running after a while."""
     signal.signal(signal.SIGTERM, lambda *_: None)
     _signal_all(signal.SIGTERM)
     deadline = time.monotonic() + _GRACE

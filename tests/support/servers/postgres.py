@@ -40,7 +40,8 @@ def serve_postgres() -> Iterator[str]:
     subprocess.run([*as_user, *initdb], check=True, capture_output=True)
     port = free_port()
     settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "max_connections=100"]
-    # The server is never recovered. Each new database is logged whole, and up to a gigabyte of logs would be kept.
+    # The server is never recovered. By default each new database is logged in full, and up to a gigabyte of logs is
+    # kept.
     settings += ["wal_level=minimal", "max_wal_senders=0", "min_wal_size=32MB", "max_wal_size=64MB"]
     options = [part for setting in settings for part in ("-c", setting)]
     command = [*as_user, programs / "postgres", "-D", data, "-p", str(port), *options]

@@ -1,4 +1,4 @@
-"""Starting a server for a test: a free port, a process that is waited for and stopped, and where its software is."""
+"""The start of a server for a test: a free port, a process to wait for and to stop, and the folder of its software."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from uuid import uuid4
 import pytest
 
 REPOSITORY = Path(__file__).parents[3]
-# Inside the environment, so that `make clean` takes it away.
+# The folder is inside the environment, so that `make clean` deletes it.
 TOOLS = Path(os.environ.get("ICEFIELD_TOOLS", REPOSITORY / ".venv" / "servers"))
 _KEEPER = Path(__file__).parent / "keeper.py"
 _SECONDS_TO_END = 60
-# Together less than the ten minutes after which a test that hangs is ended, its process with it.
+# Both attempts together take less than ten minutes, after which a hanging test and its process are ended.
 _SECONDS_TO_INSTALL = 240
 _ATTEMPTS = 2
-# A thousand ports for each of twelve processes of the run, in any order: another run may be under way.
+# Each of twelve test processes has a thousand ports, in random order, because another run may use the same ports.
 _SLICE = 20_000 + 1_000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 12)
 _PORTS = cycle(random.sample(range(_SLICE, _SLICE + 1_000), 1_000))
 REQUIRED = bool(os.environ.get("ICEFIELD_REQUIRE_SERVERS"))
@@ -40,13 +40,13 @@ _RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex)
 
 
 class Run(Protocol):
-    """Runs a command, in a folder if it is given one, until it has ended."""
+    """Runs a command to its end, in a folder if one is given."""
 
     def __call__(self, command: Sequence[str | Path], folder: Path | None = None) -> None: ...
 
 
 def unavailable(reason: str) -> NoReturn:
-    """Skip the test for want of a server; where servers are required, fail it."""
+    """Skip the test because a server is not available; if servers are required, fail it."""
     if REQUIRED:
         pytest.fail(f"a server is required and cannot be had: {reason}")
     pytest.skip(reason)
@@ -68,7 +68,7 @@ def asked(process: subprocess.Popen[str], error: type[Exception], request: Mappi
 
 
 def free_port() -> int:
-    """Return a port of the loopback address with no listener, which no other process of the run is given.
+    """Return a loopback port without a listener, which no other process of the run receives.
 
     Systems assign ports from 32768 on when a process asks for any port. Another process could get such a port before
     the server listens, and would then answer in its place.
@@ -120,10 +120,10 @@ def running(
     folder: Path | None = None,
     seconds: float = 60,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The keeper of a server that is waited for until ``ready``, and ended with all its children when the block ends.
+    """Run a server under a keeper, wait until it is ``ready``, and end it with all its children when the block ends.
 
-    It ends just so when this process is killed. ``environment`` is added to the process's own. Its output goes to a
-    file; the end of it is shown when it does not become ready within ``seconds``.
+    It also ends in this way when this process is killed. ``environment`` is added to the process's own. Its output goes
+    to a file; the end of it is shown when it does not become ready within ``seconds``.
     """
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
@@ -184,7 +184,7 @@ def installed(name: str, make: Callable[[Path, Run], None]) -> Path:
 
 
 def _installed(folder: Path, make: Callable[[Path, Run], None]) -> str:
-    """Why the folder could not be filled; empty when it was."""
+    """The reason why the folder could not be filled; empty after success."""
     partial = folder.with_name(f"{folder.name}.partial")
     reason = ""
     for _ in range(_ATTEMPTS):
@@ -201,7 +201,7 @@ def _installed(folder: Path, make: Callable[[Path, Run], None]) -> str:
 
 
 def _commands(seconds: float) -> Run:
-    """Runs commands that have so many seconds together."""
+    """Return a function that runs commands; all commands together may take so many seconds."""
     deadline = time.monotonic() + seconds
 
     def run(command: Sequence[str | Path], folder: Path | None = None) -> None:

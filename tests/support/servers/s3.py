@@ -19,7 +19,7 @@ from servers.process import answers, free_port, running, unavailable
 
 BUCKET = "icefield"
 SECRET = "planted-secret-of-s3"
-# The server looks who signed, and not whether the signature is right.
+# The server reads the signer from a signature, and does not verify the signature.
 _SIGNED = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 _MODULES = ("moto", "flask", "flask_cors")
 _PROGRAM = Path(__file__).parents[1] / "serial_moto.py"

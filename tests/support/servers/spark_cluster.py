@@ -61,7 +61,7 @@ def spark_cluster(tmp_path: Path) -> Iterator[SparkCluster]:
     ensure_java()
     home = spark_home(tmp_path / "spark")
     port, pages = free_port(), [free_port() for _ in range(1 + WORKERS)]
-    # Spark tries no task twice at once on one host: each worker has an address of its own, all of them loopback.
+    # Spark runs no two attempts of a task at once on one host, so each worker has its own loopback address.
     hosts = [f"127.0.0.{number + 1}" for number in range(len(pages))]
     url, found = (
         f"spark://{hosts[0]}:{port}",

@@ -41,14 +41,14 @@ class SparkRuntime:
         self._catalogs = 0
 
     def catalog(self, warehouse: Path | str) -> str:
-        """The name by which statements find the tables of a folder, where Icefield has a directory catalog."""
+        """The catalog name by which statements find the tables of a folder, a directory catalog of Icefield."""
         self._catalogs += 1
         name = f"c{self._catalogs}"
         self._attach(name, type="hadoop", warehouse=f"file://{warehouse}")
         return name
 
     def shared_catalog(self, name: str, uri: str, warehouse: Path | str) -> None:
-        """Attach a JDBC catalog, where Icefield has a catalog ``sql``, under a name that is not taken yet."""
+        """Attach a JDBC catalog for the database of a catalog ``sql`` of Icefield, under an unused name."""
         properties = {"jdbc.schema-version": "V1", "warehouse": f"file://{warehouse}"}
         self._attach(name, type="jdbc", uri=uri, **properties)
 
@@ -60,7 +60,7 @@ class SparkRuntime:
         return name
 
     def run(self, text: str) -> dict[str, Any]:
-        """The ``columns`` of a statement as Spark's JSON says them, and its ``rows`` as lists."""
+        """The ``columns`` of a statement's result in Spark's JSON form, and its ``rows`` as lists."""
         return self._ask(do="run", text=text)
 
     def sql(self, text: str) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ class StockSpark:
         asked(self._process, SparkError, {"do": "catalog", "name": name, "given": properties})
 
     def run(self, name: str, text: str) -> dict[str, Any]:
-        """The ``columns`` of a statement as Spark's JSON says them, and its ``rows`` as lists."""
+        """The ``columns`` of a statement's result in Spark's JSON form, and its ``rows`` as lists."""
         return asked(self._process, SparkError, {"do": "run", "name": name, "text": text})
 
 

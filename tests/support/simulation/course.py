@@ -18,7 +18,7 @@ from simulation.world import Odds, World
 LOCATION = "sim://wh/t"
 ATTEMPTS = 12
 ODDS = Odds()
-# A short log, so that it soon no longer states the version right after a base.
+# The log is short, so that it soon lacks the version directly after a base.
 _SHORT_LOG = {"write.metadata.previous-versions-max": "2"}
 Build = Callable[[SimulatedFileSystem], CommitStrategy]
 
@@ -56,7 +56,7 @@ class Course:
         self._writers = writers
 
     def run(self) -> None:
-        """Run it and look at the end. Raises ``Wrong`` with the trace."""
+        """Run the course and check its end. Raises ``Wrong`` with the trace."""
         try:
             metadata = self._fresh()
             self.account.created = str(metadata.table_uuid)
@@ -83,7 +83,7 @@ class Course:
         if pointer is None:
             return None
         data = strategy.file_system.open_input(pointer.location).read()
-        # Decoding takes half of the time of a course, and does not change with who reads a version.
+        # Decoding takes half of the time of a course, and gives every reader of a version the same metadata.
         metadata = self._read.get(data)
         if metadata is None:
             metadata = self._read[data] = decode_metadata(data, pointer.location)
@@ -170,6 +170,6 @@ class Course:
 
 
 def _changed(base: Pointer, metadata: TableMetadata, name: str) -> Proposal:
-    """The next version: the property, and the log of versions that every commit goes on."""
+    """The next version, with the property and with the metadata log that every commit continues."""
     changed = apply_updates(metadata, [SetProperties({name: "1"})])
     return Proposal(with_metadata_log(changed, base.location, metadata.last_updated_ms), base=metadata)

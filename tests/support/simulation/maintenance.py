@@ -1,7 +1,7 @@
-"""A course of events in which a table is also kept up: snapshots expire and orphans go, by clocks that are wrong.
+"""A course of events with maintenance: snapshots expire and orphans are removed, by clocks that are wrong.
 
-Writers stall between writing their files and the commit, for less than the safe age. No file may be deleted that the
-version which is current refers to, and none that a writer goes on to commit.
+Writers stall between writing their files and the commit, for less than the safe age. No file of the current version may
+be deleted, and no file that a writer commits later.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ ODDS = Odds(lost_request=3, lost_reply=3, late=0, crash_before=2, crash_after=2)
 
 
 class TimedFiles(dict[str, bytes]):
-    """Files, and when each was written by the store's clock."""
+    """Files, and the time of each by the store's clock."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         super().__init__()
@@ -77,8 +77,8 @@ class TimedFiles(dict[str, bytes]):
 class TimedFileSystem(SimulatedFileSystem):
     """The file system of the running course; it states the times of files, and reports deletions to the course.
 
-    As an object store it has no rename, many machines, and times in whole seconds. A request deletes several files, and
-    may fail after some of them. A file that is written in parts has the time at which its writer began.
+    An object store has no rename, many machines, and times in whole seconds. A request deletes several files, and may
+    fail after some of them. A file that is written in parts has the time at which its writer began.
     """
 
     course: ClassVar[MaintenanceCourse]
@@ -126,10 +126,10 @@ PLUGINS = Plugins.installed(extra=["simulation.maintenance"])
 
 
 class MaintenanceCourse:
-    """A course with one seed. It shows nothing where a writer took longer than the safe age: then it is ``excused``."""
+    """A course with one seed. It is ``excused``, and proves nothing, if a writer took longer than the safe age."""
 
     def __init__(self, build: Build, seed: int, *, changes: int = 3, on_objects: bool = False) -> None:
-        """``on_objects``: whether the store is one of objects, as S3 is."""
+        """``on_objects``: whether the store is an object store like S3."""
         self.world = World(seed, ODDS)
         self.on_objects = on_objects
         self.safe_age = SAFE_AGE - 2 * JITTER - 1 if on_objects else SAFE_AGE
@@ -166,7 +166,7 @@ class MaintenanceCourse:
         return self._ms(self.skews[who]) * 1_000_000
 
     def run(self) -> None:
-        """Run it and look at the end. Raises ``Wrong`` with the trace."""
+        """Run the course and check its end. Raises ``Wrong`` with the trace."""
         TimedFileSystem.course = self
         with clocks_of(self):
             try:
@@ -197,7 +197,7 @@ class MaintenanceCourse:
         return Table(handle, state)
 
     def stall(self, longest: float = STALL) -> None:
-        """Let the running process stand still for some time, or not."""
+        """Stall the running process for a random time, which may be zero."""
         self.world.pause(self.world.random.choice((0.0, self.world.random.uniform(0, longest))))
 
     # -- the processes --------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def data_file(name: str) -> DataFile:
 
 @contextmanager
 def clocks_of(course: MaintenanceCourse) -> Iterator[None]:
-    """Let the kernel go by the clocks of a course."""
+    """Make the kernel use the clocks of a course."""
     with pytest.MonkeyPatch.context() as patch:
         for module in EVERY_KIND:
             patch.setattr(module, "time", SimpleNamespace(time_ns=course.time_ns))

@@ -19,7 +19,7 @@ def broken(what: str) -> StorageError:
 
 
 class SimulatedFileSystem(FileSystem):
-    """Files in a dictionary, each request at the mercy of the world."""
+    """Files in a dictionary; the world decides the fate of each request."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class _Output(OutputStream):
 
 
 class SimulatedMetastore(MetastoreStrategy):
-    """Pointers in a dictionary: check-and-put, and replies that get lost."""
+    """Pointers in a dictionary, with check-and-put and lost replies."""
 
     def __init__(self, system: SimulatedFileSystem, location: str) -> None:
         super().__init__(("db", "t"), location, system)
@@ -142,7 +142,7 @@ class SimulatedMetastore(MetastoreStrategy):
 
 
 class SimulatedItems:
-    """A table of items, as ``icefield_dynamodb.items.ItemTable`` shows one."""
+    """A table of items with the interface of ``icefield_dynamodb.items.ItemTable``."""
 
     def __init__(self, world: World, lost: type[Exception]) -> None:
         self.world, self.items, self.lost = world, world.items, lost

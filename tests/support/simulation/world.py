@@ -22,12 +22,12 @@ Answer = TypeVar("Answer")
 
 
 class Crash(BaseException):
-    """The process is dead: nothing that it still does reaches anything."""
+    """The process is dead: its further actions have no effect."""
 
 
 @dataclass(frozen=True)
 class Odds:
-    """How often, of a thousand requests, something goes wrong."""
+    """The number of faults of each kind in a thousand requests."""
 
     lost_request: int = 8
     lost_reply: int = 12
@@ -37,7 +37,7 @@ class Odds:
 
     @lazy
     def verdicts(self) -> tuple[str, ...]:
-        """The faults of a thousand requests, each as often as it occurs; the other requests have no entry."""
+        """The faults in a thousand requests: each fault is listed as often as it occurs."""
         return (
             *("lost request",) * self.lost_request,
             *("crash before",) * self.crash_before,
@@ -162,7 +162,7 @@ class World:
 
     @property
     def who(self) -> str:
-        """The name of the running process; empty outside of all."""
+        """The name of the running process; empty outside of all processes."""
         return self._names.get(self._current(), "")
 
     @property
@@ -180,7 +180,7 @@ class World:
         return None if name == "late" and not may_be_late else name
 
     def _current(self) -> greenlet:
-        """Who runs; the hub in place of another thread, which thus has no greenlet of its own to be taken down."""
+        """The running greenlet; the hub in other threads, so that these get no greenlet of their own."""
         return getcurrent() if get_ident() == self._thread else self._hub
 
     def _alive(self, me: greenlet) -> None:
@@ -201,7 +201,7 @@ class World:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector away: the interpreter has crashed in it while it ran inside of a greenlet."""
+    """Disable the garbage collector, in which the interpreter has crashed while it ran inside a greenlet."""
     enabled = gc.isenabled()
     gc.disable()
     try:

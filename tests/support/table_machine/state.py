@@ -84,7 +84,7 @@ def same_value(column: Column, one: Any, other: Any) -> bool:
 
 @dataclass(frozen=True)
 class Held:
-    """A holder of the table that does not refresh, and the rows that it must go on reading."""
+    """A table object that is not refreshed, and the rows that it must still read."""
 
     table: Table
     rows: list[dict[str, Any]]
@@ -244,7 +244,7 @@ class TableState(RuleBasedStateMachine):
         return list(made.values()), seen
 
     def specs_of_rows(self, branch: str) -> dict[str, list[int]]:
-        """The ids of the specs under which the rows are, by the string of the rows."""
+        """The ids of the specs of the rows' files, by the string of each row."""
         asked = {} if branch == "main" else {"ref": branch}
         found = self.table.scan(selected_fields=("*", "_spec_id"), **asked).to_arrow()
         texts = canonical_rows(found.drop_columns("_spec_id"), self.table.schema())
@@ -254,7 +254,7 @@ class TableState(RuleBasedStateMachine):
         return specs
 
     def partition_of(self, row: dict[str, Any]) -> tuple[str, ...]:
-        """The partition of a row, as a string: zeros of both signs are apart, and all that is not a number together."""
+        """The partition of a row, as a tuple of strings: the two zeros differ, and all NaNs are equal."""
         schema = self.table.schema()
         return tuple(
             repr(
@@ -288,7 +288,7 @@ class TableState(RuleBasedStateMachine):
         return canonical_rows(as_table(rows, schema), schema)
 
     def version(self, data: st.DataObject) -> tuple[dict[str, Any], list[dict[str, Any]], Columns]:
-        """A version to read: how it is asked for, its rows and its columns."""
+        """A version to read: the arguments of its scan, its rows and its columns."""
         numbers = [number for number in self.states if number is not None]
         ways: list[tuple[dict[str, Any], int | None, bool]] = [({}, self.heads["main"], True)]
         ways += [({"ref": name}, number, True) for name, number in self.heads.items()]

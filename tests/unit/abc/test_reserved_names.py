@@ -26,7 +26,7 @@ BASES = sorted(
     key=lambda kind: kind.__name__,
 )
 _MANGLED = re.compile(r"_[A-Za-z]\w*?__\w+")
-# Made once and handed out by functions, or values: nobody subclasses them.
+# Functions return objects of these classes, or they are values: authors do not subclass them.
 _VALUES = {"BooleanExpression", "LimitedStream", "LruCache", "MetricsCollector", "Schema", "SharedClients", "lazy"}
 
 
@@ -49,7 +49,7 @@ def test_a_base_class_takes_no_private_name_that_a_subclass_could_choose(kind: t
 
 
 def enum_names(kind: type) -> set[str]:
-    """What ``enum`` puts into a class."""
+    """The private names that ``enum`` adds to a class."""
     return {name for name in vars(kind) if name.startswith("_") and hasattr(kind, "__members__")}
 
 

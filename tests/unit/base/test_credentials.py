@@ -1,4 +1,4 @@
-"""Credentials among properties are known, and strings freed of them."""
+"""Properties with credentials are recognised, and strings are cleaned of credentials."""
 
 from __future__ import annotations
 

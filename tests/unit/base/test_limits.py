@@ -1,4 +1,4 @@
-"""Sizes come first: what a table says or holds is bounded before it is read, inflated or hashed."""
+"""Limits: the sizes of a table's parts are checked before the parts are read, inflated or hashed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_name_that_is_taken_by_a_huge_file_is_no_name_that_was_won(tmp_path: P
 
 
 class _Endless(io.BytesIO):
-    """A file that says that it is short, and goes on."""
+    """A file that states a small size, and gives bytes without end."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ def test_a_configuration_that_is_too_large_is_refused(tmp_path: Path) -> None:
 
 
 def long_name() -> str:
-    """Made for each test: as a constant it would take room in every process that looks for tests."""
+    """A long name, made for each test, because a constant would take memory wherever tests are collected."""
     return "x" * (64 * 1024 * 1024)
 
 
@@ -196,7 +196,7 @@ def with_long(key: str) -> dict[str, Any]:
 
 
 def look_at_all(metadata: TableMetadata) -> None:
-    """Decode what is decoded when it is asked for."""
+    """Decode the parts that are otherwise decoded on first use."""
     for array in (metadata.schemas, metadata.snapshots, metadata.statistics, metadata.partition_statistics):
         list(array)
     list(metadata.sort_orders)

@@ -1,4 +1,4 @@
-"""Streams read at once and handed out in order."""
+"""Streams that are read in parallel and returned in order."""
 
 import os
 import signal
@@ -74,7 +74,7 @@ def test_what_is_read_ahead_is_bounded_in_bytes():
     for _ in stream:
         consumed += 1
         time.sleep(0.001)
-        # One batch a worker may be in the making.
+        # Each worker may be producing one more batch.
         assert len(made) - consumed <= 10 + 3 + 3
     assert consumed == 300
 

@@ -1,4 +1,4 @@
-"""A password in a location or an endpoint is refused where it is given, and shown nowhere."""
+"""A location or an endpoint with a password is refused at once, and no message shows the password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strategy of a directory catalog: which one serves there, and that nothing is done behind its back."""
+"""The strategy of a directory catalog: which strategies it accepts, and that nothing bypasses its strategy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA = pa.schema([("id", pa.int64())])
 
 
 class KeepsPointers(MetastoreStrategy):
-    """A strategy that a directory catalog cannot list the tables of: its metadata files are named as it likes."""
+    """A strategy whose tables a directory catalog cannot list, because it names metadata files in its own way."""
 
     pointers: ClassVar[dict[str, str]] = {}
 
@@ -35,7 +35,7 @@ class KeepsPointers(MetastoreStrategy):
 
 
 class Register(VersionedStrategy):
-    """Two methods: names are claimed in a register that all processes share, and forgotten there."""
+    """A strategy with two methods, which claim names in a register that all processes share, and release them."""
 
     claimed: ClassVar[set[str]] = set()
     lock: ClassVar[threading.Lock] = threading.Lock()
@@ -56,7 +56,7 @@ class Register(VersionedStrategy):
 
 
 class Offer:
-    """The two, as a plugin offers them."""
+    """A plugin that provides both strategies."""
 
     @hookimpl
     def icefield_commit_strategies(self) -> list[Provider]:

@@ -1,4 +1,4 @@
-"""Local disks: what is a location there, and what is not."""
+"""Local disks: the strings that are locations there, and the strings that are not."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ def test_purging_deletes_every_file_and_dropping_none():
     table.delete("id = 1")
     files = stored_files(table)
     catalog.drop_table("db.t")
-    # The directory catalog drops a table by taking its metadata files away.
+    # The directory catalog drops a table and keeps its data files and manifests.
     assert {name for name in files if name.endswith((".avro", ".parquet"))} <= stored_files(table)
     other = new_table("kind", catalog=catalog, name="db.other")
     other.append(rows([1]))

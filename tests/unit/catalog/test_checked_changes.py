@@ -1,4 +1,4 @@
-"""Properties in a catalog's changes by updates are checked by the plugins that declare them."""
+"""Plugins check the properties that they declare, also in updates that ``Catalog.commit_table`` applies."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_listings_are_read_page_by_page():
 
 
 class _AsTheServiceSays(_Paged):
-    """Its abilities are those of an instance."""
+    """A backend whose abilities depend on its properties."""
 
     @property
     def abilities(self):

@@ -1,4 +1,4 @@
-"""Where new tables may be, and that maintenance deletes the files of no other table."""
+"""The locations that new tables may have, and maintenance that deletes no file of another table."""
 
 from __future__ import annotations
 

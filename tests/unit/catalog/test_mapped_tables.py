@@ -1,4 +1,4 @@
-"""Tables opened from their metadata file, and tables that are elsewhere than their metadata says."""
+"""Tables opened from their metadata file, and tables whose files are not at the locations in their metadata."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_table_made_through_a_map_keeps_its_own_locations(tmp_path: Path, end:
     assert catalog.list_namespaces() == [("db",)]
     assert catalog.list_tables("db") == [table.name()]
     assert not (tmp_path / "hdfs:").exists()
-    # What was written is a table of its own locations: found there, once it is, by whoever has no map or another one.
+    # The metadata has unmapped locations, so another map, or none, finds the table after its files have moved.
     (tmp_path / "there").rename(tmp_path / "other")
     catalog = icefield.load_catalog("x", **{**given, f"location.map.{own}{end}": f"file://{tmp_path}/other{end}"})
     assert ids(catalog.load_table(table.name())) == [1]

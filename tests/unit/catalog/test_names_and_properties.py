@@ -1,4 +1,4 @@
-"""What a catalog takes for the name of a table, of a namespace and of a property."""
+"""The names of tables, namespaces and properties that a catalog accepts."""
 
 from __future__ import annotations
 

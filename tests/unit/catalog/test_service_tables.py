@@ -29,7 +29,7 @@ def service_catalog() -> Catalog:
 
 @pytest.mark.slow
 class TestTablesOfAService(NamespaceChecks, ChangeChecks, RaceChecks):
-    """The behaviour of tables, but for what is said of their metadata files."""
+    """The behaviour of tables, without the checks of their metadata files."""
 
     one_process = True
 

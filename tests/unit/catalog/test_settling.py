@@ -1,4 +1,4 @@
-"""Changes of one table, of several and of a view go through one retry loop: pauses, listeners, lost replies."""
+"""Changes of one table, of several tables and of a view use one retry loop: pauses, listeners, lost replies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Step = Callable[[int, Callable[[], Any]], Any]
 
 
 class World:
-    """A catalog with two tables and a view, whose changes another writer or a fault may meet."""
+    """A catalog with two tables and a view, whose changes may meet another writer or a fault."""
 
     def __init__(self, folder: Path) -> None:
         self.listener = Listener()
@@ -42,7 +42,7 @@ class World:
     def around(
         self, monkeypatch: pytest.MonkeyPatch, method: str, step: Callable[[int, Callable[[], Any]], Any]
     ) -> None:
-        """Let ``step`` make each call of a method of the backend, which it is given with the number of the call."""
+        """Replace a method of the backend by ``step``, which receives the number of the call and the original call."""
         inner = getattr(self.catalog.backend, method)
 
         def called(*args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How writers of one table get on with one another under the waits of the retry policy, in simulated time."""
+"""Competing writers of one table under the waits of the retry policy, in simulated time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Writer:
 
 
 def race(writers: int, seed: int, seconds: float = 200.0, pause: float | None = None) -> list[Writer]:
-    """Let writers commit. With ``pause`` the first is of another kind: it never waits, and rests between commits."""
+    """Let writers commit. With ``pause`` the first writer never waits after a conflict, and pauses between commits."""
     rng, policy, version = random.Random(seed), RetryPolicy(num_retries=10_000), 0
     everyone = [Writer() for _ in range(writers)]
     for tick in range(int(seconds / STEP)):

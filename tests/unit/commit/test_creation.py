@@ -1,4 +1,4 @@
-"""Creations of tables whose outcome has to be found out."""
+"""Creations of tables with an outcome that is unknown at first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The retry loop, and what it cleans up."""
+"""The retry loop, and the files that it cleans up."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ def test_a_writer_with_bad_luck_is_not_put_to_sleep_for_a_minute():
     longest = [policy.wait_seconds(attempt, lambda low, high: high) for attempt in range(1, 30)]
     assert longest[5] == 3.2
     assert longest[:8] == sorted(longest[:8])
-    # Whoever has lost often waits less, and never so little that a crowd of such writers does nothing but lose.
+    # A writer waits less after many losses, but long enough that many such writers do not only conflict.
     assert longest[8:] == sorted(longest[8:], reverse=True)
     assert longest[8] == 1.6
     assert longest[28] == 0.4
-    # Where an attempt itself takes long, shorter waits would spread nothing.
+    # If an attempt itself takes long, waits shorter than an attempt would not spread the writers.
     assert policy.wait_seconds(1, lambda low, high: high, attempt_seconds=2.0) == 1.0
     assert policy.wait_seconds(6, lambda low, high: high, attempt_seconds=2.0) == 32.0
     assert RetryPolicy(min_wait_ms=0).wait_seconds(9, lambda low, high: high, attempt_seconds=9) == 0
@@ -233,7 +233,7 @@ def test_three_looks_after_the_first_between_a_second_and_a_minute_are_the_defau
 
 
 class Lost(Around):
-    """A strategy whose reply is lost, and that cannot be looked at, or does not show the commit, for some looks."""
+    """A strategy that loses its reply, and then for some loads fails or does not show the commit."""
 
     def __init__(self, inner: CommitStrategy, *, down: int = 0, late: int = 0) -> None:
         super().__init__(inner)
@@ -255,7 +255,7 @@ class Lost(Around):
 
 
 def lose_a_reply(properties: dict[str, str], **weather: int) -> tuple[Lost, list[float], Any]:
-    """What a commit makes of a lost reply: the strategy, the pauses, and the state or the error."""
+    """Commit with a lost reply, and return the strategy, the pauses, and the new state or the error."""
     table = new_table(properties=properties)
     lost = Lost(strategy_of(table), **weather)
     tx = Table(replace(handle_of(table), strategy=lost), state_of(table)).transaction()
@@ -430,7 +430,7 @@ def test_a_table_that_is_dropped_while_it_is_changed_is_reported():
 
 
 class _Fixed(CommitStrategy):
-    """A strategy whose pointer is whatever the test says."""
+    """A strategy that returns the pointers of a test."""
 
     def __init__(self, inner: CommitStrategy, *locations: str) -> None:
         super().__init__(inner.table, inner.location, inner.file_system)

@@ -1,4 +1,4 @@
-"""The same filters in PyIceberg, where both mean the same: no nulls under a negation, no NaN next to a comparison."""
+"""The same filters in PyIceberg, without nulls under a negation and NaN in a comparison, where the meanings differ."""
 
 import pytest
 from hypothesis import given, settings
@@ -60,7 +60,7 @@ def test_files_without_nulls_are_kept_and_claimed_alike(data):
     statistics = Statistics([File(found, len(found), columns)])
     kept, covered = inclusive_metrics(bound, statistics)[0], strict_metrics(bound, statistics)[0]
     file = _peer_file(found, columns)
-    # Ours may know more: it prunes != where all values are alike.
+    # Icefield may prune more: it prunes != where all values are equal.
     assert keep(file) or not kept
     assert covered or not cover(file)
     if "!=" not in str(bound) and "not in" not in str(bound):

@@ -1,4 +1,4 @@
-"""Binding: columns are found, literals are cast exactly, and what the schema decides is folded."""
+"""Binding: columns are found, literals are cast exactly, and predicates that the schema decides are folded."""
 
 import datetime as dt
 import math
@@ -236,7 +236,7 @@ def test_a_comparison_with_any_number_is_exact_for_whole_and_decimal_columns(dat
     maker = data.draw(
         st.sampled_from([EqualTo, NotEqualTo, LessThan, LessThanOrEqual, GreaterThan, GreaterThanOrEqual])
     )
-    # A float means the number that it is written as.
+    # A float stands for the exact value of its decimal form.
     exact = Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
     expected = naive_test(maker.op, Fraction(value), (exact,))
     assert naive(bound(kind, maker("x", number)), {"x": value}) is expected

@@ -1,4 +1,4 @@
-"""What a user builds: the objects, their equality and their string."""
+"""Filters that users build: the objects, their equality and their strings."""
 
 import copy
 import datetime as dt

@@ -1,4 +1,4 @@
-"""Pruning of manifests by what a manifest list says of them."""
+"""Pruning of manifests by the summaries in a manifest list."""
 
 import math
 import struct
@@ -31,7 +31,7 @@ def partition_type(*kinds):
 
 
 def summary_of(kind, values):
-    """What a correct writer says of the partition values in a manifest."""
+    """The summary that a correct writer states for the partition values in a manifest."""
     usual = [value for value in values if value is not None and value == value]
     lower, upper = (min(usual, key=_order), max(usual, key=_order)) if usual else (None, None)
     field_type = parse_type(kind)
@@ -57,7 +57,7 @@ def test_a_manifest_with_a_matching_partition_is_never_left_out(kind, data):
     manifests = data.draw(st.lists(st.lists(cells(kind), min_size=1, max_size=5), min_size=1, max_size=4))
     summaries = [list(summary_of(kind, values)) for values in manifests]
     for one in summaries:
-        # Old writers do not say whether there is NaN; a summary, or its field, may be missing.
+        # Old writers do not state whether there is NaN; a summary, or a field of it, may be missing.
         if data.draw(st.integers(0, 4)) == 0:
             one[1] = None
         if data.draw(st.integers(0, 6)) == 0:

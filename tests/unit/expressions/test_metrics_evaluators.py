@@ -45,7 +45,7 @@ def check_sound(expression, found):
     assert len(kept) == len(covered) == len(found)
     for file, may, must in zip(found, kept, covered, strict=True):
         for row in file.rows:
-            # Either way of comparing NaN must find its rows.
+            # Rows must be found whether NaN compares as unknown or as the greatest value.
             matches = naive(bound, row) is True
             assert may or not (matches or naive(bound, row, nan_is_greatest=True) is True), (str(bound), file)
             assert matches or not must, (str(bound), file)
@@ -75,7 +75,7 @@ def test_combined_predicates_prune_soundly_also_inside_null_structs(data):
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_full_statistics_prune_all_that_bounds_can_tell(name, data):
-    """Soundness alone would allow to keep everything: with exact bounds, ranges must prune all they can."""
+    """Keeping every file would be sound, but with exact bounds comparisons must prune all files that they can."""
     kind = COLUMNS[name]
     found_rows = data.draw(rows({name: kind}, max_size=5))
     bound = bind(SCHEMA, data.draw(predicates(name, kind).filter(lambda e: e.op.value in ("<", "<=", ">", ">="))))

@@ -1,4 +1,4 @@
-"""What is proven of a column that is required, and of rows whose struct is null."""
+"""Proofs by statistics about required columns, and about rows whose struct is null."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def test_a_required_column_is_proven_without_counts_of_nulls_and_soundly(kind, d
         for column in file.columns.values():
             column.nulls = 0
     if expression.op not in (Op.IS_NULL, Op.NOT_NULL):
-        # With a count of no nulls nothing more is proven of columns that may have them.
+        # A null count of zero proves nothing more about columns that may be null.
         assert list(claimed) == list(strict_metrics(bind(SCHEMA, expression), Statistics(found)))
 
 
@@ -71,7 +71,7 @@ def test_only_where_the_whole_path_is_required_no_count_of_nulls_is_needed(text,
     bound = bind(REQUIRED, parse(text))
 
     class Stated(Statistics):
-        """Statistics of whatever column is asked for."""
+        """The same statistics for every column."""
 
         def _column(self, field_id, name, kind):
             cell = getattr(ColumnStatistics(*column), name)
@@ -89,14 +89,14 @@ def test_only_where_the_whole_path_is_required_no_count_of_nulls_is_needed(text,
 @pytest.mark.parametrize("text", ["c_double is null", "c_double is not nan", "c_double is nan"])
 @pytest.mark.parametrize("nulls", [None, 0])
 def test_of_a_column_without_values_all_is_proven_however_many_nulls_are_counted(text, nulls):
-    # The number of rows is not known: that there is none follows from the number of values.
+    # The number of rows is unknown, and the number of values shows that the column has none.
     assert verdict(text, -1, double=(0, nulls, 0, None, None)) == "all"
 
 
 @pytest.mark.parametrize(
     ("text", "record_count", "column", "expected"),
     [
-        # Three rows are counted; there are more, in which the struct is null.
+        # The statistics count three rows; in further rows the struct is null.
         ("s.d is null", 5, (3, 0, 0, 1.0, 2.0), "some"),
         ("s.d is null", 3, (3, 0, 0, 1.0, 2.0), "none"),
         ("s.d is null", None, (3, 0, 0, 1.0, 2.0), "some"),

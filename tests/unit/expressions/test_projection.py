@@ -74,7 +74,7 @@ def test_projections_of_one_predicate_are_sound(text, kind, data):
 
 
 def ranges(kind):
-    """Whole numbers of a type, dense around steps and at the ends."""
+    """Whole numbers of a type, mostly near zero and near the ends of the range."""
     low, high = (-(2**31), 2**31 - 1) if kind in ("int", "date") else (-(2**63), 2**63 - 1)
     near = 400 if kind in ("int", "long", "date") else 100 * 86_400_000_000
     return st.one_of(
@@ -155,7 +155,8 @@ def test_projections_are_sound_for_partitions_that_old_writers_stored_one_too_hi
     transform, source = parse_transform(text), parse_type(kind)
     for row in found:
         correct = transform.apply_value(row[name], source)
-        # Old writers rounded towards 1970: a value before it got the next partition, unless it was the first of one.
+        # Old writers rounded towards 1970: a value before 1970 got the next partition, unless it was the first of its
+        # own.
         first = correct != transform.apply_value(row[name] - 1, source)
         for stored in {correct, correct if correct >= 0 or first else correct + 1}:
             match = naive(expression, row) is True
@@ -212,7 +213,7 @@ def _expected(schema, spec, one, which):
 
 
 def _domain(kind, accepted):
-    """Partition values around those of a vector."""
+    """Partition values near the values of a test vector."""
     values = [value for _, one in accepted for value in (one if isinstance(one, list) else [one])] or ["5"]
     if isinstance(values[0], str):
         return {"i", "ic", "ice", "icd", "icf", "j", "", "hzz", *values}

@@ -1,4 +1,4 @@
-"""What is left of a filter inside a partition."""
+"""The residual of a filter inside a partition."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Data files are packed, sorted and clustered; rows and row ids stay the same whatever others do meanwhile."""
+"""Data files are packed, sorted and clustered; rows and row ids stay the same while others write."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def paths(table: Table) -> set[str]:
 
 
 def lived(seed: int, version: int, raised: bool, kind: str) -> Table:
-    """A table after random changes, and one of its spec."""
+    """A table after random changes, also of its partition spec."""
     draw = random.Random(seed)
     mode = MERGE_ON_READ if version > 1 else {}
     given = {"format-version": str(version), "write.format.default": kind, **mode}

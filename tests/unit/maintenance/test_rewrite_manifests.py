@@ -1,4 +1,4 @@
-"""Manifests rewritten: entries as they were, clustered by partition, beside writers of any kind."""
+"""Rewritten manifests: unchanged entries, clustered by partition, while writers of any kind commit."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_rows_and_entries_stay_the_same(
     assert snapshot.summary["entries-processed"] == str(made.entries)
     assert not orphans(table)
     if target == 8 << 20:
-        # One for each spec and content that has live files; and nothing is left to do.
+        # There is one manifest for each spec and content with live files, and a second call has nothing to do.
         assert len({(one.partition_spec_id, one.content) for one in manifests(table)}) == len(manifests(table))
         assert table.maintenance.rewrite_manifests().snapshot_id is None
 

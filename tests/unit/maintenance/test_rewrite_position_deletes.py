@@ -1,4 +1,4 @@
-"""Position deletes and deletion vectors of many files become few, of the size that is asked for."""
+"""Many files of position deletes and deletion vectors become few files of the requested size."""
 
 from __future__ import annotations
 

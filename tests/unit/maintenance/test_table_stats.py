@@ -102,7 +102,7 @@ def test_values_of_every_type_are_hashed_in_their_binary_form() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 4096, 4097, 60_000])
 @pytest.mark.spec("PUF-07")
 def test_a_sketch_is_as_the_library_of_datasketches_would_have_it(count: int) -> None:
-    """As theirs of the same values it holds the same hashes, so that a union of both adds nothing."""
+    """Both sketches of the same values hold the same hashes, so a union of both adds nothing."""
     words = [f"word {number}" for number in range(count)]
     theirs = datasketches.update_theta_sketch()
     for word in words:

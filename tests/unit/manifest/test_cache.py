@@ -1,4 +1,4 @@
-"""Decoded manifests are kept by location, and only what is missing is read."""
+"""Decoded manifests are cached by location, and only missing parts are read."""
 
 import struct
 from operator import attrgetter
@@ -47,7 +47,7 @@ def test_a_manifest_is_decoded_until_all_of_it_is_known_and_fetched_once(made: P
     assert set(first.columns) <= set(more.columns)
     assert reader.read(manifest, StructType(), ManifestRequest(statistics=single)) is more
     whole = reader.read(manifest, StructType(), ManifestRequest(ALL_COLUMNS))
-    # Whole maps answer for any field.
+    # Cached maps of all fields serve a request for any field.
     assert reader.cached(manifest, StructType(), ManifestRequest(statistics={f.UPPER_BOUNDS: frozenset({4})})) is whole
     assert len(opened) == 1
     clear_caches()
@@ -55,7 +55,7 @@ def test_a_manifest_is_decoded_until_all_of_it_is_known_and_fetched_once(made: P
 
 
 def test_what_files_delete_may_be_read_before_where_they_are() -> None:
-    """Of a delete manifest whose contents are kept already, nothing but the paths is read."""
+    """Only the paths are read from a delete manifest whose contents are cached already."""
     table = new_table(properties={"format-version": "2", "write.delete.mode": "merge-on-read"})
     table.append(rows([1, 2, 3]))
     table.delete("id = 1")
@@ -130,10 +130,10 @@ def test_counts_are_read_only_where_an_entry_has_no_bounds_and_then_in_one_go(ma
         assert reader.read(manifest, StructType(), request) is reader.cached(manifest, StructType(), request) is entries
         found = entries.statistic(f.NULL_VALUE_COUNTS, 1)
         counts.append(None if found is None else found.to_pylist())
-    # Once one manifest lacked bounds, the counts of those after it are read with the rest.
+    # After one manifest without bounds, the counts of later manifests are read together with the other statistics.
     assert counts == [None, [0, 100], None, [0, 0, 0]]
     assert opened == [m.manifest_path for m in (bounded[0], mixed, bare, bounded[1])]
-    # What was found to be complete stays so, and counts that are asked for outright are read.
+    # A manifest with complete bounds stays complete, and counts are read when a request names them.
     full = ManifestRequest(statistics={**request.statistics, **request.where_unbounded})
     assert reader.cached(bounded[0], StructType(), full) is None
     assert reader.read(bounded[0], StructType(), full).statistic(f.VALUE_COUNTS, 1).to_pylist() == [100] * 3
@@ -141,7 +141,7 @@ def test_counts_are_read_only_where_an_entry_has_no_bounds_and_then_in_one_go(ma
 
 
 def test_a_damaged_manifest_is_fetched_again(made: PlannedTable) -> None:
-    """The damage may have been done on the way here."""
+    """The damage may have happened during the transfer."""
     manifest = made.write([made.file()]).assigned(1000, 1)
     clear_caches()
     sound = made.io.read(manifest.manifest_path)

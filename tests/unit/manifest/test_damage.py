@@ -29,7 +29,7 @@ def test_a_manifest_that_was_cut_at_a_block_is_refused_when_length_and_counts_ag
     short = put(made, cut, manifest_length=len(data), added_files_count=10)
     with pytest.raises(InvalidMetadata, match="cut short"):
         read(made, short)
-    # A list that errs in one of them is no proof.
+    # If the manifest list is wrong in only one of them, damage is not proven.
     assert len(read(made, replace(short, added_files_count=9))) == 9
     assert len(read(made, replace(short, manifest_length=len(cut)))) == 9
 
@@ -73,7 +73,7 @@ def test_no_damage_leads_to_anything_but_a_typed_error_that_names_the_manifest()
 
 
 def bomb(made: PlannedTable, rows: int = 2_000, times: int = 24) -> bytes:
-    """A manifest whose blocks each keep their limit, and that hold three quarters of a gigabyte together."""
+    """A manifest whose blocks each keep to the limit, and together contain three quarters of a gigabyte."""
     location = made.path("metadata/bomb.avro")
     path = made.path("data/") + "a" * 16_000
     with ManifestWriter(made.io, location, made.specs[0], made.schema, 2, 1000) as writer:

@@ -186,7 +186,7 @@ def test_a_list_is_extended_by_splicing_the_blocks_of_the_one_before(lists: List
         ("b.avro", 9),
         ("c.avro", 10),
     ]
-    # Nothing of the old list was decoded for it.
+    # No part of the old list was decoded.
     assert base._columns is None
 
 
@@ -203,7 +203,7 @@ def test_a_list_of_an_older_version_is_written_anew_and_its_manifests_count_as_o
     listed, _ = lists.write([manifest("new")], base=read)
     first, second = lists.read(listed.location).manifests
     assert (first.sequence_number, first.min_sequence_number, second.sequence_number) == (0, 0, 9)
-    # Version 2 must state the counts, so they were counted.
+    # Version 2 requires the counts, so the writer counted the entries.
     assert (first.added_files_count, first.existing_files_count, first.added_rows_count) == (1, 0, 5)
 
 

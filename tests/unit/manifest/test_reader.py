@@ -1,4 +1,4 @@
-"""Manifests read: those of other writers, whatever their order, names and versions; and what entries inherit."""
+"""Reading manifests: other writers' orders, names and versions of fields, and the values that entries inherit."""
 
 import io as _io
 import struct

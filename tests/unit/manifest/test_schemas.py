@@ -1,4 +1,4 @@
-"""The field tables of manifests and manifest lists, against those of the specification."""
+"""The field tables of manifests and manifest lists, compared with the tables of the specification."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ PARTITION = StructType(NestedField(1000, "day", parse_type("date")), NestedField
 
 
 def kind_of(type_: IcebergType) -> str:
-    """A type as the vectors spell it."""
+    """A type in the spelling of the test vectors."""
     match type_:
         case ListType():
             inner = "field_summary" if isinstance(type_.element_type, StructType) else str(type_.element_type)
@@ -65,7 +65,7 @@ def test_a_writer_leaves_out_what_its_version_does_not_have_and_writes_what_it_r
         elif field is not None:
             assert field.optional
     assert set(written) <= {row["id"] for row in VECTORS[table]}
-    # Deprecated fields stay away, but for the one that version 1 requires.
+    # Deprecated fields are not written, except the field that version 1 requires.
     assert {106, 107, 111, 146}.isdisjoint(written)
     assert (105 in written) is (table == "data_file_fields" and version == 1)
 

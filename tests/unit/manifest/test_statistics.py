@@ -1,4 +1,4 @@
-"""Statistics maps taken apart: one column a key, whatever the maps look like."""
+"""Statistics maps are split into one column for each key, for every layout of the maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests written: what stands in the file, by the eyes of others, and what the manifest file says of it."""
+"""Writing manifests: the contents of the file as others read it, and the record of the manifest file."""
 
 import io as _io
 import json
@@ -220,7 +220,7 @@ def test_a_rewrite_keeps_snapshot_and_writes_sequence_numbers_out_and_deletion_n
     assert numbers == [(0, 50, 4, 4), (2, 99, 4, 4), (1, 99, None, None)]
     assert [row["data_file"]["key_metadata"] for row in rows] == [b"\x00key"] * 3
     assert (manifest.added_rows_count, manifest.existing_rows_count, manifest.deleted_rows_count) == (7, 5, 6)
-    # Of the live entries: the deleted one does not count, the added one is younger.
+    # The lowest number of the live entries: the deleted entry does not count, and the added entry has a higher number.
     assert manifest.min_sequence_number == 4
 
 
@@ -395,7 +395,7 @@ def test_bounds_of_floats_leave_out_null_and_nan_and_state_the_zeros_apart(
 ) -> None:
     made = PlannedTable(specs=[spec((4, "identity", "score"))])
     assert write(made, *(made.file(partition=(value,)) for value in values)).partitions == (expected,)
-    # In two calls the summaries are put together.
+    # The summaries of two calls are combined.
     location = made.path("metadata/two.avro")
     with ManifestWriter(made.io, location, made.specs[0], SCHEMA, 2, 1) as writer:
         for value in values:

@@ -1,4 +1,4 @@
-"""Reading metadata files: what must be there, what may be missing, and how damage is stated."""
+"""Reading metadata files: required and optional members, and errors for damage."""
 
 import gzip
 import json

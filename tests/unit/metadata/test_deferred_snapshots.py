@@ -1,4 +1,4 @@
-"""Metadata with some of its snapshots has them all as soon as something needs more."""
+"""Metadata with only some snapshots fetches all of them as soon as an operation needs another snapshot."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ NAMES = [V1_MINIMAL, V1_LOGGED, V1_INLINE, V2, V3]
 
 
 def committed(format_version: int) -> Any:
-    """A table of a version with one snapshot."""
+    """A table of a format version, with one snapshot."""
     metadata = new_table(format_version)
     snapshot = snapshot_for(metadata, 5)
     return apply_updates(metadata, [AddSnapshot(snapshot), SetSnapshotRef(MAIN_BRANCH, branch(5))])

@@ -1,4 +1,4 @@
-"""What the names of metadata files say."""
+"""The names of metadata files, and the versions in them."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whatever bytes a metadata file holds, reading it gives metadata or one of the project's own errors."""
+"""Reading a metadata file with arbitrary bytes gives metadata or one of the project's own errors."""
 
 import gzip
 import json
@@ -111,7 +111,7 @@ def mutate(root: Any, path: tuple[Any, ...], change: str, value: Any) -> Any:
 
 
 def use(metadata: TableMetadata) -> None:
-    """Ask for everything that metadata can know, and change it."""
+    """Use every attribute of the metadata, and change it."""
     repr(metadata)
     for ask in (
         lambda: [list(array) for array in (metadata.schemas, metadata.partition_specs, metadata.sort_orders)],
@@ -135,7 +135,7 @@ outcomes = counted_outcomes()
 
 
 def survive(data: bytes) -> None:
-    """Raises the error of Icefield that refuses the metadata, once it is seen to name the file."""
+    """Check that an error names the file, and raise the Icefield error that refuses the metadata."""
     try:
         metadata = decode_metadata(data, LOCATION)
     except IcefieldError as error:

@@ -95,7 +95,7 @@ LIVED = lived()
 
 
 def valid(updates: list[TableUpdate], base: TableMetadata = BASE) -> tuple[list[TableUpdate], TableMetadata]:
-    """The updates that can be applied, and the metadata after each was applied to metadata that was handed out."""
+    """The updates that can be applied, and the metadata after applying them one by one."""
     taken: list[TableUpdate] = []
     change, metadata = TableDrafts(base=base, timestamp_ms=NOW_MS), base
     for update in updates:

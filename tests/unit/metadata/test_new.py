@@ -1,4 +1,4 @@
-"""New tables: ids are given here, and the format version comes from where it is stated."""
+"""New tables: field ids are assigned, and the format version follows from the argument or the properties."""
 
 import time
 from uuid import UUID

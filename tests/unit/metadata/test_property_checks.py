@@ -1,4 +1,4 @@
-"""What is said of table properties where they are set: values that nothing could use, names that are nearly known."""
+"""Errors and warnings when table properties are set: unusable values, and names that are close to a known name."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 def go(catalog: Catalog, road: str, name: str, value: str) -> None:
-    """Have a table with a property, by one of the roads there are."""
+    """Create or change a table with a property, in one of the possible ways."""
     if road == "created":
         catalog.create_table("db.t", ROWS.schema, properties={name: value})
     elif road == "created by the catalog":
@@ -109,7 +109,7 @@ def test_a_table_from_elsewhere_with_values_that_nothing_could_use_is_read_and_c
     made = catalog.create_table("db.t", ROWS.schema)
     made.append(ROWS)
     bad = {name: value for name, (value, _) in REFUSED.items() if "codec" in name or "format" in name}
-    # As another engine has it, which looks at no value.
+    # The metadata of another engine, which checks no value.
     text = encode_metadata(apply_updates(made.metadata, [SetProperties(dict.fromkeys(bad, "zstd"))]))
     for name, value in bad.items():
         text = text.replace(f'"{name}":"zstd"'.encode(), f'"{name}":"{value}"'.encode())
@@ -207,7 +207,7 @@ def test_names_that_are_near_have_all_but_two_letters_in_common(one: str, other:
 
 
 def _in_common(one: str, other: str) -> int:
-    """The length of the longest common subsequence, by the whole table of beginnings."""
+    """The length of the longest common subsequence, by the complete table of prefixes."""
     rows = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
     for i, a in enumerate(one, 1):
         for j, b in enumerate(other, 1):

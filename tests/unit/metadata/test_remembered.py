@@ -1,4 +1,4 @@
-"""What tables remember of streams and publications once the snapshots have expired that name them."""
+"""The epochs of streams and the publications that tables remember after the snapshots with them have expired."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def number(table: icefield.Table, query: str, branch: str = "main") -> int | Non
 def test_epochs_of_several_queries_and_branches_outlive_random_expiry_and_follow_rollbacks(
     table: icefield.Table,
 ) -> None:
-    """Beside a model: for each branch its line of epochs, whatever has expired of it."""
+    """Compare the memory with a model that keeps the line of epochs of each branch, expired epochs included."""
     for seed in range(6):
         chance, lines = random.Random(seed), {"main": list[tuple[int, str, int]]()}
         table.append(ROW)
@@ -67,7 +67,7 @@ def test_epochs_of_several_queries_and_branches_outlive_random_expiry_and_follow
                     at = chance.choice(back)
                     table.manage_snapshots().rollback_to_snapshot(lines["main"][at][0]).commit()
                     gone = {query for _, query, _ in lines["main"][at + 1 :]}
-                    # An epoch that expired, and whose place in the memory was taken by one that is gone, is not known.
+                    # An expired epoch is unknown if a rolled-back epoch of its query had replaced it in the memory.
                     lines["main"] = [each for each in lines["main"][: at + 1] if each[1] not in gone or each[0] in kept]
             for name, line in lines.items():
                 for query in {each for _, each, _ in line}:

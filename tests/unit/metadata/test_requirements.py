@@ -1,4 +1,4 @@
-"""Requirements: what holds passes, what does not is a conflict that says whether a retry helps."""
+"""Requirements: a fulfilled one passes, a broken one is a conflict that states whether a retry can help."""
 
 import pytest
 from icefield.errors import CommitFailed, ValidationFailed

@@ -1,4 +1,4 @@
-"""Metadata shows the updates that made it, and none of those that did not."""
+"""Metadata shows the updates that made it, and shows no other updates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STATISTICS = StatisticsFile(7, "s3://b/s.puffin", 1, 1, ())
 PARTITIONS = PartitionStatisticsFile(7, "s3://b/p.parquet", 1)
 KEY = EncryptedKey("k", "AAAA")
 
-# Each with the updates that come before it, and with what undoes it.
+# Each kind of change: the updates before it, the update itself, and the update that undoes it.
 STEPS: dict[str, tuple[list[TableUpdate], TableUpdate, TableUpdate]] = {
     "snapshot": ([], AddSnapshot(SNAPSHOT), RemoveSnapshots([7])),
     "ref": ([AddSnapshot(SNAPSHOT)], SetSnapshotRef("x", SnapshotRef(7, RefType.TAG)), RemoveSnapshotRef("x")),

@@ -1,4 +1,4 @@
-"""Snapshots and the summaries of what they changed."""
+"""Snapshots, and the summaries of their changes."""
 
 import pickle
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ from icefield.schema import Schema
 from icefield.types import NestedField, StringType
 from msgspec.structs import replace as replace_version
 
-# As in the view specification's appendix.
+# The example of the view specification's appendix.
 EXAMPLE: dict[str, Any] = {
     "view-uuid": "fa6506c3-7681-40c8-86dc-e36561f83385",
     "format-version": 1,

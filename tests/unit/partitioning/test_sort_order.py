@@ -193,7 +193,7 @@ def test_the_order_of_a_new_table_has_new_sources() -> None:
 
 
 def total(value: float) -> tuple[Any, ...]:
-    """Where a double stands in IEEE's total order, NaNs of one sign being one."""
+    """The sort key of a double in IEEE's total order, in which all NaNs of one sign are equal."""
     sign = math.copysign(1, value)
     return (sign * 2, 0.0, 0) if math.isnan(value) else (0, value, sign)
 

@@ -240,7 +240,7 @@ def test_names_of_fields_are_their_own(fields: list[PartitionField], match: str)
 def test_an_identity_may_bear_its_column_s_name_and_so_may_the_void_it_becomes() -> None:
     validate_spec(PartitionSpec(PartitionField(2, 1000, "identity", "name")), SCHEMA)
     validate_spec(PartitionSpec(PartitionField(2, 1000, "void", "name")), SCHEMA)
-    # Only columns stand in the way, not what is nested in them.
+    # Names of top-level columns can conflict with a partition field's name; names of nested fields cannot.
     validate_spec(PartitionSpec(PartitionField(1, 1000, "bucket[4]", "city")), SCHEMA)
 
 
@@ -266,7 +266,7 @@ def test_fields_without_ids_count_from_1000_in_each_spec() -> None:
     assert [field.field_id for field in fields] == vector["v1_expected_field_ids"]
     assert PartitionSpec(*fields) == spec_from_json(vector["object"])
     assert spec_from_json({"spec-id": 0, "fields": vector["v1_fields_only"]}) == PartitionSpec(*fields)
-    # A v1 writer may have put ids down.
+    # A v1 writer may have stated the field ids.
     assert fields_from_json(vector["object"]["fields"]) == fields
 
 

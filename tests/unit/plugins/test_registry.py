@@ -387,7 +387,7 @@ def test_every_installed_plugin_states_the_versions_of_its_contracts() -> None:
 def test_a_hook_marked_as_optional_may_be_unknown_here() -> None:
     @hookimpl(optionalhook=True)
     def icefield_hook_of_another_plugin() -> None:
-        """Of a plugin that is not installed."""
+        """A hook of a plugin that is not installed."""
 
     given = plugin("mine", icefield_file_systems=schemes("x"))
     given.icefield_hook_of_another_plugin = icefield_hook_of_another_plugin  # type: ignore[attr-defined]
@@ -404,7 +404,7 @@ def test_a_provider_has_names_a_target_a_contract_and_uri_schemes_and_nothing_el
 
 
 def test_a_class_is_imported_once_and_a_failure_is_met_again(monkeypatch):
-    """A file system is asked for at every request to storage."""
+    """Every request to storage looks up a file system, so its class is imported only once."""
     asked = []
     real = registry.import_module
     monkeypatch.setattr(registry, "import_module", lambda name: (asked.append(name), real(name))[1])

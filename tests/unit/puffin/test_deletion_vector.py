@@ -121,7 +121,7 @@ def test_the_bits_of_runs_fill_whole_bytes(containers: int, run: int) -> None:
 
 @pytest.mark.slow
 def test_positions_far_apart_are_written_together() -> None:
-    # A container for each, and one position in a container of a second bitmap; runs and a bit set between them.
+    # Each position has its own container; then one position in a second bitmap, and runs and bit sets between them.
     far = np.arange(0, 1 << 38, 1 << 18)
     sets = (far, positions_of(far, [(1 << 38) + 5]), positions_of(far, *(far[:300] + n for n in (1, 2, 3, 4))))
     for positions in (*sets, positions_of(far, KINDS["bits"] + 7 * BLOCK, KINDS["run"] + 20 * BLOCK)):
@@ -251,7 +251,7 @@ def test_damage_behind_a_right_checksum_is_one_typed_error_or_ascending_position
         st.sampled_from([*KINDS.values(), positions_of(*(values + 9 for values in KINDS.values()), [KEY])])
     )
     vector = bytearray(encode_vector(np.asarray(kind, np.int64))[8:-4])
-    # None at all in a quarter of the inputs, so that some are sure to be accepted.
+    # A quarter of the inputs stays unchanged, so that some inputs are certainly accepted.
     for _ in range(data.draw(st.sampled_from([0, 1, 2, 3]))):
         vector[data.draw(st.integers(0, min(80, len(vector) - 1)))] = data.draw(st.integers(0, 255))
     is_cut = data.draw(st.sampled_from([False, False, False, True]))

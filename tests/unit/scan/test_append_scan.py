@@ -1,4 +1,4 @@
-"""Incremental append scans: which files of which snapshots, under which schema, and where the range may begin."""
+"""Incremental append scans: their files and snapshots, their schema, and the possible starts of a range."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_range_whose_beginning_has_expired_is_refused() -> None:
         appended(table, from_snapshot_id_inclusive=second)
     with pytest.raises(NoSuchSnapshot, match="has expired, and with it what changed after"):
         appended(table, from_timestamp=begun.timestamp_ms)
-    # The one before the oldest that is kept need not be there: nothing of the range is missing.
+    # The start before the oldest kept snapshot may have expired, because the range itself is complete.
     assert appended(table, from_snapshot_id_exclusive=second) == [5, 6]
     assert appended(table, from_snapshot_id_inclusive=overwrite) == [5, 6]
     assert appended(table) == [5, 6]

@@ -1,4 +1,4 @@
-"""Changelog scans: what is planned, read and compared, and what is refused."""
+"""Changelog scans: planning, reading, comparing rows, and refused arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a file's columns to those of the read schema."""
+"""The projection of a file's columns to the columns of the read schema."""
 
 from datetime import date
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Only the columns that are needed are read: those asked for, and those that the filter needs of a file."""
+"""Only the needed columns are read: the selected columns, and the columns that the filter needs in a file."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_equality_deletes_of_rows_that_the_filter_rejects_are_left_out() -> None
         delete_file(table, "equality", "x", bounds={"id": (1, 4)}),
         delete_file(table, "equality", "y", bounds={"id": (8, 9)}),
     )
-    # By another column: what it holds in id says nothing.
+    # Its key is another column, so its bounds of id exclude no data file.
     other = delete_file(table, "equality", "z", equality_ids=(2,), bounds={"id": (1, 4)})
     table.add([low, high, other, delete_file(table, "position", "p")])
     table.commit()
@@ -175,7 +175,7 @@ def test_equality_deletes_of_rows_that_the_filter_rejects_are_left_out() -> None
 @pytest.mark.spec("PART-19", "SCAN-38")
 def test_a_value_under_an_unknown_transform_still_counts_for_equality_of_partitions() -> None:
     odd = spec((1, "zorder[3]", "odd"), spec_id=0)
-    # Written under a transform that is known, and read when the table says it is another.
+    # The files are written under a known transform, and read after the table states an unknown one.
     table = PlannedTable(specs=[spec((1, "bucket[4]", "odd"))])
     table.add([table.file("one", (1,)), table.file("two", (2,))])
     table.commit()
@@ -261,7 +261,7 @@ def tables(draw: st.DrawFn) -> tuple[list[tuple[DataFile, int]], list[tuple[Data
 
 
 def applies(delete: DataFile, delete_number: int, data: DataFile, number: int) -> bool:
-    """One pair at a time, as the specification words it; deletion vectors aside."""
+    """Whether a delete file applies to a data file, in the words of the specification, without deletion vectors."""
     here = (delete.spec_id, normalised_key(delete.partition)) == (data.spec_id, normalised_key(data.partition))
     if delete.content is EQUALITY:
         return number < delete_number and (here or delete.spec_id == 0)
@@ -307,7 +307,7 @@ def test_a_second_plan_takes_the_index_of_the_first() -> None:
     first = deletes_of(table)
     with mock.patch.object(DeleteIndex, "_build", side_effect=AssertionError("the index is made anew")):
         assert first == deletes_of(table) == deletes_of(table, "id > 3") == {"a": ["deletes"], "b": []}
-        # A later snapshot lists the same deletes, and a file that they do not name.
+        # A later snapshot lists the same deletes, and a new data file to which they do not apply.
         table.add([table.file("c")])
         table.commit()
         assert deletes_of(table) == {"a": ["deletes"], "b": [], "c": []}

@@ -46,7 +46,7 @@ def values(kind):
 
 
 class Renamer:
-    """Evolves a type: fields renamed, dropped, put into another order and added; states what a value becomes."""
+    """Evolves a type by renaming, dropping, reordering and adding fields, and computes the new form of a value."""
 
     def __init__(self, draw, ids):
         self.draw = draw

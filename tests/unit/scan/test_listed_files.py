@@ -1,4 +1,4 @@
-"""What a service lists in JSON, as files of a table: the values of partitions are those that were listed."""
+"""Files of a table from a service's JSON: their partition values equal the listed values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows a file may give, by what its manifest says, where the format does not state."""
+"""The number of rows that a file may return, according to its manifest, if its format does not state the number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PART: dict[str, Any] = {"split": Split(0, 10)}
 
 
 class Rows:
-    """A reader that gives these rows, and their positions where they are asked for."""
+    """A reader that gives these rows, and their positions on request."""
 
     record_count = None
 

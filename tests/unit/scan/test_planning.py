@@ -33,7 +33,7 @@ def opened(table: PlannedTable) -> list[str]:
 
 
 def reads(table: PlannedTable, row_filter: str) -> list[int]:
-    """Which manifests, by number, a plan opens."""
+    """The numbers of the manifests that a plan opens."""
     clear_caches()
     opened(table).clear()
     table.planned(row_filter)
@@ -89,7 +89,7 @@ def test_a_manifest_is_skipped_by_counts_only_when_both_are_known_to_be_zero() -
     table = PlannedTable(format_version=1)
     for i in range(3):
         table.add([table.file(str(i))])
-    # The counts of the last two are wrong, but unknown or not zero together: no data may be lost.
+    # The counts of the last two manifests are wrong, but their sum is unknown or not zero, so no data may be lost.
     table.manifests[0] = replace(table.manifests[0], added_files_count=0, existing_files_count=0)
     table.manifests[1] = replace(table.manifests[1], added_files_count=None, existing_files_count=0)
     table.manifests[2] = replace(table.manifests[2], added_files_count=0, existing_files_count=5)
@@ -145,7 +145,7 @@ def test_a_field_of_an_unknown_transform_prunes_nothing_and_the_others_still_do(
     table.specs = [spec((1, "zorder[3]", "odd"), (2, "identity", "name"))]
     assert table.planned("id = 7") == ["a", "b"]
     assert table.planned("id = 7 and name = 'y'") == ["b"]
-    # Its value is known all the same.
+    # The partition value is known all the same.
     assert [task.file.partition for task in table.scan().plan_files()] == [(1, "x"), (2, "y")]
     assert table.scan().plan_arrow()["partition"].to_pylist()[0]["name"] == "x"
 
@@ -175,14 +175,14 @@ def test_files_are_skipped_by_their_statistics_and_kept_where_these_are_missing(
         ]
     )
     table.commit()
-    # A count of no rows is not believed: the file is looked at.
+    # A count of zero rows is not trusted, so the file is planned.
     always = ["unknown", "empty", "uncounted", "corrupt"]
     assert table.planned("id = 12") == ["high", *always]
     assert table.planned("id < 5") == ["low", *always]
     assert table.planned("id is null") == ["nulls", "unknown", "empty", "corrupt"]
     assert table.planned("id = 1000") == ["unknown", "empty", "corrupt"]
     assert table.planned("id = 1000 or name = 'a'") == ["low", "high", "nulls", *always]
-    # Without a filter nothing is judged.
+    # Without a filter all files are planned.
     assert len(table.planned()) == 7
 
 
@@ -213,7 +213,7 @@ def test_planning_asks_as_much_of_storage_for_many_files_as_for_few(files: int) 
     opened(table).clear()
     plan = table.scan("id = 5").plan_arrow()
     assert plan.num_rows == files
-    # The manifest list and the two manifests, once each; nothing was listed or asked after.
+    # The manifest list and the two manifests were opened once each, and no other request was made.
     assert len(opened(table)) == 3
     clear_caches()
     opened(table).clear()
@@ -371,7 +371,7 @@ def scans(draw: st.DrawFn) -> tuple[dict[str, str], Any, list[dict[str, Any]], A
         kind = WIDE.find_type(name)
         fitting = [text for text in TRANSFORMS if spec_of((name, text)).fields[0].transform.can_transform(kind)]
         if str(kind).startswith("decimal"):
-            # Truncated, the least decimal of a precision has one digit more than that.
+            # Truncating the smallest decimal of a precision gives one digit more than the precision.
             fitting = [text for text in fitting if not text.startswith("truncate")]
         if draw(st.booleans()):
             fields.append((name, draw(st.sampled_from(fitting))))
@@ -379,7 +379,7 @@ def scans(draw: st.DrawFn) -> tuple[dict[str, str], Any, list[dict[str, Any]], A
 
 
 def comparable(task: FileScanTask) -> tuple[Any, ...]:
-    """What a task holds, with a partition that equals one of the same values: no NaN equals another."""
+    """The contents of a task; a NaN in the partition becomes a string, because no NaN equals another."""
     values = tuple("NaN" if value != value else value for value in task.file.partition)
     numbers = task.start, task.length, task.data_sequence_number, task.file_sequence_number
     return replace(task.file, partition=values), task.residual, task.delete_files, numbers

@@ -1,4 +1,4 @@
-"""Plans of which somebody takes some files, and others later."""
+"""Plans whose files are taken in several parts."""
 
 from __future__ import annotations
 

@@ -409,7 +409,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("key", [b"k", b"", bytes(40)])
     def test_plain_files_with_key_metadata_are_read(self, written, key):
-        """Some writers put it on files that they do not encrypt."""
+        """Some writers set ``key_metadata`` on files that they do not encrypt."""
         (task,) = written(SCHEMA, ROWS)
         assert read([FileScanTask(replace(task.file, key_metadata=key))], context_of(SCHEMA)) == ROWS
 

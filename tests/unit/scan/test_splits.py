@@ -36,7 +36,7 @@ def test_pieces_begin_at_split_offsets_only_and_cover_the_file_once(offsets: lis
     assert [start for start, _ in ranges[1:]] == [start + length for start, length in ranges[:-1]]
     assert sum(length for _, length in ranges) == size
     assert {start for start, _ in ranges[1:]} <= set(offsets)
-    # No piece could take the next stretch between two offsets and stay within the target.
+    # No piece could include the next part between two offsets and stay within the target size.
     ends = [*offsets[1:], size]
     for (start, length), (after, _) in pairwise(ranges):
         following = next(end for end in ends if end > after)
@@ -77,7 +77,7 @@ def combined(sizes: list[int], target: int, **given: int) -> list[list[int]]:
 @pytest.mark.spec("SCAN-30")
 def test_tasks_are_put_together_up_to_the_target() -> None:
     assert combined([40, 40, 40, 100, 20], 100, open_file_cost=0) == [[40, 40, 20], [40], [100]]
-    # Each file weighs at least what opening it costs.
+    # The weight of each file is at least the cost of opening it.
     assert combined([1] * 7, 100, open_file_cost=30) == [[1, 1, 1], [1, 1, 1], [1]]
     assert combined([250], 100) == [[250]]
 

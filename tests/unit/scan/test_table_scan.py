@@ -1,4 +1,4 @@
-"""The face of a scan: versions, columns, filters, and what comes out."""
+"""The public interface of a scan: versions, columns, filters and results."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_counting_reads_only_files_that_the_filter_does_not_take_whole(tmp_path:
     assert table.scan("id = -1").count() == 0
     for limit in (0, 3, 12, 17, 99):
         assert table.scan("id >= 15 and id < 32", limit=limit).count() == min(limit, 17)
-    # What the partition proves is not read.
+    # Files whose rows all match by their partition are not read.
     for low in (20, 30):
         (table.folder / "data" / f"{low}.parquet").unlink()
     assert table.scan("id >= 20 and id < 40").count() == 20

@@ -1,4 +1,4 @@
-"""Tasks and their context: values that travel."""
+"""Tasks and their context, which are pickled and sent to other processes."""
 
 import pickle
 from dataclasses import fields
@@ -55,7 +55,7 @@ def test_a_context_is_pickled_and_tells_what_the_tasks_are_read_with() -> None:
 
 
 def test_a_context_holds_nothing_of_a_long_history_but_the_fields_that_are_gone() -> None:
-    """One schema in a hundred has another field, which is gone since; the filter and the properties stay behind."""
+    """One of a hundred schemas has a further field, since dropped; the context holds no filter and no properties."""
     table = PlannedTable()
     size = len(pickle.dumps(table.scan().context))
     for number in range(1, 100):

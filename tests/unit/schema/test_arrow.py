@@ -74,7 +74,7 @@ def test_nested_fields_carry_name_id_doc_and_nullability():
 def test_every_schema_survives_arrow(schema):
     assert schema_from_arrow(schema_to_arrow(schema), schema_id=3) == schema
     assert schema_from_arrow(schema_to_arrow(schema), schema_id=3).schema_id == 3
-    # Also the way through Arrow's own serialised form, in which schemas travel.
+    # The schema is also equal after a round trip through Arrow's serialised form.
     assert schema_from_arrow(pa.ipc.read_schema(schema_to_arrow(schema).serialize())) == schema
 
 

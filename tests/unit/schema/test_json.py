@@ -223,7 +223,7 @@ BOOLS = st.booleans()
 
 
 def json_fields(kinds):
-    """Fields as JSON, of types that may be none."""
+    """Fields as JSON, whose types may be invalid."""
     return st.fixed_dictionaries({"id": st.integers(1, 9), "name": st.just("a"), "required": BOOLS, "type": kinds})
 
 

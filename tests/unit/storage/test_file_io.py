@@ -1,4 +1,4 @@
-"""Where a location leads: schemes, maps, allow-lists, completion."""
+"""The resolution of locations: schemes, maps, allow-lists, completion."""
 
 from __future__ import annotations
 
@@ -352,7 +352,7 @@ def test_a_scheme_without_a_plugin_says_what_to_install() -> None:
 
 
 class RowsAsAvro:
-    """Provides under the name of the format of manifests one that holds rows alone."""
+    """Provides, under the name of the manifest format, a format that cannot store manifests."""
 
     @hookimpl
     def icefield_file_formats(self) -> list[Provider]:

@@ -1,4 +1,4 @@
-"""Answers of servers are read no further than they may be long."""
+"""Responses of servers are not read beyond their limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One grammar of locations and authorities, and which places the configuration names."""
+"""The grammar of locations and authorities, and the hosts and accounts that the configuration names."""
 
 from __future__ import annotations
 
@@ -112,14 +112,14 @@ def test_a_location_that_its_user_names_is_added_to_what_is_there() -> None:
 
 
 class Web(FsspecFileSystem):
-    """A plugin over fsspec's file system of URLs, which takes the host from each."""
+    """A plugin over fsspec's file system of URLs, which connects to the host of each URL."""
 
     def connect(self) -> Any:
         return HTTPFileSystem()
 
 
 class Connected(FsspecFileSystem):
-    """A plugin over an fsspec file system that is connected to one host, and leaves that out of its paths."""
+    """A plugin over an fsspec file system that is connected to one host, and omits the host from its paths."""
 
     def connect(self) -> Any:
         class Remote(fsspec.AbstractFileSystem):  # type: ignore[misc]

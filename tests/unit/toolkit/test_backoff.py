@@ -1,4 +1,4 @@
-"""How waits grow, and what stays of them."""
+"""The growth of waits, and their limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What authors of file formats build on: blocks, positions, Arrow forms, rows, filters, metrics as JSON."""
+"""Helpers for authors of file formats: blocks, positions, Arrow forms, rows, filters, metrics as JSON."""
 
 from __future__ import annotations
 

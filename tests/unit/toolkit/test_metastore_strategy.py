@@ -1,4 +1,4 @@
-"""Check-and-put of a pointer: what becomes of the metadata file when the swap does not return."""
+"""Check-and-put of a pointer: the fate of the metadata file when the swap does not return."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_error_that_says_that_nothing_changed_leaves_no_file() -> None:
 
 
 class Clashing(MetastoreStrategy):
-    """An author's strategy, whose own private names are those that anybody would choose."""
+    """An author's strategy, whose own private names are obvious choices."""
 
     pointer: str | None = None
 
@@ -123,7 +123,7 @@ def test_private_names_of_a_subclass_are_its_own() -> None:
 
 
 class FailsAfterTheSwap(MemoryFileSystem):
-    """Raises what no file system should, once the pointer is swapped."""
+    """Raises an error that no file system should raise, after the pointer is swapped."""
 
     swapped = False
 

@@ -1,4 +1,4 @@
-"""A stream in parts publishes the whole of what was written or nothing, and leaves no upload behind."""
+"""A stream in parts publishes all written bytes or nothing, and leaves no upload behind."""
 
 from __future__ import annotations
 

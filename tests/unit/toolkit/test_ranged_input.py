@@ -1,4 +1,4 @@
-"""A file read by ranges gives what a file of bytes gives, in few requests."""
+"""A file that is read by ranges gives the same bytes as a file in memory, in few requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables on a file system: what a drop leaves, and what becomes of those who were at work."""
+"""Tables on a file system: the files that a drop leaves, and the outcome for writers that were at work."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_refreshing_a_table_that_did_not_change_reads_its_metadata_once(monkeypa
     monkeypatch.setattr(MemoryFileSystem, "open_input", counted)
     for _ in range(3):
         table.refresh()
-    # A file that is a moment old may have been put in the place of another within one tick of the store's clock.
+    # A very recent file may have replaced another within one tick of the store's clock.
     assert read.count(table.metadata_location) == 3
     monkeypatch.setattr(icefield.toolkit.versioned_strategy, "time", SimpleNamespace(time=lambda: time.time() + 120))
     read.clear()
@@ -297,7 +297,7 @@ def test_versions_are_distinguished_by_their_entity_tags_where_the_store_gives_t
 
 
 class Clashing(CreateStrategy):
-    """An author's strategy, whose own private names are those that anybody would choose."""
+    """An author's strategy, whose own private names are obvious choices."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -315,7 +315,7 @@ def test_private_names_of_a_subclass_are_its_own() -> None:
 
 
 class Bursting(MemoryFileSystem):
-    """Raises what no file system should, from the moment at which a version is published."""
+    """Raises an error that no file system should raise, from the publication of a version on."""
 
     published = False
 
@@ -379,7 +379,7 @@ def test_compressed_metadata_is_refused_since_a_version_has_one_name(strategy: V
     with pytest.raises(UnsupportedFeature, match=r"write\.metadata\.compression-codec is refused .* won twice"):
         strategy.commit(first, Proposal(compressing))
     assert strategy.load() == first
-    # Another engine's table is read, and is changed once the property is gone.
+    # A table of another engine can be read, and can be changed after the property is removed.
     SYSTEM.put(f"{strategy.folder}/v2.gz.metadata.json", encode_metadata(compressing, compress=True), PutMode.CREATE)
     second = strategy.load()
     assert second is not None
@@ -391,7 +391,7 @@ def test_compressed_metadata_is_refused_since_a_version_has_one_name(strategy: V
 
 
 def test_a_commit_does_not_read_its_base_where_a_stamp_states_that_it_is_the_one_that_was_loaded() -> None:
-    """Six requests: the base and the names of a compressed version are looked for, and after publishing the base."""
+    """Six requests: checks of the base and of the names of a compressed version, two puts, and the base again."""
     inner = Tagging()
     strategy = CreateStrategy(("db", "t"), f"memory://versioned/{uuid4().hex}", inner)
     first = create(strategy)
@@ -403,7 +403,7 @@ def test_a_commit_does_not_read_its_base_where_a_stamp_states_that_it_is_the_one
     assert isinstance(commit(asking, loaded), Committed)
     assert [name for name, _ in counted.calls] == ["stat", "stat", "stat", "put", "stat", "put"]
     assert [at for name, at in counted.calls if name == "stat"].count(first.location) == 2
-    # Another file of the same table in its place is read, and still the table's.
+    # A file that replaced the version is read, and belongs to the same table.
     counted.calls.clear()
     current = asking.load()
     assert current is not None
@@ -412,7 +412,7 @@ def test_a_commit_does_not_read_its_base_where_a_stamp_states_that_it_is_the_one
 
 
 class TaggingAnswers(MemoryFileSystem):
-    """Gives entity tags, in the answer to a creation too."""
+    """Returns entity tags, also from a creation."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
         super().put(location, data, mode)
@@ -434,7 +434,7 @@ def test_whoever_commits_again_does_not_read_what_it_has_put_itself(system: type
     second = strategy.commit(first.pointer, Proposal(apply_updates(metadata, [SetProperties({"a": "1"})])))
     assert isinstance(second, Committed)
     assert [name for name, _ in counted.calls].count("open_input") == read
-    # Another file in the place is seen by its tag.
+    # A file that replaced the version is recognised by its entity tag.
     assert isinstance(second.pointer, Pointer)
     other = new_table_metadata(Schema(NestedField(1, "id", LongType())), location=location, properties={})
     MemoryFileSystem.files[second.pointer.location] = encode_metadata(other), 0
@@ -465,7 +465,7 @@ class Measuring(MemoryFileSystem):
         (lambda data: data, 512),
         (lambda data: json.dumps(json.loads(data), indent=2).encode(), 512),  # as Java writes it
         (lambda data: json.dumps(json.loads(data), sort_keys=True).encode(), 1_000_000),
-        # What is not the table's own member names no table.
+        # A uuid in a nested object is not the table's uuid.
         (lambda data: b'{"a":{"format-version":2,"table-uuid":"' + b"0" * 36 + b'","b":1},' + data[1:], 1_000_000),
     ],
     ids=["ours", "indented", "sorted", "nested"],
@@ -473,7 +473,7 @@ class Measuring(MemoryFileSystem):
 def test_the_table_of_a_base_is_known_by_the_first_bytes_of_its_file(
     spelt: Callable[[bytes], bytes], most: int
 ) -> None:
-    """Two looks at a base without a stamp, one before and one after publishing; 100 kB of metadata."""
+    """A base without a stamp is checked twice, before and after publishing; its metadata has 100 kB."""
     system = Measuring()
     location = f"memory://measured/{uuid4().hex}"
     strategy = CreateStrategy(("db", "t"), location, system)

@@ -109,7 +109,7 @@ def test_a_file_is_added_once():
     with pytest.raises(InvalidArgument, match="in the table already"):
         table.add_files([location])
     assert ids(table) == [1]
-    # Whoever is sure may skip looking; the file itself is never deleted by a commit that fails.
+    # A failed commit never deletes an added file.
     assert location in MemoryFileSystem.files
 
 

@@ -1,4 +1,4 @@
-"""A file without field ids is added only if each of its columns is read as the one whose name it bears."""
+"""A file without field ids is added only if each of its columns is read as the table's column of the same name."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_file_is_refused_whose_column_has_a_name_that_a_rename_set_free(file_f
     table.update_schema().add_column("kind", "string").commit()
     refuse(table, foreign(file_format, id=[3], kind=["new"]), "'kind' .* column 2, which is called 'sort' now")
     assert rows(table) == [{"id": 1, "sort": "old", "kind": None}, {"id": 2, "sort": "old name", "kind": None}]
-    # Once the name is free again, nobody knows which of the two a file means by it.
+    # After the name is free again, it is ambiguous which of the two columns a file means.
     table.update_schema().rename_column("kind", "class").commit()
     refuse(table, foreign(file_format, id=[3], kind=["which"]), "column 2, which is called 'sort' now")
     table.add_files([foreign(file_format, id=[4], **{"class": ["sure"]})])

@@ -1,4 +1,4 @@
-"""Appending files, and the manifests, lists and summaries that come of it."""
+"""Appending files, and the resulting manifests, manifest lists and summaries."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_hundredth_manifest_makes_an_append_merge_those_before_it():
     assert merging.summary["manifests-replaced"] == "99"
     merged = manifests(table)[0]
     assert (merged.added_files_count, merged.existing_files_count, merged.deleted_files_count) == (0, 99, 0)
-    # What was inherited is written out, and stays what it was.
+    # Inherited values are written out, and do not change.
     found = entries(table, merged)
     assert found.column(SEQUENCE_NUMBER).to_pylist() == list(range(1, 100))
     assert found.column(FILE_SEQUENCE_NUMBER).to_pylist() == list(range(1, 100))
@@ -206,7 +206,7 @@ def test_a_path_is_not_added_twice():
     with pytest.raises(InvalidArgument, match="in the table already"):
         table.update_snapshot().fast_append().append_file(foreign()).commit()
     assert len(table.snapshots()) == 1
-    # Once it is gone it may come back.
+    # A removed file may be added again.
     table.update_snapshot().delete().delete_file(foreign()).commit()
     table.update_snapshot().fast_append().append_file(foreign()).commit()
     assert [task.file.file_path for task in table.scan().plan_files()] == [foreign().file_path]

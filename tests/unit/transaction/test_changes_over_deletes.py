@@ -58,7 +58,7 @@ def test_deleted_rows_stay_deleted_and_others_are_changed(kind: str, change: str
     apply(table)
     assert ids(table) == expected
     assert table.scan().count() == len(expected)
-    # What names one data file leaves with it; what may be of others stays.
+    # A delete file of one data file is removed with it; a delete file that may apply to others stays.
     left = len(files & {file.file_path for file in data_files(table)})
     assert table.inspect.delete_files().num_rows == (left if kind in ("named", "vector") else 1)
 

@@ -1,4 +1,4 @@
-"""Taking over what another branch appended."""
+"""Taking over the appends of another branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encrypted tables: what would write plain data or manifests into one is refused, and changes of metadata are not."""
+"""Encrypted tables: writes of plain data or manifests are refused, and changes of metadata are allowed."""
 
 from __future__ import annotations
 

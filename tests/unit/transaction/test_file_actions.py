@@ -168,7 +168,7 @@ def test_the_validations_that_are_asked_for_are_those_that_hold(data, deletes, m
         action.validate_no_conflicting_data()
     if deletes:
         action.validate_no_conflicting_deletes()
-    # Rows that were removed by a rewrite of the file appear as added ones too.
+    # A rewrite of a file that removes rows also counts as added rows.
     conflict = (data and meddle in ("added", "removed")) or (deletes and meddle in ("removed", "deletes"))
     if conflict:
         with pytest.raises(ValidationFailed, match=r"meanwhile.* or leave out validate_no_conflicting_(data|deletes)"):
@@ -411,7 +411,7 @@ def test_a_file_of_deletes_is_no_data_to_overwrite_with():
         new_table().update_snapshot().overwrite().add_file(replace(delete_file("d")))
 
 
-# -- deletes that are left over --------------------------------------------------------------------------------------
+# -- remaining deletes -----------------------------------------------------------------------------------------------
 
 
 def test_deletes_of_one_data_file_go_with_it():

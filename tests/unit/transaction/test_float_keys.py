@@ -27,7 +27,7 @@ def schema(kind: pa.DataType) -> pa.Schema:
 
 
 def settled(key: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """A key that Python compares as the rule says; None where it equals nothing."""
+    """A key in a form that Python compares by the rule; None for a key that equals nothing."""
     if None in key:
         return None
     return tuple("nan" if value != value else value for value in key)

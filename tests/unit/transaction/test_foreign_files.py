@@ -1,4 +1,4 @@
-"""What keeps a foreign file out of a table: nulls, row ids, folders, spellings, names; and how its format is found."""
+"""Reasons for refusing a foreign file: nulls, row ids, folders, spellings, names; and the detection of its format."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_null_in_a_required_column_keeps_a_file_out_at_any_depth(file_format: 
 
 
 def _optional(kind: pa.DataType) -> pa.DataType:
-    """A type all of whose fields may be null, as most writers state them."""
+    """The same type with all fields nullable, as most writers declare them."""
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(child.name, _optional(child.type)) for child in kind])
     if pa.types.is_map(kind):

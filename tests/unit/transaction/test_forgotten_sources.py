@@ -1,7 +1,7 @@
 """Tables with files of an old partition spec whose source columns are in no schema any more.
 
-Java's ``expire_snapshots`` with ``clean_expired_metadata`` leaves such: schemas go with their snapshots, and specs stay
-while files have them.
+Java's ``expire_snapshots`` with ``clean_expired_metadata`` leaves such tables. It removes schemas with their snapshots,
+and keeps specs while files use them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture(params=["1", "2", "3"])
 def table(request: pytest.FixtureRequest) -> Table:
-    """Four rows in three files by ``s``, ``k``, which are forgotten, and ``id``, and as many in one file by ``id``."""
+    """Four rows in three files by the forgotten ``s`` and ``k`` and by ``id``, and four rows in one file by ``id``."""
     catalog = load_catalog("test", warehouse=f"memory://forgotten-{next(NUMBERS)}")
     catalog.create_namespace("db")
     spec = ["s", "truncate[2](k)", "truncate[9](id)"]

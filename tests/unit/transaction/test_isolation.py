@@ -1,4 +1,4 @@
-"""Isolation levels of changes of rows: what they refuse of commits that came between, and what the error says."""
+"""Isolation levels of row-level changes: the concurrent commits that they refuse, and the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joins on keys, judged by comparing each row with each."""
+"""Joins on keys, checked by comparing each row with each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merging rows: which clause counts for which row, judged by a model that goes row by row."""
+"""Merging rows: the clause that applies to each row, checked by a model that works row by row."""
 
 from __future__ import annotations
 
@@ -260,5 +260,5 @@ def test_any_merge_does_what_the_rules_say_row_by_row(
 
 
 def first(clauses: Any, conditions: Any, row: Any, given_row: Any) -> list[str]:
-    """What the first clause says whose condition holds, if any."""
+    """The action of the first clause whose condition holds; empty if there is none."""
     return [what for at, what in clauses if conditions[at][1](row, given_row)][:1]

@@ -29,7 +29,7 @@ def marking(*args: Any, version: int = 2, **properties: Any) -> Any:
 
 
 def live(table: Any, *contents: DataFileContent) -> list[DataFile]:
-    """The live files of some contents."""
+    """The live files of the given contents (data or deletes)."""
     found = [file for one in manifests(table) for file in _live(table, one)]
     return [file for file in found if file.content in contents]
 

@@ -27,7 +27,7 @@ def test_files_all_of_whose_rows_match_are_dropped_and_no_file_is_written():
     assert paths(table) == kept
     assert table.current_snapshot().operation is Operation.DELETE
     assert table.current_snapshot().summary["deleted-records"] == "2"
-    # Statistics prove it as well as partitions do, and both together.
+    # Statistics can prove that all rows match, as partitions can, and so can both together.
     table.append(rows([10, 11], "c"))
     table.append(rows([20, 21], "c"))
     table.delete("kind = 'c' and id < 15")
@@ -302,7 +302,7 @@ operation = st.one_of(
 @given(st.lists(operation, max_size=7), st.sampled_from([None, "kind", ["bucket[3](id)"]]))
 @settings(max_examples=25, deadline=None)
 def test_every_snapshot_shows_what_a_list_of_rows_shows(operations, partition_spec):
-    """Whatever is done, each historic snapshot equals the state of the oracle at its time."""
+    """After any operations, each snapshot equals the state of the oracle at its time."""
     table = new_table(partition_spec, catalog=memory_catalog(), **{"commit.manifest.min-count-to-merge": "3"})
     oracle: list[int] = []
     states: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""No column gets the name of a partition field, nor a partition field that of a column: Java would refuse the table."""
+"""No column gets the name of a partition field, or the reverse, because Java would refuse the table."""
 
 from __future__ import annotations
 

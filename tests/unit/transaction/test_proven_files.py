@@ -1,4 +1,4 @@
-"""Files all of whose rows match by their statistics: dropped and counted without a look into them."""
+"""Files whose rows all match by their statistics are dropped and counted without being opened."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS = {"id": [5, 6, 7], "x": [1.0, None, NAN], "s": [{"n": 1}, {"n": 2}, {"n": 
 
 
 def appended_without_null_counts(table: Table) -> None:
-    """The rows in a file as a writer leaves it that counts no nulls."""
+    """Append the rows in a file as written by a writer that does not count nulls."""
     other = new_table(schema=SCHEMA)
     other.append(pa.table(ROWS, schema=other.scan().to_arrow().schema))
     (file,) = entries(other, manifests(other)[0]).data_files()
@@ -34,7 +34,7 @@ def appended_without_null_counts(table: Table) -> None:
 
 
 def without_data_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever opens a data file from here on fails."""
+    """Make every opening of a data file fail from now on."""
     opened = MemoryFileSystem.open_input
 
     def refuse(self: MemoryFileSystem, location: str) -> object:

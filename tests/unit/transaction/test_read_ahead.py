@@ -27,7 +27,7 @@ def table():
 
 @pytest.fixture
 def fetched(monkeypatch):
-    """How often each manifest is asked for from storage; a request waits until four are on their way."""
+    """The number of requests for each manifest; a request waits until four requests are under way."""
     counts: Counter[str] = Counter()
     barrier = Barrier(AT_ONCE)
     original = FileIO.read

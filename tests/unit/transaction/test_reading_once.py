@@ -1,4 +1,4 @@
-"""Changes by keys read no file more often than memory makes them, and become the same whatever they may hold."""
+"""Changes by keys read a file again only when memory requires it, and give the same result under any memory bound."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODES = ["copy-on-write", "merge-on-read"]
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The columns of each reading of a file."""
+    """The columns of each read of a file."""
     made: list[list[str]] = []
     read = file_rows.FileRows._read
 
@@ -98,7 +98,7 @@ def test_what_may_not_be_held_is_read_again_with_the_same_outcome(
     if at is None:
         assert counts == [0, 0]  # its bounds leave the file out
     else:
-        # A file whose first rows change is written as it is read.
+        # A file whose first rows change is written while it is read.
         assert counts == ([1, 1] if mode == "copy-on-write" and at == 0 else [1, 2])
 
 

@@ -197,7 +197,7 @@ def test_a_data_file_has_one_vector_which_a_new_one_replaces() -> None:
     delta(table).remove_deletes(vectors(table)[first.file_path]).add_deletes(*more).commit()
     assert ids(table) == [*range(2, 10), *range(11, 20)]
     assert vectors(table)[first.file_path].record_count == 2
-    # The Puffin file of the one that went holds the other, which stays.
+    # The Puffin file of the removed vector also holds the other vector, which stays.
     assert vectors(table)[second.file_path].file_path == kept.file_path
     assert summary(table, "added-dvs", "removed-dvs") == {"added-dvs": "1", "removed-dvs": "1"}
 
@@ -244,7 +244,7 @@ def test_a_second_vector_in_one_action_is_refused() -> None:
         action.add_deletes(*deletes_of(table, {first: [2]}))
 
 
-# -- data files that went ----------------------------------------------------------------------------------------
+# -- removed data files ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.spec("DEL-35")

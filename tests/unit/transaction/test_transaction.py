@@ -43,7 +43,7 @@ def test_a_transaction_is_one_new_metadata_version():
     assert table.properties["a"] == "1"
     assert len(table.snapshots()) == 4
     assert [snapshot.sequence_number for snapshot in table.snapshots()] == [1, 2, 3, 4]
-    # What was current only inside the transaction never was current for anyone.
+    # A snapshot that was current only inside the transaction is not in the history.
     assert [entry.snapshot_id for entry in table.history()] == [
         table.snapshots()[0].snapshot_id,
         table.current_snapshot().snapshot_id,
@@ -203,7 +203,7 @@ def test_a_format_version_given_as_a_property_upgrades_and_is_not_stored():
 
 @pytest.mark.spec("META-04")
 def test_another_location_is_for_new_files():
-    # A catalog that finds tables by their path keeps the metadata where the name says.
+    # A catalog that finds tables by their path keeps the metadata at the path of the name.
     table = new_table()
     table.append(rows([1]))
     moved = table.location() + "-moved"

@@ -1,4 +1,4 @@
-"""Updating rows: what they may be set to, and which rows change."""
+"""Updating rows: the permitted new values, and the rows that change."""
 
 from __future__ import annotations
 

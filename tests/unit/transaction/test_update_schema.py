@@ -1,4 +1,4 @@
-"""Schema changes as commits: what is stored, what is refused, what follows."""
+"""Schema changes as commits: the stored schemas, refused changes, and other metadata that follows."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_column_of_the_current_spec_or_order_cannot_be_dropped_but_one_of_an_o
         table.update_schema().delete_column("value")
     table.update_spec().remove_field("kind").commit()
     table.update_schema().delete_column("kind").commit()
-    # The old manifests are still planned, read, filtered and rewritten, with a source that is gone.
+    # The old manifests are still planned, read, filtered and rewritten, although a source column is gone.
     assert ids(table) == [1, 2]
     assert ids(table, "id = 2") == [2]
     table.delete("id = 1")

@@ -158,7 +158,7 @@ class TestCasts:
     @pytest.mark.spec("TYP-03", "TYP-14", "TYP-07", "TYP-22")
     @pytest.mark.parametrize("where", ["struct", "list", "map"])
     def test_values_below_nulls_are_no_values(self, where):
-        """Readers leave there whatever was in memory."""
+        """Below nulls, readers leave arbitrary memory contents."""
         times = pa.array([1, 1 << 60]).view(pa.time64("us"))
         given = pa.StructArray.from_arrays([times], ["t"], mask=pa.array([False, True]))
         kind = StructType(NestedField(2, "t", "time", required=True))
@@ -274,7 +274,7 @@ class TestNested:
         assert column(schema, array.slice(1, 2)).to_pylist() == array.to_pylist()[1:3]
 
     def test_what_is_below_a_null_struct_is_not_looked_at(self):
-        # Arrow's builders put an empty value, which is no uuid, below a null struct.
+        # Below a null struct, Arrow's builders put an empty value, which is not a valid uuid.
         held = pa.array([{"u": bytes(16)}, None])
         kind = StructType(NestedField(2, "u", "uuid"))
         assert column(one(kind), held).to_pylist() == [{"u": bytes(16)}, None]

@@ -37,7 +37,7 @@ BY_PART = PartitionSpec(PartitionField(1, 1000, "identity", "p"))
 
 
 def wide_rows(batches, rows, partitions):
-    """Batches of one partition each, with strings of 256 bytes; the partitions come round."""
+    """Batches of one partition each, with strings of 256 bytes; the partitions repeat in turn."""
     for number in range(batches):
         partition = pa.array(np.full(rows, number % partitions), pa.int32())
         yield pa.record_batch([partition, pa.repeat(f"{number:256}", rows)], schema=schema_to_arrow(WIDE))
@@ -231,7 +231,7 @@ class TestRolling:
 class TestMemory:
     @pytest.mark.slow
     def test_a_long_stream_is_written_in_bounded_memory(self, context):
-        """Forty times as many bytes as may be held."""
+        """The stream has forty times as many bytes as the bound."""
         table = rows_table(2_000, days=5)
         context = replace(context, buffer_bytes=table.nbytes, workers=2)
         held = []
@@ -251,7 +251,7 @@ class TestMemory:
             assert len({row["ts"].date() for row in read(context, file)["s"].to_pylist()}) == 1
 
     def test_rows_that_wait_in_open_files_count_against_the_bound(self, context):
-        """Each of 24 files stays open and could hold a row group: 400 MB together, of which 16 may be held."""
+        """Each of 24 open files could hold a row group: 400 MB together, while the bound is 16 MB."""
         context = replace(context, schema=WIDE, spec=BY_PART, buffer_bytes=16 << 20, workers=2)
         with bounded(seconds=20, megabytes=300):
             files = write_batches(context, wide_rows(batches=48, rows=32_768, partitions=24))

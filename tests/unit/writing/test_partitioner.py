@@ -43,7 +43,7 @@ FIELDS = (
 
 
 def expected(spec, rows):
-    """The partitions by one row at a time."""
+    """The expected partitions, computed row by row."""
     groups = defaultdict(list)
     for number, row in enumerate(rows):
         values = []
@@ -83,7 +83,7 @@ def test_a_slice_of_a_batch_is_split_as_its_rows_are():
 
 @pytest.mark.parametrize("count", [300, 70_000])
 def test_many_partitions_of_several_fields_are_stated_apart(count):
-    """More combinations than fit in small keys, and more than fit in 31 bits before they are counted."""
+    """More combinations than fit into small keys, and more possible combinations than fit into 31 bits."""
     fields = [PartitionField(number + 1, 1000 + number, "identity", f"p{number}") for number in range(4)]
     schema = Schema(*(NestedField(number + 1, f"p{number}", "long") for number in range(4)))
     columns = [pa.array([(n * factor) % count for n in range(count)]) for factor in (1, 7, 11, 13)]

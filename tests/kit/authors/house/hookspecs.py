@@ -23,4 +23,4 @@ class Grant:
 
 @hookspec
 def icefield_grants() -> Sequence[Grant]:  # type: ignore[empty-body]
-    """Bring grants besides those of the file ``grants.file``."""
+    """Return grants in addition to the grants of the file ``grants.file``."""

@@ -42,7 +42,7 @@ FRAME_ROWS = Property("write.records.frame-rows", int, 5_000, "Rows of a frame."
 
 
 def packed(kind: pa.DataType) -> Any:
-    """MessagePack has no decimals; it has all else that a row may hold."""
+    """The conversion to MessagePack, which has no decimals but all other types of a row."""
     return str if pa.types.is_decimal(kind) else None
 
 
@@ -141,7 +141,7 @@ class RecordsWriter(FormatWriter):
 
 
 class RecordsReader(BlockReader):
-    """Reads the frames that the last one states."""
+    """Reads the frames that the last frame of the file lists."""
 
     errors = (msgspec.MsgspecError, struct.error)
 

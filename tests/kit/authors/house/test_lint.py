@@ -1,4 +1,4 @@
-"""A command of another distribution runs as those of Icefield do."""
+"""A command of another distribution runs like Icefield's own commands."""
 
 from __future__ import annotations
 

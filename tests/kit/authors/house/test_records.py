@@ -70,6 +70,6 @@ def test_delete_files_take_the_property_for_delete_files(catalog: Catalog) -> No
 
 
 def frames_of(catalog: Catalog, location: str, rows: int) -> int:
-    """How many frames of a file have that many rows."""
+    """The number of frames of a file with that many rows."""
     with catalog.io.open_input(location) as source:
         return source.read_at(0, source.size).count(b"R" + rows.to_bytes(8, "little"))

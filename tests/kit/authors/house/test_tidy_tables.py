@@ -1,4 +1,4 @@
-"""A rule and a compaction strategy of another plugin are found by their hooks, and work as those of Icefield do."""
+"""A rule and a compaction strategy of another plugin are found by their hooks, and work like Icefield's own."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from icefield.abc import PutMode
 
 
 class InPlace(ObjectFileSystem):
-    """Writes a file where it is, so that a process that dies leaves a part of it."""
+    """Writes a file in place, so that a process that dies leaves a partial file."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         place = Path(url2pathname(urlsplit(self.properties["objects.url"]).path), location.partition("://")[2])

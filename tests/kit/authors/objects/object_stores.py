@@ -7,8 +7,8 @@
 
 ``put`` with the mode ``create`` is one conditional request of the store, so ``ATOMIC_CREATE`` is declared. A rename of
 ``obstore`` is a copy and a deletion, in two steps, so ``ATOMIC_RENAME`` is not. ``obstore`` reads paths strictly: none
-has an empty segment, and in a folder on a disk none ends in ``#`` and digits. That folder is for trying things out: a
-machine that loses its power may lose recent writes there.
+has an empty segment, and in a folder on a disk none ends in ``#`` and digits. A folder on a disk is for experiments
+only: after a power failure, recent writes may be lost there.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ObjectFileSystem(FileSystem):
         return self._opened
 
     def _path(self, location: str) -> str:
-        """The path that ``obstore`` is asked for: to the letter, or not at all."""
+        """The exact path for ``obstore``; a path that ``obstore`` would change is refused."""
         parts = split_location(location)
         path = f"{parts.authority}/{parts.path}" if parts.path else parts.authority
         if "" in path.split("/") or re.search(r"[\0-\x1f\x7f]", path):
@@ -133,7 +133,7 @@ class ObjectFileSystem(FileSystem):
 
 
 def pages(items: list[str], size: int) -> Iterator[list[str]]:
-    """The items, some at a time."""
+    """The items in lists of at most ``size``."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 

@@ -22,7 +22,7 @@ class Quality:
         return self.table.scan(row_filter=~as_expression(rule)).count()
 
     def enforce(self, rule: str) -> int:
-        """Delete the rows that break a rule, from the newest version; how many they were."""
+        """Delete the rows that break a rule from the newest version, and return their number."""
         broken = Quality(self.table.refresh()).broken(rule)
         with self.table.access().begin() as tx:
             tx.delete(~as_expression(rule))

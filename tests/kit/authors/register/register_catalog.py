@@ -1,4 +1,4 @@
-"""A catalog over the same service: a namespace is a value too, under its name with a slash behind it.
+"""A catalog over the same service: a namespace is a value too, under its name and a slash.
 
 Properties: ``register.port``, ``warehouse``.
 """
@@ -22,7 +22,7 @@ from icefield.errors import (
 
 
 class RegisterBackend(CatalogBackend):
-    """Names in a register, which sets one value in a step: renaming takes two, and is a declared gap."""
+    """Names in a register, which sets one value in one step: renaming needs two steps, and is a declared gap."""
 
     abilities = frozenset({CatalogAbility.REGISTRATION, CatalogAbility.NESTED_NAMESPACES})
 

@@ -49,7 +49,7 @@ class Answers(BaseHTTPRequestHandler):
 
 
 class Service(ThreadingHTTPServer):
-    """Takes as many connections at once as tests open."""
+    """Accepts as many connections at once as tests open."""
 
     request_queue_size = 128
     daemon_threads = True

@@ -1,4 +1,4 @@
-"""A commit strategy over a service: the pointer is a value of a register that is asked over HTTP.
+"""A commit strategy over a service: the pointer is a value in a register that answers over HTTP.
 
 The property ``register.port`` is the port of the service on this machine.
 """

@@ -1,4 +1,4 @@
-"""Strings of manifests and manifest lists that are not UTF-8: an error with the location, or rows, on every road."""
+"""Strings in manifests and manifest lists that are not UTF-8: every way of reading gives rows, or a typed error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables about a table, judged by PyIceberg's over the same files, and by what is known of them."""
+"""Metadata tables, compared with PyIceberg's over the same files, and with known facts about the files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def by(result: pa.Table, *keys: str) -> list[dict[str, Any]]:
 
 
 def naive(value: Any) -> Any:
-    """The value with its instants as PyIceberg has them: without the zone."""
+    """The value with instants in PyIceberg's form, without a time zone."""
     match value:
         case dt.datetime():
             return value.replace(tzinfo=None)

@@ -1,4 +1,4 @@
-"""Bounds of partition fields as people read them, by whole columns and one by one."""
+"""Bounds of partition fields in readable form, converted by whole columns and one by one."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def columns_of(version: int) -> Columns:
 
 
 def schema_for(version: int, columns: Columns) -> Schema:
-    """The schema of the columns, with those that hold shapes."""
+    """The schema of the columns; from version 3 on with columns of shapes."""
     schema = as_schema(columns)
     if version < 3:
         return schema
@@ -79,7 +79,7 @@ def sortable(schema: Schema) -> dict[str, IcebergType]:
 
 
 def order_of(value: Any, kind: IcebergType) -> Any:
-    """What the order of a value follows from."""
+    """The key by which values of a type are ordered."""
     if isinstance(kind, FloatType | DoubleType):
         number = float(value)
         return (math.isnan(number), 0.0 if math.isnan(number) else number, math.copysign(1, number))
@@ -87,7 +87,7 @@ def order_of(value: Any, kind: IcebergType) -> Any:
 
 
 def compared(left: Any, right: Any, kind: IcebergType, descending: bool, nulls_first: bool) -> int:
-    """Whether the one comes before the other (below 0), after it, or neither."""
+    """Compare two values: below 0 if ``left`` comes first, above 0 if it comes later, else 0."""
     if left is None or right is None:
         return 0 if left is right else (-1 if (left is None) is nulls_first else 1)
     one, other = order_of(left, kind), order_of(right, kind)
@@ -104,7 +104,7 @@ def value_at(row: dict[str, Any], name: str) -> Any:
 
 
 def rows_with_ids(table: Table) -> tuple[list[str], list[str]]:
-    """The rows, and what states their lineage; in no order."""
+    """The rows, and their row lineage, both without an order."""
     found = comparable(plain_rows(table.scan().to_arrow(), table.schema()), table.schema())
     if table.format_version < 3:
         return found, []

@@ -1,4 +1,4 @@
-"""Rows are sorted through temporary files as they are in memory, whatever of them fits."""
+"""A sort through temporary files gives the same order as a sort in memory, however few rows fit into memory."""
 
 from __future__ import annotations
 
@@ -135,14 +135,14 @@ def test_rows_that_are_small_as_files_and_large_in_memory_are_sorted_in_bounds(s
     resident, allocated, files = _measured(strategy, tmp_path / "first")
     assert files < 16
     assert allocated < 560, "the rows are 830 MiB, and were held twice"
-    # What an allocator keeps of memory that was let go depends on how threads met: 550 to 640 MiB, seldom more.
+    # The freed memory that an allocator keeps depends on the timing of threads: 550 to 640 MiB, seldom more.
     if resident >= 700:
         resident, _, _ = _measured(strategy, tmp_path / "second")
     assert resident < 700
 
 
 def _measured(strategy: str, folder: Path) -> tuple[int, int, int]:
-    """MiB that a process took, that its columns took at most, and of the files."""
+    """The sizes in MiB of the process's memory, of its Arrow memory at the peak, and of the files."""
     command = [sys.executable, "-c", CALL, str(folder), strategy]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""The examination of commits states strategies that exclude writers from those that do not."""
+"""The examination of commits distinguishes strategies that exclude other writers from strategies that do not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LooksFirst(CreateStrategy):
 
 
 class LastWins(CreateStrategy):
-    """Does not look at its base: writes upon whatever is current."""
+    """Ignores its base, and commits on the current version."""
 
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         current = self.load()
@@ -38,7 +38,7 @@ class LastWins(CreateStrategy):
 
 
 class CreatesTwice(CreateStrategy):
-    """Takes a table away from whoever created it."""
+    """Drops a table that exists already, and creates it again."""
 
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         if base is None and self.load() is not None:
@@ -47,7 +47,7 @@ class CreatesTwice(CreateStrategy):
 
 
 class SaysNo(CreateStrategy):
-    """Commits, and says that it lost."""
+    """Commits, and reports a conflict."""
 
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         super().commit(base, proposal)

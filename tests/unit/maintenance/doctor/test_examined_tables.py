@@ -1,4 +1,4 @@
-"""A doctor for tables: each planted breach of the specification is found, named, and told what would mend it."""
+"""A doctor for tables: it finds and names each planted breach of the specification, and advises a remedy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from planted_faults import Planted
 
 
 def findings(planted: Planted, **options: Any) -> dict[str, list[Finding]]:
-    """What is wrong with a table, by rule."""
+    """The findings about a table that are not OK, by rule."""
     found: dict[str, list[Finding]] = {}
     for group in examine_table(planted.again(), whole=True, **options):
         for finding in group.findings:
@@ -354,7 +354,7 @@ def test_an_unknown_source_of_a_partition_field_is_named_and_nothing_is_said_of_
 
 
 def lose_sources_of_older(planted: Planted, kind: str, default: str) -> None:
-    """Let all but the default spec or sort order be of a column that is in no schema."""
+    """Make all specs or sort orders except the default refer to a column that is in no schema."""
 
     def edit(document):
         for each in document[kind]:

@@ -1,4 +1,4 @@
-"""The examination of storage finds what a store really does, whatever it says of itself, and leaves nothing."""
+"""The examination of storage finds the real behaviour of a store, whatever it declares, and leaves no file."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_promise_that_is_not_kept_comes_with_the_property_that_declares_it_and
     assert "created twice under one name" in found["atomic create"].found
     assert "commits would lose updates" in found["atomic create"].found
     assert found["atomic create"].advice == "declare it by the property sick.conditional-put=false; use something else"
-    # The second broken promise is informed of with neither left.
+    # When the second broken promise is reported, neither ability is left.
     assert asked[-1] == {FileSystemAbility.LIST}
     assert "ATOMIC_RENAME" in found["atomic rename"].advice
 
@@ -150,7 +150,7 @@ def test_a_local_disk_is_well_and_keeps_no_folder(tmp_path: Path) -> None:
 
 
 def _examined_elsewhere(folder: str, before: str) -> dict[str, str]:
-    """The findings of another process, which did something to itself before."""
+    """The findings of another process, which first runs the code ``before``."""
     code = f"""
 import os, resource
 {before}
@@ -171,7 +171,7 @@ def test_a_folder_that_can_only_be_read_is_denied(tmp_path: Path) -> None:
     for folder in (tmp_path, *tmp_path.parents):  # another user must get there
         if folder.stat().st_uid == os.getuid() and str(folder) != "/":
             folder.chmod(folder.stat().st_mode | 0o555)
-    # The superuser may write everywhere: it becomes somebody else, once all is imported.
+    # The superuser may write everywhere, so the process becomes another user after its imports.
     load = "import icefield_maintenance.doctor, icefield.builtin.local, concurrent.futures, pyarrow\n"
     become = "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)"
     found = _examined_elsewhere(f"file://{tmp_path}/own/new", f"{load}{become}")

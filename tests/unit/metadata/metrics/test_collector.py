@@ -1,4 +1,4 @@
-"""Metrics that are gathered batch by batch, against what Python counts and what Parquet's own statistics say."""
+"""Metrics that are gathered batch by batch, compared with counts in Python and with Parquet's own statistics."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_column_of_nulls_has_counts_and_no_bounds(kind: IcebergType) -> None:
 
 @pytest.mark.spec("MET-07")
 def test_string_and_uuids_are_ordered_by_unsigned_bytes() -> None:
-    # In UTF-16 the second would come first.
+    # In the order of UTF-16 units, the third string would come before the second.
     text = collected(StringType(), ["a", "\uffff", "\U0001f600"])
     assert (text.lower_bounds[1], text.upper_bounds[1]) == ("a", "\U0001f600")
     high, low = bytes([0xFF]) + bytes(15), bytes([0x7F]) + bytes([0xFF]) * 15
@@ -227,7 +227,7 @@ def test_leaves_are_counted_by_their_own_ids_and_null_structs_are_nulls_in_them(
     assert metrics.value_counts == whole
     assert metrics.null_value_counts == nulls
     assert metrics.nan_value_counts == {7: 1 - start}
-    # Nothing inside a list or map, of no type, of a variant or of a shape has bounds.
+    # Fields inside lists and maps, and columns of unknown, variant and geometry types, have no bounds.
     first = {1: 1, 3: "a", 5: 7} if start == 0 else {1: 2, 3: "a"}
     last = {1: 4, 3: "b", 5: 7} if start == 0 else {1: 4, 3: "a"}
     assert metrics.lower_bounds == first
@@ -264,7 +264,7 @@ def test_long_columns_of_strings_have_exact_bounds(form: pa.DataType) -> None:
     assert metrics.lower_bounds == {1: wrap("!first")}
     assert metrics.upper_bounds == {1: wrap("~last")}
     assert metrics.null_value_counts == {1: texts.count(None) + 10_000}
-    # A sample that meets nothing but nulls does not hide the rest.
+    # The bounds are complete even if a sample contains only nulls.
     sparse: list[str | None] = [None] * 20_000
     sparse[11] = "only"
     collector = MetricsCollector(schema)
@@ -273,7 +273,7 @@ def test_long_columns_of_strings_have_exact_bounds(form: pa.DataType) -> None:
 
 
 def footers(table: pa.Table) -> Iterator[tuple[int, list[Any]]]:
-    """The id of each column with its statistics, one a row group."""
+    """The id of each column, and its statistics for each row group."""
     with pa.BufferOutputStream() as sink:
         pq.write_table(table, sink, row_group_size=3_000)
         footer = pq.read_metadata(pa.BufferReader(sink.getvalue()))
@@ -385,7 +385,7 @@ def test_shapes_other_than_points_have_counts_and_no_bounds() -> None:
         metrics = points(*texts)
         assert metrics.lower_bounds == metrics.upper_bounds == {}
         assert metrics.value_counts == {1: len(texts)}
-    # Once given up, a later batch does not bring bounds of a part back.
+    # After bounds were given up, a later batch does not bring back bounds of a part of the rows.
     broken = [b"", b"\x01", wkt_to_wkb("POINT (1 1)")[:-1], b"\x00" + wkt_to_wkb("POINT (1 1)")[1:]]
     for shape in broken:
         metrics = collected(GeometryType(), [shape], [wkt_to_wkb("POINT (1 1)")])

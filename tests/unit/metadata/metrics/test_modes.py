@@ -1,4 +1,4 @@
-"""Which metrics a manifest holds, and how bounds are cut and encoded."""
+"""The metrics in a manifest, and the truncation and encoding of bounds."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ PLAIN = MetricsConfig()
 
 
 def bounded(value: Any, field_id: int, mode: str = "truncate(16)") -> tuple[Any, Any]:
-    """The bounds that a manifest would hold of a column with that one value."""
+    """The bounds in a manifest for a column with only that value."""
     kind = SCHEMA.id_to_field[field_id].field_type
     encoded = apply_modes(
         Metrics(1, lower_bounds={field_id: value}, upper_bounds={field_id: value}),
@@ -83,7 +83,7 @@ def test_the_vectors_are_cut_as_printed(vector: dict[str, Any]) -> None:
     )
 
 
-# Near the surrogates and the last code point there is least room.
+# Characters near the surrogates and the last code point are the hardest to increment.
 CHARACTERS = st.characters(exclude_categories=["Cs"]) | st.sampled_from("\ud7ff\ue000\U0010fffe\U0010ffff\x00\x7f")
 
 
@@ -172,7 +172,7 @@ def test_each_mode_keeps_what_it_says(mode: str) -> None:
     expected = {"truncate(4)": (b"aaaa", b"bbbc"), "full": (b"a" * 20, b"b" * 20)}.get(mode)
     found = encoded.lower_bounds.get(2), encoded.upper_bounds.get(2)
     assert found == (expected or (None, None))
-    # The others are as they were.
+    # The metrics of the other columns are unchanged.
     assert encoded.value_counts.keys() >= {1, 7, 9, 10}
     assert encoded.nan_value_counts == {10: 2}
     assert from_bytes(LongType(), encoded.lower_bounds[1]) == -5

@@ -116,7 +116,7 @@ def test_long_short_and_few_strings_of_one_length_all_hash_as_mmh3_does() -> Non
     values = [rng.bytes(length) for length in lengths]
     rng.shuffle(values)
     assert hash_array(pa.array(values), BinaryType()).tolist() == [mmh3.hash(value) for value in values]
-    # Without bytes behind the last string there is nothing to read past.
+    # The buffer ends with the last string, so reading past it would fail.
     tight = pa.array([b"abcdefg"] * 40 + [b"x" * 9])
     assert hash_array(tight, BinaryType()).tolist() == [mmh3.hash(b"abcdefg")] * 40 + [mmh3.hash(b"x" * 9)]
 
@@ -195,7 +195,7 @@ def test_null_is_never_hashed() -> None:
     for kind in (IntegerType(), StringType(), DecimalType(9, 2), UUIDType(), UnknownType()):
         assert hash_value(kind, None) is None
         assert hash_array(pa.nulls(3, to_arrow_array(kind, []).type), kind).tolist() == [0, 0, 0]
-    # What is under a null does not show.
+    # The value under a null does not affect the hash.
     data = pa.array([5, 6]).buffers()[1]
     masked = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x02"), data])
     assert hash_array(masked, LongType()).tolist() == [0, hash_value(LongType(), 6)]

@@ -1,4 +1,4 @@
-"""Delete files whose rows are certain although a statistic contradicts them, or a row of them applies to nothing."""
+"""Delete files that apply although a statistic contradicts their rows, or although a row applies to no data."""
 
 from __future__ import annotations
 

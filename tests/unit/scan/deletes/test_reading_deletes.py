@@ -1,4 +1,4 @@
-"""Rows that delete files delete are left out, or marked; their neighbours stay where they are."""
+"""Deleted rows are left out or marked, and the other rows keep their positions."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SETS = [("n",), ("n", "s"), ("x",), ("n", "x")]
 
 
 def alike(value: Any) -> Any:
-    """A value that is equal for equal keys: floats are compared by their bits, with one NaN."""
+    """A value for comparing keys: floats are compared by their bits, and all NaNs are equal."""
     if isinstance(value, float):
         return "nan" if math.isnan(value) else struct.pack("<d", value)
     return value
@@ -97,7 +97,7 @@ def test_a_set_has_each_key_once_and_finds_those_of_the_files_that_apply(first, 
         return [pa.array([row[name] for row in rows], kind) for name, (_, kind, _) in COLUMNS.items()]
 
     def coarse(columns: Any, types: Any) -> Any:
-        # Different keys have the same hash, again and again.
+        # Many different keys have the same hash.
         return (hash_keys(columns, types) % np.uint64(hashes)) << np.uint64(60)
 
     applying = np.zeros(6, bool)

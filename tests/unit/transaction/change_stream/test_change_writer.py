@@ -60,7 +60,7 @@ def test_old_rows_are_deleted_by_equality_and_rows_of_the_stream_by_position(ver
     snapshot = table.current_snapshot()
     assert snapshot is not None
     assert snapshot.operation is Operation.OVERWRITE
-    # Small batches are put together, so that rows which do not stay are not even written.
+    # Small batches are combined, so rows that a later change deletes are not written at all.
     assert kinds_of_deletes(table) == {"added-equality-deletes": 2, "added-records": 2}
 
 

@@ -1,4 +1,4 @@
-"""What streams of changes call their operations."""
+"""The names of operations in streams of changes."""
 
 from __future__ import annotations
 

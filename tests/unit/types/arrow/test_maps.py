@@ -18,7 +18,7 @@ KEYS = {
 
 
 def expected(pairs):
-    """By hand: of each key the last pair, in the order of those."""
+    """The expected pairs: the last pair of each key, in the order of these pairs."""
     if pairs is None:
         return None
     return [pair for at, pair in enumerate(pairs) if all(pair[0] != later[0] for later in pairs[at + 1 :])]

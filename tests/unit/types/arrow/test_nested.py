@@ -152,7 +152,7 @@ DEEP_ROWS = st.none() | st.fixed_dictionaries(
 
 
 def with_nulls_below(array):
-    """The array with each null repeated in all that is below it, as Arrow's own functions leave it."""
+    """The array with each null repeated in all nested arrays, in the way of Arrow's own functions."""
     kind = array.type
     if pa.types.is_struct(kind):
         children = [with_nulls_below(child) for child in array.flatten()]

@@ -1,4 +1,4 @@
-"""Slices of one array are put together without a copy, and all others with one."""
+"""Neighbouring slices of one array are joined without a copy, and all others with a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pyarrow's own validation says of values, and what it does not say."""
+"""The invalid values that pyarrow's own validation finds, and the ones that it does not find."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Single values at the edges of their ranges and layouts, in bytes and in JSON.
 
-Bytes and texts are written out here: little endian numbers of IEEE 754 and two's complement, UTF-8, ISO 8601.
+The expected bytes and strings are written out: little-endian IEEE 754 and two's complement, UTF-8, ISO 8601.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _TIMES = [
     ("timestamp_ns", -(2**63), "0000000000000080", "1677-09-21T00:12:43.145224192"),
     ("timestamptz_ns", 2**63 - 1, "ffffffffffffff7f", "2262-04-11T23:47:16.854775807+00:00"),
 ]
-# Each step to another number of bytes, of one sign and the other.
+# Each step to another number of bytes, for both signs.
 _DECIMALS = [
     ("decimal(38,0)", 127, "7f", "127"),
     ("decimal(38,0)", 128, "0080", "128"),
@@ -78,7 +78,7 @@ _DECIMALS = [
     ("decimal(9,9)", "0.000000001", "01", "0.000000001"),
     ("decimal(9,9)", "-0.999999999", "c4653601", "-0.999999999"),
 ]
-# The first and the last character of each length in UTF-8, and those around the surrogates.
+# The first and the last character of each length in UTF-8, and the characters around the surrogates.
 _TEXTS = [
     ("string", text, data, text)
     for text, data in (

@@ -99,7 +99,7 @@ def test_columns_may_are_in_structs() -> None:
         {"id": 4, "place": {"city": "Bonn", "zip": 1}, "tags": [], "weight": 1.0, "ratio": 1.0},
     ]
     table.append(pa.Table.from_pylist(some, table.scan().to_arrow().schema))
-    # What the files do not need is passed over, within structs too.
+    # Columns that the files do not need are ignored, also within structs.
     given_rows = pa.Table.from_pylist([some[0], some[2]], table.scan().to_arrow().schema)
     (made,) = write(table, ["place.city"], given_rows)
     assert (made.content, made.equality_ids) == (
@@ -107,7 +107,7 @@ def test_columns_may_are_in_structs() -> None:
         (table.schema().find_field("place.city").field_id,),
     )
     table.delete_by_equality(given_rows, ["place.city"])
-    # A null struct has a null for the column within it.
+    # For a null struct, the column within it counts as null.
     assert ids(table) == [4]
 
 

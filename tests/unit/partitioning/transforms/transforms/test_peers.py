@@ -81,8 +81,8 @@ CORE = {
     "day": core.day,
     "hour": core.hour,
 }
-# The core hashes nanoseconds rounded towards zero, where the spec's value for -1 is rounded down, and has no hour of
-# them.
+# The Rust core rounds nanoseconds towards zero before hashing, where the spec's value for -1 is rounded down. It has no
+# hour transform of nanoseconds.
 KINDS = {
     "bucket[16]": [kind for kind in SOURCES if not isinstance(kind, TimestampNanoType)],
     "truncate[7]": [IntegerType(), LongType(), DecimalType(18, 3), StringType(), BinaryType()],

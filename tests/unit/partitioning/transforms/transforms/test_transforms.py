@@ -221,7 +221,7 @@ def test_result_types_are_those_of_the_table() -> None:
         assert TruncateTransform(3).result_type(kind) == kind
         for transform in (BucketTransform(4), YearTransform(), MonthTransform(), HourTransform()):
             assert transform.result_type(kind) == IntegerType()
-        # Old text says int, new text date: both are the same count of days.
+        # The old specification says int, and the new one date: both are the same number of days.
         assert DayTransform().result_type(kind) == DateType()
     assert VoidTransform().result_type(StructType()) == IntegerType()
     assert VoidTransform().apply(pa.array([{}, {}], pa.struct([])), StructType()).equals(pa.nulls(2, pa.int32()))
@@ -233,7 +233,7 @@ def test_a_day_is_a_count_of_days_and_shows_as_a_date() -> None:
     result = day.apply(pa.array([-1, 1510871468000000], pa.timestamp("us")), TimestampType())
     assert result.type == pa.date32()
     assert result.view(pa.int32()).to_pylist() == [-1, 17486]
-    # A reader of an old manifest has the same days as plain ints, and the same text.
+    # An old manifest has the same days as plain ints, and they have the same string.
     assert day.to_display(IntegerType(), 17486) == day.to_display(DateType(), 17486) == "2017-11-16"
 
 
@@ -359,7 +359,7 @@ def test_the_ends_of_time_are_counted_right() -> None:
             column = pa.array([value, None], pa.int32()).view(pa.date32())
             assert parse_transform(name).apply(column, DateType()).to_pylist() == [expected, None]
     last = 2**63 - 1
-    # Hours beyond the year 246953 do not fit an int; the reference implementation wraps.
+    # Hours after the year 246953 do not fit into an int; the reference implementation wraps around.
     wrapped = (last // 3_600_000_000 + 2**31) % 2**32 - 2**31
     assert HourTransform().apply_value(last, TimestampType()) == wrapped
     assert HourTransform().apply(pa.array([last], pa.timestamp("us")), TimestampType()).to_pylist() == [wrapped]
