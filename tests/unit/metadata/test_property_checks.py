@@ -196,7 +196,11 @@ def test_the_nearest_name_is_found_after_any_slip(name: str, data: st.DataObject
         assert KNOWN.likely_name(slip + whole) == name + whole
 
 
-@given(st.text("ab.", min_size=8, max_size=12), st.text("ab.", min_size=8, max_size=12))
+# A name that ends with a dot is a property of a column, of which only the beginning is compared.
+NAMES = st.text("ab.", min_size=8, max_size=12).filter(lambda name: not name.endswith("."))
+
+
+@given(NAMES, NAMES)
 def test_names_that_are_near_have_all_but_two_letters_in_common(one: str, other: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("icefield.metadata.property_checks.TABLE_PROPERTIES", {})
