@@ -10,9 +10,10 @@ from contextlib import suppress
 from typing import Any
 
 from icefield.abc import FileInfo, InputFile, OutputStream, PutMode
-from icefield.builtin.local import LocalFileSystem, path_of
+from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import FileExists, FileMissing, InvalidFile, StorageError
+from icefield.storage import local_path
 from icefield.toolkit import FetchedRange, RangedInput
 
 
@@ -40,7 +41,7 @@ class CallsALostReplyAFailure(LocalFileSystem):
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         if mode is not PutMode.CREATE:
             return super().put(location, data, mode)
-        target = path_of(location)
+        target = local_path(location)
         temporary, _ = self._write_temporary(target, data)
         try:
             os.link(temporary, target)
@@ -57,7 +58,7 @@ class LetsErrorsThrough(LocalFileSystem):
 
     def open_input(self, location: str) -> InputFile:
         self.stat(location)
-        return open(path_of(location), "rb")
+        return open(local_path(location), "rb")
 
 
 class ListsNothing(LocalFileSystem):

@@ -13,16 +13,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from icefield.abc import FileInfo, InputFile, PutMode
-from icefield.builtin.local import LocalFileSystem, path_of
+from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import FileMissing
+from icefield.storage import local_path
 
 
 class RaisesItsOwnErrors(LocalFileSystem):
     """Lets the library's errors through."""
 
     def open_input(self, location: str) -> InputFile:
-        return open(path_of(location), "rb")
+        return open(local_path(location), "rb")
 
 
 class HoldsState(LocalFileSystem):
@@ -130,7 +131,7 @@ class TakesFoldersForFiles(LocalFileSystem):
     """Reports folders as files."""
 
     def stat(self, location: str) -> FileInfo:
-        if os.path.isdir(path_of(location)):
+        if os.path.isdir(local_path(location)):
             return FileInfo(location, 0)
         return super().stat(location)
 
@@ -226,9 +227,9 @@ class StopsAtMissing(LocalFileSystem):
 
     def delete_many(self, locations: Any) -> None:
         for location in locations:
-            if not os.path.exists(path_of(location)):
+            if not os.path.exists(local_path(location)):
                 raise FileMissing("gone", location=location)
-            os.unlink(path_of(location))
+            os.unlink(local_path(location))
 
 
 class DeletesOneBatch(LocalFileSystem):

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from icefield.abc import FileSystem
-from icefield.builtin.local import path_of
 from icefield.builtin.memory import MemoryFileSystem
+from icefield.storage import local_path
 from icefield_testing import FileSystemSuite
 
 from broken_file_systems.failing import Remote
@@ -21,11 +21,11 @@ from broken_file_systems.places import Bound
 
 class OnDisk(FileSystemSuite):
     def raw_get(self, location: str) -> bytes | None:
-        path = Path(path_of(location))
+        path = Path(local_path(location))
         return path.read_bytes() if path.is_file() else None
 
     def raw_put(self, location: str, data: bytes) -> None:
-        path = Path(path_of(location))
+        path = Path(local_path(location))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 from icefield.abc import FileSystemAbility, OutputStream, PutMode
-from icefield.builtin.local import LocalFileSystem, path_of
+from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import FileExists, FileMissing
+from icefield.storage import local_path
 from icefield.toolkit import PartedOutput
 
 
@@ -21,7 +22,7 @@ class ChecksThenWrites(LocalFileSystem):
     """Checks whether the name is free, and then writes."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        if mode is PutMode.CREATE and os.path.exists(path_of(location)):
+        if mode is PutMode.CREATE and os.path.exists(local_path(location)):
             raise FileExists("taken", location=location)
         time.sleep(0.001)
         super().put(location, data, PutMode.OVERWRITE)
@@ -34,7 +35,7 @@ class ShowsHalfFiles(LocalFileSystem):
         if mode is PutMode.OVERWRITE:
             super().put(location, data, mode)
             return
-        path = Path(path_of(location))
+        path = Path(local_path(location))
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with path.open("xb") as file:
@@ -51,7 +52,7 @@ class RenameReplaces(LocalFileSystem):
 
     def rename(self, source: str, target: str) -> None:
         try:
-            os.replace(path_of(source), path_of(target))
+            os.replace(local_path(source), local_path(target))
         except FileNotFoundError as error:
             raise FileMissing("gone", location=source) from error
 
@@ -69,7 +70,7 @@ class WritesInPlace(LocalFileSystem):
     """Shows a file while it is being written."""
 
     def open_output(self, location: str) -> OutputStream:
-        return _InPlace(path_of(location))
+        return _InPlace(local_path(location))
 
 
 class _InPlace(OutputStream):
@@ -183,8 +184,8 @@ class CopiesOnClose(LocalFileSystem):
 
         def copy() -> None:
             close()
-            shutil.copyfile(path_of(location) + ".part", path_of(location))
-            os.unlink(path_of(location) + ".part")
+            shutil.copyfile(local_path(location) + ".part", local_path(location))
+            os.unlink(local_path(location) + ".part")
 
         stream.close = copy  # type: ignore[method-assign]
         return stream
@@ -197,7 +198,7 @@ class OpensExclusively(LocalFileSystem):
         if mode is PutMode.OVERWRITE:
             super().put(location, data, mode)
             return
-        path = Path(path_of(location))
+        path = Path(local_path(location))
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with path.open("xb") as file:
@@ -213,7 +214,7 @@ class OverwritesInPlace(LocalFileSystem):
         if mode is PutMode.CREATE:
             super().put(location, data, mode)
             return
-        path = Path(path_of(location))
+        path = Path(local_path(location))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
@@ -234,7 +235,7 @@ class OverwritesByArrow(LocalFileSystem):
         if mode is PutMode.CREATE:
             super().put(location, data, mode)
             return
-        with pa.OSFile(path_of(location), "wb") as file:
+        with pa.OSFile(local_path(location), "wb") as file:
             file.write(data)
 
 
@@ -242,7 +243,7 @@ class Appends(LocalFileSystem):
     """Appends where it should replace."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        path = Path(path_of(location))
+        path = Path(local_path(location))
         before = path.read_bytes() if mode is PutMode.OVERWRITE and path.exists() else b""
         super().put(location, before + data, mode)
 
@@ -264,11 +265,11 @@ class LooksThenRenames(LocalFileSystem):
     """Looks whether the name is free, and renames as POSIX does."""
 
     def rename(self, source: str, target: str) -> None:
-        if os.path.exists(path_of(target)):
+        if os.path.exists(local_path(target)):
             raise FileExists("taken", location=target)
         time.sleep(0.001)
         try:
-            os.replace(path_of(source), path_of(target))
+            os.replace(local_path(source), local_path(target))
         except FileNotFoundError as error:
             raise FileMissing("gone", location=source) from error
 
@@ -279,8 +280,8 @@ class RenamesByCopying(LocalFileSystem):
     def rename(self, source: str, target: str) -> None:
         self.stat(source)
         try:
-            with open(path_of(target), "xb") as file:
-                file.write(Path(path_of(source)).read_bytes())
+            with open(local_path(target), "xb") as file:
+                file.write(Path(local_path(source)).read_bytes())
         except FileExistsError as error:
             raise FileExists("taken", location=target) from error
-        os.unlink(path_of(source))
+        os.unlink(local_path(source))

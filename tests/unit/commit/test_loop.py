@@ -262,7 +262,9 @@ def lose_a_reply(properties: dict[str, str], **weather: int) -> tuple[Lost, list
     tx.append(rows([1]))
     pauses: list[float] = []
     try:
-        outcome = commit_table(handle_of(tx), state_of(tx), tx.proposal, written=tx.context.written, sleep=pauses.append)
+        outcome = commit_table(
+            handle_of(tx), state_of(tx), tx.proposal, written=tx.context.written, sleep=pauses.append
+        )
     except CommitStateUnknown as error:
         outcome = error
     return lost, pauses, outcome

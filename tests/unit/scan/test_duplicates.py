@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import InvalidMetadata
 from icefield.manifest import clear_caches
-from icefield.scan.planning.planner import duplicates
+from icefield.scan.planning import duplicates
 from icefield.storage.places import path_hashes
 from planned_tables import PlannedTable
 
