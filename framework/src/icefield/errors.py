@@ -12,7 +12,7 @@ from icefield.base.secrets import without_userinfo
 
 
 def printable(text: str) -> str:
-    """A text with unprintable characters escaped, such as control characters and writing directions."""
+    """A text with unprintable characters escaped, such as control characters and marks of writing direction."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)

@@ -4,7 +4,7 @@ A strategy publishes the versions of one table: it names, writes and publishes a
 service that does. It is built by a catalog with the table's name, its location, its file system and string properties.
 It decides nothing about content and never retries a conflict: the one retry loop is ``icefield.commit``.
 
-A strategy may serve several threads at once. The state of one commit is in the values that are passed: the base, the
+A strategy may serve several threads at once. It is given all state of a commit as arguments: the base, the
 ``Proposal``, and the results of each step.
 """
 
@@ -42,8 +42,8 @@ class Current:
     ``metadata`` is the metadata itself. If it is given, the metadata file is never read and need not be readable.
     ``properties`` are the table's own configuration, such as credentials for its files alone. In the file IO of the
     table they override the catalog's, except for ``location.*``: only the user decides which locations are allowed.
-    ``access`` holds credentials that the service renews, or that are for some locations only; there they override
-    ``properties``. ``planner`` plans the table's scans, if the service offers it.
+    ``access`` holds credentials that the service renews, or that are for some locations only. For their locations they
+    override ``properties``. ``planner`` plans the table's scans, if the service offers it.
     """
 
     pointer: Pointer

@@ -54,8 +54,8 @@ class PutMode(Enum):
 class FileInfo:
     """One file: its location and size in bytes, and its modification time (ms) and entity tag, if the store has them.
 
-    ``etag`` is None unless the store changes it with the content of the name, as object stores do. It comes without
-    the quotes of the HTTP header, so that ``stat`` and ``list_files`` give the same.
+    ``etag`` is None unless the store changes it with the content of the name, as object stores do. It has no quotes,
+    unlike the HTTP header, so that ``stat`` and ``list_files`` give the same string.
     """
 
     location: str
@@ -217,7 +217,7 @@ class OutputStream(ABC):
     def closed(self) -> bool:
         """Whether ``close`` or ``abort`` has ended the stream."""
 
-    # pyarrow's writers ask these of any Python file.
+    # pyarrow's writers need these methods in any Python file.
     def flush(self) -> None:  # noqa: B027 -- only close makes bytes visible
         """Do nothing: only ``close`` makes bytes visible."""
 
@@ -246,7 +246,8 @@ class OutputStream(ABC):
 class FileSystem(ABC):
     """Opens, writes, lists and deletes files by URI.
 
-    Built from string properties alone, and pickled by them, so that an executor opens its own connections.
+    An instance is built from string properties alone and pickled as these properties, so that an executor opens its own
+    connections.
 
     Credentials are sent only to the hosts, accounts and buckets that the configuration names. These are the endpoint in
     the properties or the store's default; for a location with a host or account in it, those of ``authorities_named``.
@@ -293,8 +294,8 @@ class FileSystem(ABC):
     def open_input(self, location: str) -> InputFile:
         """Open a file for reading. Raises ``FileMissing``.
 
-        Any other seekable binary file will do: ``FileIO`` wraps it, as ``as_input_file`` of ``icefield.toolkit`` does,
-        and takes it for remote if ``REMOTE`` is declared.
+        The result may also be any other seekable binary file. ``FileIO`` wraps it, as ``as_input_file`` of
+        ``icefield.toolkit`` does. The wrapped file counts as remote if ``REMOTE`` is declared.
         """
 
     @abstractmethod

@@ -1,6 +1,6 @@
 """The contract of a file format that holds manifests and manifest lists; a format of data files needs none of it.
 
-The optional methods make planning and commits faster. A ``ManifestFormat`` without them is correct.
+The optional methods make planning and commits faster. A ``ManifestFormat`` also works without them.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class ManifestFormat(FileFormat):
     ) -> list[list[pa.RecordBatch]]:
         """The batches of several small files of one schema, one list for each file; ``request`` has no split.
 
-        Positions begin at 0 in each file. By default one file after another; worth overriding for a format that
-        decodes many rows faster than few.
+        Positions begin at 0 in each file. By default the files are read one after another. Override this method for a
+        format that decodes many rows at once faster than few.
         """
         return [list(reader.read(request)) for reader in readers]
 

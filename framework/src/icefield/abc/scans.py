@@ -105,7 +105,7 @@ class ScanListing:
 
 
 class ScanService(ABC):
-    """Plans the scans of one table. Equal to another that plans them in the same way."""
+    """Plans the scans of one table. Two services are equal if they plan the scans in the same way."""
 
     @abstractmethod
     def plan(self, asked: ScanPlanRequest) -> ScanListing:

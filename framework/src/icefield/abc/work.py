@@ -1,7 +1,7 @@
 """Work with many items: done by this process, or by the tasks of a cluster.
 
-Maintenance plans and commits; a scan plans. The step between, reading and writing many files, is a ``Work`` with items
-for a ``WorkRunner``. Work, items and results can be pickled; the same code runs in a process and in a cluster.
+Maintenance plans and commits; a scan plans. The step in between reads and writes many files: it is a ``Work`` with
+items for a ``WorkRunner``. Work, items and results can be pickled; the same code runs in a process and in a cluster.
 """
 
 from __future__ import annotations

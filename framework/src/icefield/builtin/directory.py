@@ -52,7 +52,8 @@ class DirectoryBackend(CatalogBackend):
         warehouse = self.properties.get("warehouse")
         if not warehouse:
             raise InvalidArgument(f"catalog '{name}' of type 'directory' needs the property 'warehouse'")
-        # Kept as given: metadata holds locations without ``location.map``, which applies when a file is opened.
+        # The location is kept as given. Metadata holds locations without ``location.map``, which applies only when a
+        # file is opened.
         self.warehouse = warehouse.rstrip("/")
         self._strategy = self.properties.get("commit") or self._safe_strategy()
         # Refuses an unsuitable commit strategy before anything is written.

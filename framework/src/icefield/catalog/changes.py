@@ -68,7 +68,7 @@ class TableUpdates:
 def _without_old_number(update: TableUpdate, base: TableMetadata) -> TableUpdate:
     """Remove the last column id of an update if it is below the table's.
 
-    Java states the last id of the new schema, which is irrelevant.
+    Java states the last id of the new schema, which may be lower and is irrelevant.
     """
     if isinstance(update, AddSchema) and (update.last_column_id or 0) < base.last_column_id:
         return AddSchema(update.schema)

@@ -26,9 +26,10 @@ from icefield.transaction import property_strings
 def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:
     """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
 
-    ``type`` selects it. Without ``type``, the scheme of ``uri`` does, by what plugins name. It is
-    ``directory`` if only a ``warehouse`` is given. A relative ``warehouse`` is made absolute. Raises ``MissingPlugin``
-    for a type or scheme without a plugin, ``LocationRefused`` for a ``warehouse`` on another machine's disk.
+    ``type`` selects the catalog backend. Without ``type``, the scheme of ``uri`` selects it, as plugins declare. With
+    only a ``warehouse`` the backend is ``directory``. A relative ``warehouse`` is made absolute. Raises
+    ``MissingPlugin`` for a type or scheme without a plugin, ``LocationRefused`` for a ``warehouse`` on another
+    machine's disk.
     """
     called = name or default_catalog_name()
     found = catalog_properties(called, properties, plugins=plugins)

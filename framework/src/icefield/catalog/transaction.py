@@ -122,7 +122,10 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
         return raised
 
     def found(self) -> dict[TableName, Committed] | None:
-        """The current tables, if all staged snapshots are visible: tables without one changed in the same step."""
+        """The current tables, if all staged snapshots are visible; None otherwise, or if no snapshot is staged.
+
+        A table without a staged snapshot changed in the same step as the others.
+        """
         made, marked = {}, False
         for part in self._changed():
             state = load_table(part.handle)

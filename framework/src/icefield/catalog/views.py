@@ -189,7 +189,7 @@ class _ViewChange(Change[CurrentView]):
         return self._backend.commit_view(self._view, self._base, self._proposal) or Conflict()
 
     def found(self) -> CurrentView | None:
-        """The view, if it has moved and this change would not alter it: there is no snapshot to look for."""
+        """The view, if it has a new version that this change would not alter; a view has no snapshot to look for."""
         current = self._loaded()
         for requirement in self._requirements:
             requirement.check(current.metadata)

@@ -70,8 +70,8 @@ class RetryPolicy:
         conflicts it shrinks to a half, a third, and so on: a writer that lost several times uses a shorter back-off, so
         that the others do not starve it. It never falls below four times the first interval, because a crowd of such
         writers would keep the processors busy with failing attempts. ``attempt_seconds`` is the measured duration of an
-        attempt, since shorter intervals spread nothing. Measured in ``benchmarks/bench_contention.py``; see
-        docs/internals/commit.md.
+        attempt. Intervals that are shorter than an attempt do not spread the attempts. Measured in
+        ``benchmarks/bench_contention.py``; see docs/internals/commit.md.
         """
         scale = max(self.min_wait_ms, attempt_seconds * 500) if self.min_wait_ms else 0
         longest = scale * 2 ** min(attempt - 1, _DOUBLINGS)

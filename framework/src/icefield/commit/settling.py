@@ -53,7 +53,10 @@ class Change(ABC, Generic[T]):
 
     @abstractmethod
     def found(self) -> T | None:
-        """Check whether the last published change is visible; return its result, or None, which proves nothing."""
+        """Check whether the last published change is visible; return its result, or None.
+
+        None does not prove that the change is invisible.
+        """
 
     @abstractmethod
     def tell(self, attempt: int, conflict: Conflict) -> None:

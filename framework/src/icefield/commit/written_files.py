@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class WrittenFiles:
-    """The files that one operation wrote, and those its latest attempt does not use.
+    """The files that one operation wrote, and the files that its latest attempt does not use.
 
     A manifest is written once and referred to by every attempt; a manifest list serves one attempt only. After a
     success a file is deleted only if it was retired, so that a missing ``retire`` leaves an orphan and never loses

@@ -175,7 +175,7 @@ def _among(leaf: BoundPredicate, column: Any) -> Any:
 
 
 def _value_set(leaf: BoundPredicate) -> pa.Array:
-    """The values of IN and NOT_IN. Arrow distinguishes -0.0 from 0.0 in a set, so both go in."""
+    """The values of IN and NOT_IN. Arrow distinguishes -0.0 from 0.0 in a set, so the set gets both."""
     values = leaf.arrow
     if leaf.is_floating and 0.0 in leaf.value:
         values = pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])

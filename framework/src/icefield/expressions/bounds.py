@@ -66,7 +66,8 @@ class Bounds:
             case Op.NOT_EQ:
                 return to_mask(pc.equal(lower, value)) & to_mask(pc.equal(upper, value))
             case Op.IN:
-                # As many values of the sorted set are below the lower bound as up to the upper one.
+                # The values of the set within the bounds are at the positions from ``first`` up to, not including,
+                # ``past``.
                 first = np.where(_valid(lower), count_smaller(value, lower, or_equal=False), 0)
                 past = np.where(_valid(upper), count_smaller(value, upper, or_equal=True), len(value))
                 return np.asarray(past <= first, np.bool_)
@@ -167,8 +168,8 @@ def _agreed_uuid_bounds(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.
     """Bounds that hold whichever order the writer used.
 
     Both orders agree on the first half of uuids that have the same first bit. If only the upper bound has the first bit
-    set, the writer's order was unsigned. If only the lower bound has it, the order was signed, and the bounds do not
-    hold in the unsigned order.
+    set, the writer's order was unsigned. If only the lower bound has the first bit set, the order was signed, and the
+    bounds do not hold in the unsigned order.
     """
     low, high = _bytes_of(lower), _bytes_of(upper)
     has_low, has_high = _valid(lower), _valid(upper)

@@ -115,7 +115,8 @@ def _floating(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
     nearest = _nearest(number, isinstance(iceberg_type, iceberg.FloatType))
     if math.isfinite(nearest):
         return Cast(nearest)
-    # Beyond the last finite number, below infinity: rows may still be infinite.
+    # The literal is between infinity and the largest finite number, or between their negatives. Rows may still be
+    # infinite.
     return Cast(most if nearest > 0 else -math.inf, exact=False)
 
 
@@ -131,7 +132,7 @@ def _nearest(number: int | Decimal, single: bool) -> float:
 
 
 def _plain(iceberg_type: IcebergType, literal: Literal) -> Cast:
-    """The cast of a literal that is a value of the type or none; days and microseconds are whole numbers."""
+    """The cast of a literal that is never rounded; whole numbers are internal values of dates, times and timestamps."""
     try:
         return Cast(to_internal(iceberg_type, literal))
     except InvalidArgument as error:

@@ -2,9 +2,9 @@
 
 *Inclusive*: the files that may hold a matching row. A file is pruned only if no row can match. Bounds need not occur in
 a file (strings may be truncated), so they only ever prove absence. Missing statistics are unknown, and so are NaN
-bounds. A file that may hold NaN stays for ``>`` and ``>=`` although NaN is not greater than anything here: in other
-engines it is, and they plan with this evaluator too. *Strict*: the files that hold matching rows only. Such a file can
-be dropped or kept whole.
+bounds. A file that may hold NaN stays for ``>`` and ``>=``. NaN is not greater than anything here, but it is in other
+engines, which plan with this evaluator too. *Strict*: the files that hold matching rows only. Such a file can be
+dropped or kept whole.
 """
 
 from __future__ import annotations

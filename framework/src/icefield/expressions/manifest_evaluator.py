@@ -26,7 +26,7 @@ class FieldSummaries:
 
     ``lower`` and ``upper`` are decoded, of the field's Arrow type. ``has_bounds`` says whether the manifest list has
     either bound, decodable or not. A summary without bounds has no values but null and NaN; a summary with bounds that
-    cannot be decoded may have any value. None: derived from ``lower`` and ``upper``.
+    cannot be decoded may have any value. If ``has_bounds`` is None, it is derived from ``lower`` and ``upper``.
     """
 
     contains_null: pa.BooleanArray | None = None

@@ -113,7 +113,7 @@ def _project_identity(target: NestedField, leaf: BoundPredicate, inclusive: bool
 def _project_bucket(
     transform: BucketTransform, target: NestedField, leaf: BoundPredicate, inclusive: bool
 ) -> BooleanExpression | None:
-    """Equal values share a bucket, and different buckets hold different values; order means nothing."""
+    """Equal values share a bucket, and different buckets hold different values; the order of buckets means nothing."""
     if leaf.op not in ((Op.EQ, Op.IN) if inclusive else (Op.NOT_EQ, Op.NOT_IN)):
         return None
     values = leaf.value if leaf.op.is_set else (leaf.value,)

@@ -100,7 +100,7 @@ class Residuals:
 
 
 def _distinct_columns(states: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Numbers the distinct columns of a matrix: for each column its number, for each number one such column."""
+    """A number for each column of a matrix, the same for equal columns, and the first column with each number."""
     codes = np.zeros(states.shape[1], np.int64)
     highest = 0
     for row in states:
@@ -137,8 +137,8 @@ _TESTS: dict[Op, Callable[[Any, Any], bool]] = {
 def row_matches(expression: BooleanExpression, row: Mapping[str, Any]) -> bool:
     """Whether a row of internal values by column name matches; false where that is unknown.
 
-    Evaluates without Arrow: for a partition, not for data. Raises ``InvalidExpression`` for an expression that is not
-    bound.
+    It evaluates without Arrow, which suits the single row of a partition, not data. Raises ``InvalidExpression`` for an
+    expression that is not bound.
     """
     match expression:
         case AlwaysTrue() | AlwaysFalse():

@@ -1,6 +1,6 @@
 """Values decoded from immutable files, kept by location and bounded by bytes.
 
-Manifests and manifest lists are written once under a unique name, so a decoded value stays right. It counts with the
+Manifests and manifest lists are written once under a unique name, so a decoded value stays right. The cache counts the
 bytes of its Arrow buffers. The stored bytes of manifests are kept as well: a change that removes files from a manifest
 reads some columns to find them, and then all columns to rewrite it. The file is fetched once for both.
 """

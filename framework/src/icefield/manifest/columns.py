@@ -83,7 +83,7 @@ def flatten(batches: Sequence[pa.RecordBatch], location: str) -> dict[int, pa.Ar
 
 
 def identify(field: pa.Field, by_name: Mapping[str, int]) -> int:
-    """The id of a field: its own, else that of its name, else -1."""
+    """The id of a field: its own id, else the id for its name, else -1."""
     number = field_id(field)
     return by_name.get(field.name, -1) if number is None else number
 
@@ -92,7 +92,7 @@ def conform(column: pa.Array, target: pa.DataType, what: str, location: str) -> 
     """Cast a column to its type in the current format.
 
     Older files hold narrower types (a promoted source column), plain integers for dates, or differing names inside
-    lists. Raises ``InvalidMetadata`` for anything that is no such difference.
+    lists. Raises ``InvalidMetadata`` for any other difference.
     """
     if column.type == target:
         return column
@@ -109,8 +109,8 @@ def conform(column: pa.Array, target: pa.DataType, what: str, location: str) -> 
 def check_locations(column: pa.Array, what: str, location: str) -> None:
     """Refuse a string column with a value that is longer than any location, before anything is made of the values.
 
-    A location that opens something, which a path is, is not empty either. Raises ``InvalidMetadata`` that names the
-    file and the field.
+    An empty path is refused as well, because it names no file. Raises ``InvalidMetadata`` that names the file and the
+    field.
     """
     if len(column) == 0 or column.type != pa.string():
         return

@@ -35,8 +35,8 @@ def refuse_encrypted(what: str, location: str, data: bytes) -> None:
 def gathered(batches: Iterable[pa.RecordBatch], size: int) -> list[pa.RecordBatch]:
     """The batches of a file of ``size`` bytes.
 
-    Raises ``InvalidFile`` once they hold more than any file of that size does: each block has its limit, and a file any
-    number of blocks.
+    Raises ``InvalidFile`` once the batches hold more bytes than any real file of that size. Each block has a limit of
+    its own, but a file may have any number of blocks.
     """
     most = min(MAX_DECODED_MANIFEST_BYTES, max(FREE_DECODING, MAX_INFLATION * size))
     found, held = [], 0

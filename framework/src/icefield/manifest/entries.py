@@ -60,7 +60,7 @@ class ManifestEntries:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns. Of buffers that several manifests share, only the part of this one is counted."""
+        """Bytes of the columns. Of a buffer that several manifests share, only the part of this manifest is counted."""
         single = [array for array in list(self.statistics.values()) if array is not None]
         arrays = [*self.columns.values(), *single]
         # A bound is decoded when it is first needed, and then kept next to the encoded one.
@@ -205,7 +205,7 @@ def partition_tuples(partition: pa.StructArray) -> list[tuple[Any, ...]]:
 
 
 def _listed(column: pa.Array) -> list[Any]:
-    """The values of a column. Columns of nulls only, and integers without nulls, need no conversion value by value."""
+    """The values of a column. Columns of nulls only, and integers without nulls, are not converted value by value."""
     if column.null_count == len(column):
         return [None] * len(column)
     if column.null_count == 0 and pa.types.is_integer(column.type):

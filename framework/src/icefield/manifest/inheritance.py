@@ -80,7 +80,7 @@ def _row_ids(
     missing = np.ones(num_rows, bool) if stored is None else np.asarray(stored.is_null())
     inheriting = missing & (status != EntryStatus.DELETED)
     counts = np.where(inheriting, np.asarray(columns[f.RECORD_COUNT]), 0)
-    # Rows of a file of unknown count, and all rows after it, get no ids: they might be the ids of other rows.
+    # A file of unknown row count, and all files after it, get no row ids: the ids might belong to other rows.
     inheriting &= np.cumsum(counts < 0) == 0
     counts = np.maximum(counts, 0)
     if first + float(counts.sum(dtype=np.float64)) >= _TOO_MANY:

@@ -81,7 +81,7 @@ def write_manifest_list(
         sink.write(data)
     written = ManifestList(location, raw=data, file_format=io.manifest_format())
     if base is None or base.has_objects:
-        # The next commit needs the manifests: so it need not decode the list that was just written.
+        # The next commit needs the manifests. Kept here, they save it from decoding the list that was just written.
         written.know([*(() if base is None else base.manifests), *kept, *new])
     remember_manifest_list(io, written)
     return written, next_row_id

@@ -86,7 +86,7 @@ class ManifestList:
 
     @property
     def nbytes(self) -> int:
-        """Bytes kept alive, once decoded; a guess from the file's size, which is all there is before."""
+        """The bytes that the list keeps alive: its decoded columns, if any, and an estimate from the file's size."""
         decoded = 0 if self._columns is None else sum(a.get_total_buffer_size() for a in self._columns.values())
         return 1000 + decoded + 12 * len(self.raw or b"")
 
@@ -127,7 +127,7 @@ class ManifestList:
     def may_have_live_files(self) -> np.ndarray[Any, Any]:
         """Which manifests may hold live files: all except those with known counts of no added and no existing files."""
         added, existing = self.columns[ADDED_FILES], self.columns[EXISTING_FILES]
-        # An unknown count is null, which no count equals.
+        # An unknown count is null, which never equals 0.
         return ~np.asarray(pc.fill_null(pc.and_(pc.equal(added, 0), pc.equal(existing, 0)), False))
 
     def summary_column(self, position: int, kind: int, indices: np.ndarray[Any, Any]) -> pa.Array:
@@ -275,7 +275,7 @@ def _summary_objects(lists: pa.Array) -> list[tuple[FieldSummary, ...] | None]:
 
     def summary(value: Mapping[str, Any]) -> FieldSummary:
         null, nan, low, high = map(value.get, keys)
-        # Nothing is known of nulls where the flag is missing, so they may be there.
+        # Without the flag, the field may contain nulls.
         return FieldSummary(True if null is None else null, nan, low, high)
 
     return [None if row is None else tuple(summary(value) for value in row) for row in lists.to_pylist()]

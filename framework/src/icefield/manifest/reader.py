@@ -48,8 +48,8 @@ class ManifestRequest:
     """The wanted parts of a manifest.
 
     ``columns``: ids of entry and data file fields; statistics maps among them are read whole. ``statistics``: the
-    statistics of single fields instead, by map. ``where_unbounded``: further statistics, for each field without bounds
-    in some entry; ``statistics`` asks for the bounds of those fields.
+    statistics of single fields instead, by map. ``where_unbounded``: further statistics, read only for fields that lack
+    bounds in some entry. ``statistics`` must ask for the bounds of these fields.
     """
 
     columns: frozenset[int] = PLAN_COLUMNS
@@ -61,7 +61,7 @@ class ManifestRequest:
 class _Decoded:
     """The decoded part of a manifest, and the single statistics that were requested so far.
 
-    ``answered`` is the last request that this part could answer: a plan asks each manifest the same.
+    ``answered`` is the last request that this part could answer; a plan makes the same request for each manifest.
     """
 
     entries: ManifestEntries
@@ -226,7 +226,7 @@ class ManifestReader:
     def _request_for(
         self, schema: pa.Schema, columns: frozenset[int], statistics: StatisticsRequest, location: str
     ) -> ManifestReadRequest:
-        """The request that was made last, if this is the same: most manifests of a table have one schema."""
+        """The request to a format reader; the last one if it is the same, since most manifests share one schema."""
         last, asked = self._last, (columns, statistics)
         if last is not None and last[1] == asked and last[0].equals(schema, True):
             return last[2]
@@ -286,7 +286,10 @@ class ManifestReader:
         return decoded
 
     def _keep(self, manifest: ManifestFile, request: ManifestRequest, data: bytes) -> None:
-        """Keep a sound file where more of it may be wanted. A damaged one is fetched again: the way may be at fault."""
+        """Keep the bytes of an undamaged manifest if more of it may be wanted later.
+
+        A damaged manifest is fetched again, because the transfer may be at fault.
+        """
         if self._scope is not None and self._remembers and not request.columns >= ALL_COLUMNS:
             FILES.put(self._file_key(manifest), data)
 
@@ -464,7 +467,8 @@ def _conformed(found: dict[int, pa.Array], partition_type: StructType, location:
 def _check_whole(manifest: ManifestFile, size: int, num_rows: int) -> None:
     """Refuse a file that was cut at the end of a block, which no checksum shows.
 
-    Neither sign alone proves it: foreign writers err in counts, and files were rewritten a little shorter.
+    Neither the size nor the number of entries alone proves it. Foreign writers err in counts, and some files were
+    rewritten a little shorter.
     """
     if size < manifest.manifest_length and num_rows < manifest.entry_count:
         raise InvalidMetadata(

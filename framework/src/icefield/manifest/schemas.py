@@ -169,9 +169,9 @@ MANIFEST_FILE_FIELDS: Final = (
 
 
 def arrow_types(rules: Iterable[FieldRule], *, maps: bool = False) -> dict[int, pa.DataType]:
-    """The Arrow types of the fields that readers take, by id: those of the maps, or those of all but maps and structs.
+    """The Arrow types of the fields that readers take, by id: of the maps only, or of all fields but maps and structs.
 
-    Lists and maps have Arrow's own names of their parts.
+    The parts of lists and maps have Arrow's own names.
     """
     taken = (rule for rule in rules if rule.reader_rule != "ignore" and rule.type is not _STRUCT)
     return {rule.field_id: _arrow_type(rule.type) for rule in taken if isinstance(rule.type, MapType) is maps}

@@ -109,7 +109,7 @@ def _fits(key: pa.DataType, item: pa.DataType, target: pa.MapType) -> bool:
 
 
 def map_dicts(maps: pa.Array) -> list[dict[int, Any] | None]:
-    """Each map as a dict, or None. For the files that leave a plan with all their statistics."""
+    """Each map as a dict, or None. Used for ``DataFile`` objects that carry all their statistics."""
     offsets, keys, values = map_parts(maps)
     first = int(offsets[0])
     flat_keys = keys[first : int(offsets[-1])].tolist()

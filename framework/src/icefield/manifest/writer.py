@@ -188,7 +188,7 @@ class ManifestWriter:
         columns[f.SNAPSHOT_ID] = self._constant(self._snapshot_id, len(files))
         if data_sequence_number is not None:
             columns[f.SEQUENCE_NUMBER] = self._constant(data_sequence_number, len(files))
-        # The commit that adds the file assigns its row ids; earlier ids do not count.
+        # The commit that adds a file assigns its row ids; a first row id that the file has already is dropped.
         columns.pop(f.FIRST_ROW_ID)
         self._write(columns, len(files))
 

@@ -80,7 +80,9 @@ class JsonArray(Sequence[T]):
         return cls(codec).extended(items)
 
     def checked(self) -> JsonArray[T]:
-        """This array with ids that are known to be there and unique, in the form to be written.
+        """This array in the form to be written, after a check of the ids.
+
+        Every element must have an id, and no id may occur twice if the codec requires unique ids.
 
         Raises ``InvalidMetadata``.
         """
@@ -237,7 +239,7 @@ class JsonArray(Sequence[T]):
             self._contents[content] = (*self._contents.get(content, ()), position)
 
     def _copy(self, other: JsonArray[T]) -> None:
-        """Become another array, without sharing anything with it that can change."""
+        """Take over the state of another array, without sharing anything mutable with it."""
         self._take(other)
         for name in ("_tail", "_parts", "_records", "_positions", "_contents", "_items"):
             held = getattr(other, name)

@@ -229,8 +229,9 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Check properties that are to be set, and return a copy.
 
     Raises ``InvalidArgument`` for a name or value that is not a string and for a value that does not fit its property.
-    Also for a reserved name, and for a credential, by its name or as a password in a URI: metadata files must not hold
-    credentials. Raises ``UnsupportedFeature`` for the property of table encryption.
+    A reserved name and a credential raise it as well, since metadata files must not hold credentials. A credential is
+    recognised by the property's name, or by a password in a URI. Raises ``UnsupportedFeature`` for the property of
+    table encryption.
     """
     for name, value in properties.items():
         if not isinstance(name, str) or not name:

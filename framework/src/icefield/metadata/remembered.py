@@ -1,16 +1,17 @@
 """Records of committed stream epochs and published staged changes, kept in table properties that outlive snapshots.
 
 Such a change must not be made twice. As with Iceberg's Java runtime, snapshot summaries name the epochs of streams and
-the published staged changes. Writers look for them among the ancestors of a branch. Snapshot expiry, by any engine,
-cuts that line off. Therefore the commit that adds the snapshot also sets two table properties for the branch. The
-alternatives do not last: another engine's first commit would drop a summary that each commit carries on. Its first
-expiry would drop snapshots that this expiry keeps. Each property holds the latest entries only, up to 3,500
-characters (some 50 entries), which fits the columns of old metastores.
+the published staged changes. Writers look for them among the ancestors of a branch, which are its line. Snapshot
+expiry, by any engine, cuts the line off. Therefore the commit that adds the snapshot also sets two table properties for
+the branch. Other places do not last. If each commit copied the records into its summary, the first commit of another
+engine would drop them. If expiry kept their snapshots, the first expiry of another engine would drop those snapshots.
+Each property holds the latest entries only, up to 3,500 characters (some 50 entries), which fits the columns of old
+metastores.
 
-An entry counts only if the line of the branch is cut off after it. A line that reaches back to the time of the entry,
-or to the first snapshot, but lacks the entry's snapshot, shows a rollback: the change may be made again. A branch that
-Icefield moves, creates or renames takes over the entries of its new line. If another engine rolls a branch back and
-everything older than the branch's next commits expires, the change counts as made.
+An entry counts only if the line of the branch no longer reaches back to it. If a line reaches back to the time of the
+entry, or to the first snapshot, but lacks the entry's snapshot, the branch was rolled back. Then the change may be made
+again. A branch that Icefield moves, creates or renames takes over the entries of its new line. If another engine rolls
+a branch back and everything older than the branch's next commits expires, the change counts as made.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def following(base: TableMetadata, moved: Mapping[str, int | None]) -> tuple[Tab
 
 
 def _of_lines(base: TableMetadata, targets: Set[int]) -> dict[int, dict[str, str]]:
-    """For each target, by kind, the entries of the branches through it that are not newer than that snapshot."""
+    """For each target snapshot, by kind, the entries of the branches whose line contains it, without newer entries."""
     heads = {
         name: ref.snapshot_id
         for name, ref in base.refs.items()

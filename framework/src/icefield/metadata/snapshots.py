@@ -80,7 +80,7 @@ class Snapshot(
         if self.parent_snapshot_id == NO_SNAPSHOT:
             msgspec.structs.force_setattr(self, "parent_snapshot_id", None)
         if self.manifest_list is not None and self.manifests:
-            # Where both are there the list counts.
+            # If a snapshot has both, the manifest list counts.
             msgspec.structs.force_setattr(self, "manifests", ())
         msgspec.structs.force_setattr(self, "summary", FrozenDict(self.summary))
 

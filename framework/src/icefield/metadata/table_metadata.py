@@ -127,7 +127,8 @@ class TableMetadata:
 
         Raises ``NoSuchSnapshot`` when the log does not reach back so far, or when that snapshot has expired.
         """
-        # The clock of another writer may have been behind, so the last such entry counts, not the first later one.
+        # The clock of another writer may have been behind. So the last entry up to the time counts, not the entry
+        # before the first later one.
         entry = next((e for e in reversed(self.snapshot_log.records) if e.timestamp_ms <= timestamp_ms), None)
         if entry is None:
             raise NoSuchSnapshot(
@@ -213,8 +214,8 @@ def schema_of_spec(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
 def with_metadata_log(metadata: TableMetadata, previous_location: str, previous_last_updated_ms: int) -> TableMetadata:
     """The metadata with the file that it replaces at the end of its log.
 
-    Entries beyond ``write.metadata.previous-versions-max`` fall out at the front; one is always kept. Calling it
-    again for the same file changes nothing, so that a retried commit may.
+    Entries beyond ``write.metadata.previous-versions-max`` fall out at the front; one is always kept. A second call for
+    the same file changes nothing, so that a retried commit may repeat the call.
     """
     entries = metadata.metadata_log.records
     if entries and entries[-1].metadata_file == previous_location:

@@ -183,7 +183,7 @@ class AddViewVersion:
                 raise InvalidArgument("a version of a view names the schema that was added last, and none was")
             given = msgspec.structs.replace(given, schema_id=change.schemas.last)
         _check(given, metadata)
-        # Java compares the -1 itself, so that a version of a new schema is always a new one.
+        # Java compares schema id -1 as it is, so that a version with a newly added schema is always new.
         known = metadata.versions.alike(self.view_version)
         if known is not None:
             change.versions.found(known.version_id)

@@ -131,7 +131,10 @@ _OWN_JSON: Final[dict[Any, tuple[Callable[[Any], Json], Callable[[Json], Any]]]]
 
 
 def updates_to_json(updates: Iterable[TableUpdate]) -> list[Json]:
-    """The updates of a table as the protocol writes them. Raises ``UnsupportedFeature`` for one it has no name for."""
+    """The updates of a table as the protocol writes them.
+
+    Raises ``UnsupportedFeature`` for an update without a form in the protocol.
+    """
     return [_written(update) for update in updates]
 
 

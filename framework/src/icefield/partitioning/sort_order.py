@@ -229,7 +229,8 @@ def sort_keys(
 ) -> tuple[pa.Table, list[tuple[str, str]]]:
     """Columns by which Arrow brings rows into that order, and the direction of each.
 
-    With ``comparable`` they are the same columns for every table of a schema, so that rows of several can be compared.
+    With ``comparable`` they are the same columns for every table of a schema, so that rows of several tables can be
+    compared.
     """
     columns: list[Any] = []
     directions: list[str] = []
@@ -267,7 +268,7 @@ def _bits_type(arrow_type: pa.DataType) -> pa.DataType:
 
 
 def _total_order(array: pa.Array) -> pa.Array:
-    """Integers with the order of the floats: the magnitude of negative floats counts downwards."""
+    """Integers with the order of the floats: for negative floats, all bits but the sign are inverted."""
     bits = array.view(_bits_type(array.type))
     values = bits.fill_null(0).to_numpy(zero_copy_only=False)
     ordered = values ^ ((values >> (8 * values.itemsize - 1)) & np.iinfo(values.dtype).max)

@@ -1,4 +1,4 @@
-"""The source columns of partition and sort fields: which may be one, where its values are, how JSON names it."""
+"""The source columns of partition and sort fields: the allowed columns, their values, and their ids in JSON."""
 
 from __future__ import annotations
 

@@ -111,9 +111,9 @@ class PartitionSpec:
     def partition_type(self, schema: Schema, older: Iterable[Schema] = ()) -> StructType:
         """The struct of partition values: optional fields with the partition fields' ids and names.
 
-        A column that ``schema`` no longer has is looked up in the table's ``older`` schemas, the latest that has it
-        first, since columns only get wider; if none has it, the type is the transform's, or ``unknown`` where that
-        depends on the column's.
+        A column that ``schema`` no longer has is looked up in the table's ``older`` schemas. The latest schema that has
+        it counts, since columns only get wider. If no schema has it, the type is the transform's, or ``unknown`` where
+        that depends on the type of the column.
         """
         schemas = (schema, *sorted(older, key=lambda other: other.schema_id, reverse=True))
         fields = []
@@ -274,8 +274,8 @@ def _partition_column(field: PartitionField, schema: Schema, batch: pa.RecordBat
 def check_partition_values(spec: PartitionSpec, values: pa.StructArray) -> None:
     """Refuse partition values that no manifest can hold, before any file is written.
 
-    A decimal near to the least one may be rounded down to one digit more than its type has. Raises
-    ``InvalidArgument``.
+    Truncation may round a decimal near the type's minimum down to a number with one digit more than the type has.
+    Raises ``InvalidArgument``.
     """
     for place, field in enumerate(spec.fields):
         column = values.field(place)

@@ -185,7 +185,7 @@ class SpecUpdate:
         return found[0]
 
     def _taken_back(self, column: NestedField, transform: Transform, name: str | None) -> bool:
-        """Undo the removal of this field in the same change, perhaps under a new name; whether there was one.
+        """Undo the removal of this field in the same change, perhaps under a new name; return whether it was removed.
 
         Raises ``InvalidSchema`` for a field of the current spec that is not removed.
         """

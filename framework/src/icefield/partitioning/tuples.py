@@ -21,7 +21,10 @@ Ints = npt.NDArray[np.int64]
 
 
 def tuple_keys(tuples: pa.StructArray) -> tuple[npt.NDArray[Any], int]:
-    """For each tuple a number below the second result; equal tuples share a number. Some numbers may be unused."""
+    """A number for each tuple, the same for equal tuples, and an upper bound of the numbers.
+
+    The bound is exclusive, and some numbers below it may be unused.
+    """
     keys: npt.NDArray[Any] = np.zeros(len(tuples), np.int64)
     size = 1
     for position in range(tuples.type.num_fields):
@@ -38,7 +41,7 @@ def tuple_keys(tuples: pa.StructArray) -> tuple[npt.NDArray[Any], int]:
 
 
 def tuple_groups(tuples: pa.StructArray) -> tuple[Ints, Ints]:
-    """A number from 0 for each tuple, equal for equal tuples, and for each number the row of the first that has it."""
+    """A number from 0 for each tuple, the same for equal tuples, and the first row with each number."""
     keys, _ = tuple_keys(tuples)
     _, rows, numbers = np.unique(keys, return_index=True, return_inverse=True)
     return numbers.astype(np.int64, copy=False), rows.astype(np.int64, copy=False)

@@ -170,7 +170,7 @@ class Plugins:
         return found
 
     def requirements(self, kind: str, name: str) -> list[str]:
-        """The arguments of ``pip install`` that bring a name of a kind, of the extras and of installation hints."""
+        """The arguments of ``pip install`` for a name of a kind, from the extras and from installation hints."""
         return list(self._assembled.requirements.get((kind, name), ()))
 
     def records(self, hook: str, record: type[_Record]) -> list[tuple[PluginInfo, _Record]]:
@@ -228,7 +228,7 @@ class Plugins:
     def check_preferences(self) -> None:
         """Raise ``InvalidArgument`` for a preference without effect.
 
-        Nothing provides its kind or name, or the preferred plugin does not.
+        A preference has none if no plugin provides its kind or name, or if the preferred plugin does not provide them.
         """
         if not self._prefer:
             return

@@ -38,7 +38,7 @@ def decompress(data: bytes, codec: str, location: str, limit: int = MAX_PUFFIN_B
                 parts.append(part)
     except (pa.ArrowException, OSError) as error:
         raise InvalidFile(f"{location} is damaged: {codec}: {error}", location=location) from error
-    # The Zstandard library compares the sizes itself. An LZ4 frame need not state one.
+    # The Zstandard library compares the sizes itself. An LZ4 frame need not state the size.
     stated = int.from_bytes(data[6:14], "little") if codec == "lz4" and len(data) >= 14 and data[4] & 0b1000 else size
     if stated != size:
         raise InvalidFile(

@@ -60,7 +60,7 @@ def _encoded(sets: Sequence[Positions]) -> list[bytes]:
 
 @dataclass(slots=True)
 class _Containers:
-    """For each container the upper bits of its positions, where these begin, how many they are and how many runs."""
+    """For each container: the upper bits of its positions, their start, their number, and the number of runs."""
 
     blocks: _Ints
     starts: _Ints
@@ -88,20 +88,20 @@ class _Containers:
 
 
 def _with_headers(containers: _Containers, owners: _Ints) -> tuple[npt.NDArray[np.uint8], _Ints, _Ints]:
-    """Bytes with all headers, where the body of each container belongs, and where each set of positions ends.
+    """An array of bytes with all headers, the place of each container's body, and the end of each set of positions.
 
-    ``owners`` are the numbers of the sets that the containers are of, from 0 without a gap.
+    ``owners`` holds the number of each container's set; sets are numbered from 0 without a gap.
     """
     keys, is_run, sizes = containers.blocks >> 16, containers.is_run, containers.sizes
     firsts = np.concatenate(([0], np.flatnonzero((np.diff(keys) != 0) | (np.diff(owners) != 0)) + 1))
     number = np.diff(firsts, append=len(keys))
     has_runs = np.logical_or.reduceat(is_run, firsts)
     has_offsets = ~has_runs | (number >= OFFSETS_FROM)
-    # After the cookie: a bit for each container, or how many there are.
+    # After the cookie: a bit for each container if there are runs, else the number of containers.
     flags = np.where(has_runs, (number + 7) // 8, 4)
     header = 4 + flags + 4 * number + np.where(has_offsets, 4 * number, 0)
     whole = header + np.add.reduceat(sizes, firsts)
-    # Each set begins with how many bitmaps it has, each bitmap with its key.
+    # Each set begins with the number of its bitmaps, and each bitmap with its key.
     owner = owners[firsts]
     bitmaps = np.bincount(owner)
     ends = 8 * (owner + 1) + np.cumsum(4 + whole)
@@ -128,7 +128,7 @@ def _with_headers(containers: _Containers, owners: _Ints) -> tuple[npt.NDArray[n
 
 
 def _portions(counts: _Ints) -> Iterator[tuple[int, int]]:
-    """Ranges of containers to be written together, each as the first container and the one after the last."""
+    """Ranges of containers to be written together: the index of the first container, and one after the last."""
     totals = np.cumsum(counts)
     first, before = 0, 0
     while first < len(counts):
@@ -168,6 +168,6 @@ def _write_bodies(
 
 
 def _put(out: npt.NDArray[np.uint8], places: _Ints, numbers: Any, width: int) -> None:
-    """Write numbers, little endian, where each belongs."""
+    """Write each number, little endian, to its place."""
     for byte in range(width):
         out[places + byte] = numbers >> 8 * byte & 0xFF

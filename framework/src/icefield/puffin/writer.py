@@ -81,7 +81,7 @@ class PuffinWriter:
 
 @cache
 def writer_name() -> str:
-    """Who writes: the version is left out where Icefield was not installed as a distribution."""
+    """The name of this writer, without the version where Icefield was not installed as a distribution."""
     try:
         return f"Icefield {version('icefield')}"
     except PackageNotFoundError:

@@ -253,7 +253,7 @@ class TaskReader:
             return last[2]
         found = self._wanted.get((residual, keys))
         if found is None:
-            # A plan's residuals are bound; only a task that was built by hand may have another one.
+            # A plan binds its residuals; only a task that was built by hand may have an unbound residual.
             context, bound = self._context, residual
             if not is_bound(residual):
                 bound = bind(context.schema, residual, context.case_sensitive)
@@ -305,7 +305,7 @@ def _wanted(projection: Schema, row_filter: BooleanExpression, keys: frozenset[i
     extra = (field_ids(row_filter) | keys) - projection.field_ids
     if not extra:
         return _ResidualColumns(row_filter, projection)
-    # Nested fields are added inside the projection's own columns, other columns after them.
+    # Added nested fields go into their columns in the projection; other added columns follow the projection.
     leaves = {id_ for column in projection.fields for id_ in _leaf_ids(column)}
     added = {column.field_id: column for column in table.select_ids(leaves | extra).fields}
     columns = [added.pop(column.field_id, column) for column in projection.fields]

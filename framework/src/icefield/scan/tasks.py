@@ -22,10 +22,10 @@ class ScanContext:
 
     ``schema``: the table's columns at the snapshot to read; residuals refer to them. ``case_sensitive``: how the names
     in an unbound residual are matched. ``projection``: the result columns, in order, metadata columns (``_file``,
-    ``_pos``, ...) included. ``specs``: all of the table, by id. ``dropped``: the fields of other schemas of the table,
-    by id, each with its enclosing structs; equality deletes may name them. ``name_mapping``: for files without field
-    ids. ``dictionaries``: ids of columns to return as Arrow dictionaries. ``scan_id``: calls in one process with the
-    same id share the deletes that they read; with None they are shared within a call only.
+    ``_pos``, ...) included. ``specs``: all partition specs of the table, by id. ``dropped``: the fields of other
+    schemas of the table, by id, each with its enclosing structs; equality deletes may name them. ``name_mapping``: for
+    files without field ids. ``dictionaries``: ids of columns to return as Arrow dictionaries. ``scan_id``: calls in one
+    process with the same id share the deletes that they read; with None they are shared within a call only.
     """
 
     schema: Schema

@@ -37,6 +37,6 @@ def as_schema(schema: Schema | pa.Schema) -> Schema:
     if isinstance(schema, pa.Schema):
         return schema_from_arrow(schema)
     kind = type(schema)
-    # With its module, since other libraries of tables have schemas too.
+    # The message names the module, since other table libraries have schemas too.
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     raise InvalidArgument(f"a schema is an icefield.Schema or a pyarrow.Schema, not {name}")

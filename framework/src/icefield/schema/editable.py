@@ -32,7 +32,7 @@ class FieldNode:
         self.leaf = field_type
         self.first: FieldNode | None = None
         self.last: FieldNode | None = None
-        # Made on demand: most fields have no children, and few updates fold names.
+        # Both dictionaries are made on demand: most fields have no children, and few updates ignore case.
         self._named: dict[str, FieldNode] | None = None
         self._folded: dict[str, dict[int, FieldNode]] | None = None
         for child in field_type.children:
@@ -47,7 +47,7 @@ class FieldNode:
             child = child.behind
 
     def insert(self, child: FieldNode, after: FieldNode | None) -> None:
-        """Take a field in behind another one; at the front behind None."""
+        """Insert a child behind another child, or at the front if ``after`` is None."""
         child.parent, child.before = self, after
         child.behind = self.first if after is None else after.behind
         if after is None:
@@ -152,13 +152,13 @@ class FieldNode:
         return found
 
     def _full(self, name: str, case_sensitive: bool) -> Iterator[FieldNode]:
-        """The fields at the end of a name's parts; the dots of a name of a field's own are no ends."""
+        """The fields with this full name; a dot separates two names or belongs to a name."""
         for part, rest in _parts(name):
             for child in self.named(part, case_sensitive):
                 yield from [child] if rest is None else child._full(rest, case_sensitive)
 
     def _short(self, name: str, was_short: bool, case_sensitive: bool) -> Iterator[tuple[FieldNode, bool]]:
-        """The same where a list's element and a map's value are left out, if these are structs."""
+        """Like ``_full``, but a name may omit an ``element`` or ``value`` that is a struct; True if it does."""
         last = self.last
         if last is not None and self.kind in (ListType, MapType) and last.kind is StructType:
             yield from last._short(name, True, case_sensitive)

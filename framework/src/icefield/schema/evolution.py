@@ -35,9 +35,9 @@ from icefield.types.values import promote
 class SchemaUpdate:
     """A list of successive changes to a schema; ``result`` returns the resulting schema.
 
-    A field has the name of that point of the update or the name before the update. Every method returns the update
-    itself and changes nothing when it raises. It raises ``InvalidSchema`` if the format forbids the change, or
-    ``UnsupportedFeature`` if the format version lacks the feature.
+    Each call names a field by its name at that point of the update, or by its name before the update. Every method
+    returns the update itself and changes nothing when it raises. It raises ``InvalidSchema`` if the format forbids the
+    change, or ``UnsupportedFeature`` if the format version lacks the feature.
 
     ``last_column_id`` is the table's: new ids begin above it. ``partition_source_ids`` and ``sort_source_ids`` are
     the columns that the current partition spec and sort order use: they cannot be deleted.
@@ -196,8 +196,8 @@ class SchemaUpdate:
     def union_by_name(self, new_schema: Schema | pa.Schema) -> Self:
         """Merge another schema by name: add its columns (optional unless they have a default), wider types and docs.
 
-        A column that is optional there becomes optional. Ids of the other schema do not matter. A narrower type in the
-        other schema changes nothing; any other difference is refused.
+        A column that is optional in the other schema becomes optional. Ids of the other schema do not matter. A
+        narrower type in the other schema changes nothing; any other difference is refused.
         """
         fields, last_column_id = as_schema(new_schema).fields, self._last_column_id
         undo: list[Callable[[], None]] = []
@@ -211,7 +211,7 @@ class SchemaUpdate:
         return self
 
     def undelete_column(self, path: FieldName) -> Self:
-        """Bring a deleted field back under its old id, as the newest schema of ``history`` that has it knows it.
+        """Bring a deleted field back under its old id, in its form in the newest schema of ``history`` that has it.
 
         The field must be optional, since rows written after the delete lack it, unless no row was written since.
         """
@@ -229,7 +229,7 @@ class SchemaUpdate:
         return self
 
     def result(self) -> Schema:
-        """The schema after all changes; that of the update itself when they amount to none.
+        """The schema after all changes; the original schema if the changes amount to nothing.
 
         Its id is that of an equal schema in ``history``, else one more than the highest there is. Raises
         ``InvalidSchema`` for changes that do not go together, such as a deleted identifier field.

@@ -20,7 +20,7 @@ _FEW: Final = 8
 
 
 class _Ids:
-    """The ids of names, without a container for a name with a single id."""
+    """The ids of names; a name with a single id needs no set."""
 
     __slots__ = ("_first", "_several")
 
@@ -49,7 +49,10 @@ class _Ids:
 
 
 class FieldNames:
-    """The field ids of each full name. Short names, without ``element`` and ``value``, come second to full names."""
+    """The field ids of each full name.
+
+    Full names take precedence over short names, which lack ``element`` and ``value``.
+    """
 
     def __init__(self, struct: StructType) -> None:
         self._full, self._short = _Ids(), _Ids()
@@ -65,7 +68,7 @@ class FieldNames:
         for child in field.field_type.children:
             left_out = child.name in _LEFT_OUT and not isinstance(field.field_type, StructType)
             if left_out and isinstance(child.field_type, StructType):
-                # The element itself keeps its full name; only the struct's fields may do without it.
+                # An element or value has only its full name; the fields of its struct also have short names without it.
                 self._full.add(f"{full}.{child.name}", child.field_id)
                 for grandchild in child.field_type.fields:
                     self._enter(grandchild, f"{full}.{child.name}.{grandchild.name}", f"{short}.{grandchild.name}")

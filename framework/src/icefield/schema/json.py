@@ -78,7 +78,7 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
 
 
 def schema_from_json(obj: Any, place: str = "schema") -> Schema:
-    """The schema of its JSON object. Without ``schema-id`` (version 1) it is 0. Raises as ``type_from_json`` does."""
+    """The schema of a JSON object; its id is 0 without ``schema-id`` (version 1). Raises as ``type_from_json`` does."""
     check_json(isinstance(obj, dict), place, "is not an object")
     check_json(obj.get("type", "struct") == "struct", place, "is not of type struct")
     schema_id = _get(obj, "schema-id", int, place, default=0)
@@ -157,7 +157,7 @@ def _default_from_json(field_type: IcebergType, value: Any, which: str, place: s
 
 
 def _struct_default(field_type: StructType, value: Any, which: str) -> tuple[Any, ...]:
-    """The default of a struct: ``()`` for an empty object, else the stored values before the fields' own defaults."""
+    """The default of a struct: ``()`` for an empty object, else the stored values or the fields' own defaults."""
     if value == {}:
         return ()
     optional = [NestedField(field.field_id, field.name, field.field_type) for field in field_type.fields]

@@ -1,7 +1,7 @@
 """Name mappings: the ids of columns in files that hold none, by name.
 
-The table property ``schema.name-mapping.default`` holds one as JSON. A name with a dot is that name, never a path.
-Spec: Column Projection; Appendix C, name mapping.
+The table property ``schema.name-mapping.default`` holds one as JSON. A dot belongs to the name and does not make it a
+path. Spec: Column Projection; Appendix C, name mapping.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _type_with_ids(arrow_type: pa.DataType, mapped: MappedField) -> pa.DataType:
     if pa.types.is_struct(arrow_type):
         return pa.struct(_with_ids(child_fields(arrow_type), mapped))
     if pa.types.is_map(arrow_type):
-        # Files call an element, a key and a value by many names, and a mapping by one.
+        # Files have many names for an element, a key and a value; a mapping has one name for each.
         key, value = child_fields(arrow_type)
         sides = _with_id(key, mapped.child("key")), _with_id(value, mapped.child("value"))
         return pa.map_(*sides, arrow_type.keys_sorted)

@@ -1,8 +1,8 @@
 """Row lineage: the unique id of a row in a table of version 3, and the commit that last changed the row.
 
-Spec: "Row Lineage". A value that is stored with a row counts. Without it, the row id is the file's first row id plus
-the row's position, and the last change is the commit that added the file. A file without a first row id, written
-before the table was of version 3, has neither.
+Spec: "Row Lineage". A value that is stored with a row takes precedence. Without it, the row id is the file's first row
+id plus the row's position, and the last change is the commit that added the file. A file without a first row id,
+written before the table was of version 3, has neither.
 """
 
 from __future__ import annotations

@@ -337,7 +337,7 @@ def _check_field(field: NestedField, name: str, format_version: int) -> None:
 
 
 def is_path(name: object) -> bool:
-    """Whether a column can be named by it: a string, or a tuple of strings."""
+    """Whether an object can name a column: a string, or a tuple of strings."""
     return isinstance(name, str) or (isinstance(name, tuple) and all(isinstance(part, str) for part in name))
 
 

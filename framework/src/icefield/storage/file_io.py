@@ -113,7 +113,7 @@ class FileIO:
     def opening_only(self, judge: Callable[[str], bool]) -> FileIO:
         """The same file IO, which opens and deletes only the files that ``judge`` allows by their resolved location.
 
-        For a service that reads files which metadata names, for a client that may have written this metadata.
+        A service uses it to read the files that metadata names, since a client may have written this metadata.
         """
         other = self.relative_to(self.base)
         other._judge = judge
@@ -122,7 +122,7 @@ class FileIO:
     def deleting_only(self, deletable: Deletable) -> FileIO:
         """The same file IO, which deletes only the files that ``deletable`` returns of given locations.
 
-        For a service that deletes files which metadata names, for a client that may have written this metadata. Other
+        A service uses it to delete the files that metadata names, since a client may have written this metadata. Other
         files stay.
         """
         other = self.relative_to(self.base)
@@ -325,7 +325,7 @@ class FileIO:
     def _as_asked(self, found: Iterable[FileInfo], prefix: str, length: int) -> Iterator[FileInfo]:
         for info in found:
             location = prefix + info.location[length:]
-            # A map of a folder below may redirect this location to another file than the listed one.
+            # A map of a folder below ``prefix`` may lead this location to a file other than the listed file.
             with suppress(LocationRefused):
                 if self.resolve(location) == info.location:
                     yield _renamed(info, location)
@@ -448,7 +448,7 @@ def _check_limits(properties: Mapping[str, str]) -> None:
 
 
 def _without_locations(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties without those of locations, which stay the catalog's."""
+    """The properties without ``location.*``, for which the catalog's values stay in force."""
     return {key: value for key, value in properties.items() if not key.startswith("location.")}
 
 

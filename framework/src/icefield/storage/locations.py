@@ -42,8 +42,8 @@ _HALF_AN_ESCAPE: Final = re.compile(r"%[0-9A-F]?\Z")
 class LocationProvider:
     """The locations of a table's new files, from its location and properties. Picklable.
 
-    ``context`` is the part of the table's location that object-storage paths outside of it carry, so that people can
-    tell the table of a file.
+    ``context`` is a part of the table's location. Object-storage paths outside of this location contain it, so that
+    people can tell which table a file belongs to.
     """
 
     data_folder: str
@@ -84,7 +84,7 @@ class LocationProvider:
         with_partition = f"{_shortened(partition_path)}/{file_name}" if partition_path else file_name
         if not self.object_storage:
             return f"{self.data_folder}/{with_partition}"
-        # Without partition values the name is hashed alone, and with them together with the path.
+        # The hash is of the file name alone, or of the partition path and the name if paths have partition values.
         name = with_partition if self.partitioned_paths else file_name
         entropy = _entropy(name)
         if self.context:

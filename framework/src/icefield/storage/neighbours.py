@@ -51,7 +51,7 @@ def free_location(io: FileIO, strategy: CommitStrategy, default: str) -> str:
     """The default location of a new table or view; with a uuid behind it if anything is below that location.
 
     The files of a renamed table are still there, and files of a dropped table may be. A strategy that finds a table by
-    its path has no choice: there the versions of a dropped table and of the new one follow each other.
+    its path needs the default location, where a new table continues the versions of a dropped table.
     """
     if strategy.folder is not None:
         return default
@@ -244,8 +244,8 @@ def refuse_twins(
 def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable[str]) -> None:
     """Refuse to add files that maintenance could later not tell from files that the table wrote itself.
 
-    They are in a folder of data outside of the table's location, which tables may share, or in a location that
-    another table has, too. Elsewhere outside of the table's folders files are known not to be its own.
+    They are in a folder of data outside of the table's location, which tables may share, or in a location that another
+    table has, too. Files elsewhere, outside of the table's folders, are known not to be the table's own.
     """
     if not owned_only(io):
         return

@@ -78,7 +78,7 @@ class HashedLocations:
         parts = pc.split_pattern(locations, "/", max_splits=1, reverse=True)
         has_folder = np.asarray(pc.list_value_length(parts)) == 2
         if self._has_maps or not has_folder.all():
-            # A map may apply to a single file, and a name without a folder is no table's file.
+            # Locations are resolved one by one if a map may apply to a single file, or if one of them has no folder.
             return pa.array([self._single(each) for each in locations.to_pylist()], pa.string())
         values = parts.flatten()
         folders = values.take(pa.array(np.arange(0, len(values), 2))).dictionary_encode()

@@ -103,7 +103,7 @@ class TableFiles:
         return max(around, key=len, default=None)
 
     def _look_further_back(self) -> bool:
-        """Take the folders of an earlier version, if one is left."""
+        """Add the folders of the next earlier version; False if no version is left."""
         if self._former is None:
             self._former = self._earlier()
         metadata = next(self._former, None)

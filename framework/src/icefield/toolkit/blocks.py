@@ -117,7 +117,10 @@ class BlockReader(FormatReader):
             first_row += block.rows
 
     def __rows_of(self, number: int, block: Block, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The rows of a block in exactly ``columns``. As many as it promises: else all positions after it are wrong."""
+        """The rows of a block in exactly ``columns``.
+
+        Another number of rows than the block promises is refused, since all later positions would be wrong.
+        """
         if not len(columns):
             yield bare_batch(block.rows)
             return

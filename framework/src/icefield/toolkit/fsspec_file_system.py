@@ -137,7 +137,7 @@ class FsspecFileSystem(FileSystem):
         self.require(FileSystemAbility.ATOMIC_RENAME, "rename a file without replacing")
 
     def __path(self, location: str) -> str:
-        """The path of a location, after a check of its characters, also for an overridden ``path``."""
+        """The path of a location. Its characters are always checked, even if a subclass overrides ``path``."""
         check_characters(location)
         return self.path(location)
 
@@ -197,7 +197,7 @@ class FsspecFileSystem(FileSystem):
             raise StorageError(message, retryable=retryable, location=location) from scrub(error, self.properties)
 
 
-# Recognised by names, since to import fsspec takes longer than much that is done without it.
+# Modules are compared by name, because an import of fsspec takes longer than many operations without it.
 def _writes_in_place(kind: type) -> bool:
     """Whether ``pipe_file`` is fsspec's own, which opens the final name and writes there."""
     return not hasattr(kind, "_pipe_file") and kind.pipe_file.__module__ == "fsspec.spec"  # type: ignore[attr-defined]

@@ -158,7 +158,7 @@ def read_bounded(source: InputFile, location: str, limit: int | None) -> bytes:
 
     The size that the file states is not trusted: bytes beyond it are counted as well.
     """
-    # Read by size: a read of at most ``limit`` bytes would allocate all of them.
+    # Read as many bytes as the file states, because a read of ``limit`` bytes would allocate all of them.
     size = source.seek(0, os.SEEK_END)
     if limit is not None and size > limit:
         raise _too_long(location, limit)

@@ -57,7 +57,7 @@ def filter_to_json(expression: BooleanExpression, *, values: bool = True) -> Any
 
 
 def _joined(kind: str, parts: list[Any]) -> Any:
-    """Parts in pairs of pairs, so that many of them are not nested deep."""
+    """Join parts as a balanced tree of pairs, so that many parts are not nested deep."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2

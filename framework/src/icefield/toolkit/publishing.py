@@ -100,7 +100,7 @@ def whole_of(source: InputFile, location: str) -> bytes:
 def _settled(system: FileSystem, target: str, data: bytes, error: Exception) -> Pointer | None:
     """The pointer to the file at ``target`` if its bytes are ours; None if it is another writer's file.
 
-    Raises ``error`` if it is a refusal, which means that nothing happened, and our file is not there.
+    Raises ``error`` if it is a refusal and our file is not there, which means that nothing happened.
     """
     if isinstance(error, NotDurable):
         raise CommitStateUnknown(
@@ -130,7 +130,7 @@ def _settled(system: FileSystem, target: str, data: bytes, error: Exception) -> 
 
 
 def _is_certain(refusal: IcefieldError) -> bool:
-    """Whether an error is a response of the store or precedes any request, and is not a failed request."""
+    """Whether a refusal is certain: the store's own response, or an error before any request, but no failed request."""
     return isinstance(refusal, AccessDenied) or not isinstance(refusal, StorageError)
 
 

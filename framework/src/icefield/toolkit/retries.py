@@ -34,7 +34,7 @@ class Backoff:
     jitter: float = 0.5
 
     def longest(self, retry: int) -> float:
-        """The wait before a retry, counted from 1, without anything taken off."""
+        """The longest wait before a retry; retries count from 1."""
         return min(self.least * self.growth ** min(retry - 1, _MOST_GROWTHS), self.most)
 
     def wait(self, retry: int) -> float:

@@ -141,7 +141,7 @@ def folders_noted(system: FileSystem, folder: str) -> list[tuple[str, str | None
 
 
 def note_folder(system: FileSystem, folder: str, other: str, uuid: str | None) -> None:
-    """Leave a note in a folder that a table with present or future files there has its metadata files elsewhere.
+    """Leave a note in a folder with present or future files of a table: its metadata files are in ``other``.
 
     The table moved, is registered at a location of its own, or its properties name another folder. Without the note
     nothing in the folder would show that a table needs the files. The note of a removed table does no harm: readers
@@ -180,6 +180,6 @@ def folder_end(folder: str) -> str:
 
 
 def plain_folder(location: str) -> str:
-    """The folder of a file in one form, whether two slashes or a slash more than needed are in its location."""
+    """The folder of a file in one form: extra slashes in its location make no difference."""
     scheme, _, path = location.rpartition("://") if "://" in location else ("file", "", location.removeprefix("file:"))
     return f"{scheme}://{_SLASHES.sub('/', path).rpartition('/')[0]}/"

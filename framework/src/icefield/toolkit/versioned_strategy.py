@@ -68,8 +68,8 @@ _DROPPED: Final = "this table was dropped: purge it, or remove its folder, befor
 class _Tombstone(msgspec.Struct, rename="kebab"):
     """The content of the version after the last version of a dropped table.
 
-    Other engines show the text that they find instead of a number. ``writer`` makes two tombstones differ: so a lost
-    reply can be distinguished from a lost race.
+    ``format_version`` is a text instead of a number, because other engines show it in their errors. ``writer`` makes
+    two tombstones differ: so a lost reply can be distinguished from a lost race.
     """
 
     format_version: str = _DROPPED
@@ -79,7 +79,7 @@ class _Tombstone(msgspec.Struct, rename="kebab"):
 
 
 def pointer_version(pointer: Pointer) -> int:
-    """The version that a pointer names. Raises ``InvalidMetadata`` for one of no file-system table."""
+    """The version that a pointer names. Raises ``InvalidMetadata`` if this is no version of a file-system table."""
     version = pointer.version if pointer.version is not None else version_of(pointer.location)
     if version is None:
         raise InvalidMetadata(f"{pointer.location} is no version of a file-system table", location=pointer.location)
@@ -364,8 +364,9 @@ def _first(found: Iterable[FileInfo | None]) -> FileInfo | None:
 def _stamp(file: FileInfo) -> tuple[Any, ...] | None:
     """The stamp that distinguishes a file from another one under its name; None if nothing does.
 
-    It has the entity tag if the store sends one, at any age. Otherwise it has the time. Stores state times in ticks of
-    up to two seconds, so a very young file could have been replaced within the same tick: it gets no stamp.
+    If the store sends an entity tag, the stamp has this tag, however young the file is. Otherwise the stamp has the
+    time. Stores state times in ticks of up to two seconds, so a very young file could have been replaced within the
+    same tick: it gets no stamp.
     """
     if file.etag is not None:
         return file.size, file.etag

@@ -217,7 +217,7 @@ class Conflicts:
         return self._others(Operation.REPLACE)
 
     def _carried(self, entries: ManifestEntries) -> Mask:
-        """A mask of deletes that were added meanwhile and then rewritten with others: their delete files are gone.
+        """A mask of files of deletes that were added meanwhile and then rewritten; their original files are gone.
 
         A rewrite keeps the sequence number of the newest deletes that it rewrites, which shows whether these are new.
         """

@@ -61,7 +61,7 @@ class RowChanges(ABC):
 
     @abstractmethod
     def expect_branch(self, branch: str | None) -> None:
-        """Raise the error of the commit for a branch that takes none, before any file is written."""
+        """Raise the commit's error for a branch that takes no commit, before any file is written."""
 
     def append(
         self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
@@ -88,7 +88,7 @@ class RowChanges(ABC):
         The filter is evaluated on the table as it is when the change is committed. With ``isolation_level``
         ``serializable`` the change fails when rows that may match were added, changed or removed since the table was
         loaded; with ``snapshot`` it fails when such rows were changed or removed. By default the table property
-        ``write.delete.isolation-level`` applies, if it is set. All changes of rows work so.
+        ``write.delete.isolation-level`` applies, if it is set. The same holds for all changes of rows.
         """
         files = self._write(df, branch)
         self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
@@ -178,7 +178,7 @@ class RowChanges(ABC):
     ) -> tuple[list[str], list[str]]:
         """The data files in which all rows match a filter, and the files in which some may match, by their manifests.
 
-        For engines that rewrite files themselves: files of the first kind go unread.
+        For engines that rewrite files themselves: they need not read the files of the first list.
         """
         head = Head(self.shape, head_of(self.shape, branch), self.context.io)
         found: tuple[list[str], list[str]] = ([], [])
@@ -316,7 +316,7 @@ class RowChanges(ABC):
 
         The format is ``file_format``, or else the format that a suffix or first bytes show. Each file must be in one
         partition. If a file has no field ids and the table no name mapping, a mapping is stored. ``partition_values``
-        are values of columns that files lack, by location and name, as the names of folders may hold them; the
+        are values of columns that files lack, by location and column name, for example from the names of folders; the
         table must have identity partition fields of these columns. ``check_duplicate_files`` makes sure on commit that
         no file is in the table already, however its location is spelled. A file outside of the table's own folders
         stays when the table no longer needs it. A file in a folder of data that tables may share is refused, as it
@@ -358,5 +358,5 @@ class RowChanges(ABC):
 
     def _write(self, df: Any, branch: str | None) -> list[DataFile]:
         self.expect_branch(branch)
-        # Noted before they are begun: an interrupt at any step finds them.
+        # Each file is noted before it is begun, so that it can be deleted after an interrupt at any step.
         return write_rows(self.shape, self.context.io, batches_of(df), self.context.written.add)

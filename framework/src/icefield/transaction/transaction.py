@@ -174,7 +174,7 @@ class Transaction(RowChanges, Generic[R]):
             self._open = False
             if self._state is not None and not self._actions:
                 return self._finish(self._state)
-            # Data was written since the table was loaded: meet the other writers' commits before the first attempt.
+            # Data was written since the table was loaded: load the other writers' commits before the first attempt.
             result = commit_table(self._handle, self._current(), self.proposal, written=written)
         except BaseException:  # an interrupt is one
             discard_unexposed(self._handle, written)

@@ -75,7 +75,7 @@ class NestedField:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class _NestedType(IcebergType):
-    """Holds depth, version and hash, taken once from the children, so that none of them is a walk."""
+    """Stores depth, version and hash, so that they are computed from the children only once."""
 
     children: tuple[NestedField, ...]
     _depth: int

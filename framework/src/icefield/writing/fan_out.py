@@ -1,10 +1,10 @@
 """Rows on their way to many partitions: buffered within a bound on memory, encoded by a few threads.
 
 Each partition gathers its rows. When it has enough for a row group, the rows go to its file, which stays open. The
-bound covers the rows that wait here, the rows of pending jobs, and the buffers of the writers of open files. Above it,
-the partitions that hold the most are written out: an open file ends its row group, and the rows of a partition without
-an open file become a file. The remaining rows are written at the end. So memory is bounded on endless streams, and a
-partition gets one file if its rows fit.
+bound covers the rows that wait here, the rows of pending jobs, and the buffers of the writers of open files. If these
+exceed the bound, the partitions with the most bytes are written out: an open file ends its row group, and the rows of a
+partition without an open file become a file. The remaining rows are written at the end. So memory is bounded on endless
+streams, and a partition gets one file if its rows fit.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class FanOut:
     """Sends rows to the files of their partitions. Used by one thread; ``threads`` do the encoding."""
 
     def __init__(self, files: FileSet, threads: Threads, *, parallel_files: int = 1) -> None:
-        """``parallel_files``: the number of files that a partition fills in turn, with the rows gathered so far."""
+        """``parallel_files``: the number of a partition's files that take its gathered rows in turn."""
         self._context = files.context
         self._files = files
         self._threads = threads

@@ -17,9 +17,9 @@ _NUMBERS: Final = count()
 def reset_after_fork(reset: Callable[[], None]) -> None:
     """Call ``reset`` in each process that is forked from now on, before anything else runs there.
 
-    A forked process has one thread. A lock that another thread of the parent held is never released there, a pool has
-    no threads, and state may be inconsistent because a change was interrupted: ``reset`` makes new locks and empty
-    state. The owner of a method is not kept alive; a function is. ``reset`` takes no lock.
+    A forked process has one thread. A lock that another thread of the parent held is never released there. A pool has
+    no threads, and an interrupted change may leave state inconsistent. Therefore ``reset`` makes new locks and empty
+    state. If ``reset`` is a method, its owner is not kept alive; a function is kept alive. ``reset`` takes no lock.
     """
     number = next(_NUMBERS)
     if not inspect.ismethod(reset) or inspect.isclass(reset.__self__):

@@ -136,7 +136,7 @@ class EntryColumns:
             elif field.name in _NUMBERS:
                 columns.add(_NUMBERS[field.name])
         whole = MAP_TYPES.keys() & columns
-        # If a whole map is read, it contains the statistics of single columns.
+        # A map that is read whole contains the statistics of single columns, so they need no request.
         return ManifestRequest(
             frozenset(columns), {number: ids for number, ids in statistics.items() if number not in whole}
         )

@@ -54,8 +54,8 @@ class MetricsCollector:
     def update(self, batch: pa.RecordBatch, counted: Collection[int] = ()) -> None:
         """Take in the rows of a batch.
 
-        Of the leaves at the positions ``counted`` only values and nulls are counted: who calls learns their bounds
-        otherwise.
+        In the leaf columns at the positions ``counted`` only values and nulls are counted: the caller gets their bounds
+        elsewhere.
         """
         if batch.num_columns != len(self._columns):
             raise InvalidArgument(f"a batch of {batch.num_columns} columns where {len(self._columns)} are due")
@@ -76,7 +76,7 @@ class MetricsCollector:
 
 
 _SIXTEEN_BYTES: Final = pa.binary(16)
-# Arrow compares the bytes of these.
+# Arrow compares values of these types by their bytes.
 _BYTE_STRINGS: Final = frozenset({pa.string(), pa.large_string(), pa.binary(), pa.large_binary()})
 # Byte order and type of a point in well-known binary, with the coordinates that follow.
 _POINT_HEADER: Final = 5

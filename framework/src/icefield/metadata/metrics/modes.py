@@ -124,10 +124,10 @@ def _property_mode(name: str, string: str) -> MetricsMode:
 def apply_modes(metrics: Metrics, config: MetricsConfig, schema: Schema) -> Metrics:
     """The metrics for a manifest: ids of ``schema`` only, counts and bounds as the modes ask.
 
-    Bounds become bytes in the single-value form of the spec's appendix D. A map without ids is to be left out of the
-    manifest: nothing is known.
-    NaN bounds, bounds of types without an order and bounds inside lists and maps are left out. Strings and bytes are
-    cut: the lower bound to a prefix, the upper bound to a prefix raised by one; other types stay whole.
+    Bounds become bytes in the single-value form of the spec's appendix D. A map without ids means that nothing is
+    known; the manifest must omit it. NaN bounds, bounds of types without an order and bounds inside lists and maps are
+    left out. Strings and bytes are cut: the lower bound to a prefix, the upper bound to a prefix raised by one; other
+    types stay whole.
     """
     counted = {id_ for id_ in schema.id_to_field if config.mode(id_).kind is not MetricsKind.NONE}
     with_bounds = metrics.lower_bounds.keys() | metrics.upper_bounds.keys()
@@ -161,7 +161,7 @@ def _put(bounds: dict[int, bytes], field_id: int, kind: IcebergType, value: Any)
     if value is None or value != value:
         return
     if isinstance(kind, (GeometryType, GeographyType)):
-        # Shapes have a corner of their bounding box for a bound, and nothing else would be one.
+        # The bound of a shape is a corner of its bounding box; any other value is no bound.
         if isinstance(value, GeoPoint):
             bounds[field_id] = geo_point_to_bytes(value)
         return

@@ -25,10 +25,10 @@ LAST_ADDED = -1
 
 @dataclass(slots=True)
 class LastAdded:
-    """The ids that a change assigned to schemas, specs, orders or versions; ``last`` is the meaning of -1.
+    """The ids that a change assigned to schemas, specs, orders or versions; -1 stands for ``last``.
 
-    As in the builders of Iceberg's Java library, an update that adds nothing new leaves -1 without a meaning: services
-    that are built on it refuse the change.
+    After an update that adds nothing new, -1 has no meaning, as in the builders of Iceberg's Java library. Services
+    that are built on that library refuse a change that then uses -1.
     """
 
     first: int | None = None
@@ -44,7 +44,8 @@ class LastAdded:
     def found(self, id_: int, *, after_any: bool = False) -> None:
         """Note that the object to add exists already under an id: -1 means that id if this change added it.
 
-        With ``after_any``, which is Java's rule for specs and sort orders, the change may have added another one last.
+        With ``after_any``, it is enough that the change added the object that -1 meant before. This is Java's rule for
+        specs and sort orders.
         """
         new = self.last if after_any else id_
         self.last = id_ if self.last is not None and new in self.added else None
@@ -85,7 +86,7 @@ class Drafts:
         return _without(array, identities, ArrayDraft.drop_through)
 
     def updated(self, name: str, mapping: Mapping[str, T], entries: Mapping[str, T]) -> Mapping[str, T]:
-        """The mapping of that name with more entries, or others."""
+        """The mapping of that name with some entries added or replaced."""
         result = self._own(name, mapping)
         dict.update(result, entries)
         return result
@@ -142,7 +143,7 @@ class TableDrafts(Drafts):
     def with_ref(
         self, refs: Mapping[str, SnapshotRef], name: str, ref: SnapshotRef | None
     ) -> Mapping[str, SnapshotRef]:
-        """The branches and tags with one more, with another one of that name, or, with None, without it."""
+        """The branches and tags with ``ref`` under that name, or without that name if ``ref`` is None."""
         before, counted = refs.get(name), self._refs is refs
         made = self.without("refs", refs, [name]) if ref is None else self.updated("refs", refs, {name: ref})
         if counted:

@@ -191,7 +191,7 @@ def _check_version(metadata: TableMetadata, snapshot: Snapshot) -> None:
     what, number = f"snapshot {snapshot.snapshot_id}", snapshot.sequence_number
     if metadata.format_version == 1 and number != 0:
         raise InvalidArgument(f"{what} has sequence number {number}; format version 1 has none")
-    # A snapshot without a parent starts over, and has no files that a lower number could put out of order.
+    # A snapshot without a parent has no files of earlier snapshots, which a lower number could put out of order.
     last = metadata.last_sequence_number if snapshot.parent_snapshot_id is not None else 0
     if metadata.format_version > 1 and number <= last:
         raise InvalidArgument(f"{what} has sequence number {number}, not above the table's last, {last}")

@@ -56,7 +56,7 @@ def with_nulls_of(values: npt.NDArray[Any], arrow_type: pa.DataType, source: pa.
 
 
 def halves_of(array: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """The low and the high 64 bits of each unscaled value of decimals, as views; anything in null slots."""
+    """The low and the high 64 bits of each unscaled value of decimals, as views; null slots are arbitrary."""
     data = array.buffers()[1]
     if data is None or len(array) == 0:
         return np.zeros(len(array), np.uint64), np.zeros(len(array), np.int64)

@@ -42,7 +42,7 @@ class BucketTransform(Transform):
         return IntegerType()
 
     def _apply(self, array: pa.Array, source_type: IcebergType) -> pa.Array:
-        # The sign bit is cleared: an absolute value would put the smallest integer nowhere.
+        # The sign bit is cleared, because the smallest integer has no absolute value of 32 bits.
         values = hash_slots(array, source_type) & np.int32(_NON_NEGATIVE)
         count = np.int32(self.num_buckets)
         # Division is vectorised by numpy, the remainder is not.

@@ -43,7 +43,7 @@ def hash_array(array: pa.Array, source_type: IcebergType) -> npt.NDArray[np.int3
 
 
 def hash_slots(array: pa.Array, source_type: IcebergType) -> npt.NDArray[np.int32]:
-    """As ``hash_array``, with anything where the array is null."""
+    """As ``hash_array``, with arbitrary values where the array is null."""
     if isinstance(array, pa.DictionaryArray) and len(array.dictionary) <= len(array):
         return _looked_up(hash_array(array.dictionary, source_type), array.indices)
     _check_hashable(source_type)
@@ -147,7 +147,7 @@ def _worth_a_dictionary(array: pa.Array, offsets: npt.NDArray[Any]) -> bool:
 
 
 def _hash_decimals(array: pa.Array) -> Words:
-    """The minimal big-endian bytes of each unscaled value are the last of its 16."""
+    """The hashes of decimals. The minimal big-endian bytes of each unscaled value are the last of its 16 bytes."""
     low, high = halves_of(array)
     hashes = np.empty(len(array), np.uint32)
     for start in range(0, len(array), _DECIMAL_ROWS):
@@ -166,7 +166,7 @@ def _hash_decimal_chunk(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]
         big_endian = interleave(high.byteswap(), low.byteswap())
     stored = 8 * big_endian.shape[1]
     for size in range(int(sizes.min()), int(sizes.max()) + 1):
-        # One length at a time, and most often there are but two or three.
+        # One length at a time: most often there are only two or three lengths.
         rows = np.flatnonzero(sizes == size)
         chosen = big_endian.take(rows, axis=0).view(np.uint8).reshape(-1)
         out[rows] = hash_rows(chosen, size, len(rows), stride=stored, offset=stored - size)
@@ -183,7 +183,7 @@ def _decimal_sizes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> 
 
 def _bit_lengths(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     """The bit length of each value, from the exponent of its float."""
-    # Without the bits that follow another one, rounding cannot reach the next power of two.
+    # Each bit below a set bit is cleared, so that rounding to a float cannot reach the next power of two.
     exponents = (values & ~(values >> np.uint64(1))).astype(np.float64).view(np.int64) >> 52
     lengths: npt.NDArray[np.int64] = np.maximum(exponents - 1022, 0)
     return lengths

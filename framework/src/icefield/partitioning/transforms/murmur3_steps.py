@@ -23,7 +23,7 @@ _R13, _R15, _R16, _R17, _R19 = (np.uint32(n) for n in (13, 15, 16, 17, 19))
 _WORD_BITS = np.uint32(32)
 
 _CHUNK = 65_536
-# Byte strings need more of them.
+# Byte strings need more working arrays, so a chunk has fewer strings.
 _STRINGS = 16_384
 # Strings longer than this many blocks, and the few longest of a chunk, go to mmh3 one by one: a step of numpy over
 # a handful of strings costs more than the call.
@@ -49,7 +49,8 @@ def hash_pairs(low: Words, high: Words) -> Words:
 def hash_rows(data: Bytes, width: int, rows: int, *, stride: int | None = None, offset: int = 0) -> Words:
     """The hash of each of ``rows`` byte strings of ``width`` bytes.
 
-    The first begins at ``offset`` in ``data``, and the next ``stride`` bytes (default: ``width``) behind it.
+    The first string begins at byte ``offset`` of ``data``, and each other string ``stride`` bytes (default: ``width``)
+    after the one before.
     """
     step = width if stride is None else stride
     if width > 4 * _MOST_BLOCKS:
@@ -111,7 +112,7 @@ def _hash_chunk(data: Bytes, starts: Offsets, lengths: Offsets, out: Words) -> N
 
 
 def _active_counts(ranks: Offsets, most: int) -> list[int]:
-    """For each step how many strings have a block left, up to the longest that is hashed together."""
+    """The number of strings that have a block left at each step, up to the limit for hashing together."""
     steps = np.arange(min(most, _MOST_BLOCKS + 1))
     counts: list[int] = np.searchsorted(ranks, (most - steps).astype(ranks.dtype), "left").tolist()
     return counts
@@ -165,7 +166,7 @@ def _hash_together(data: Bytes, starts: Offsets, lengths: Offsets, active: list[
 
 
 def _tail_masks(sizes: Words) -> Words:
-    """For each length the bits of the bytes that are left over behind its blocks."""
+    """A mask for each length, with the bits of the bytes behind its last whole block."""
     bits = sizes & np.uint32(3)
     np.left_shift(bits, np.uint32(3), out=bits)
     np.left_shift(np.uint32(1), bits, out=bits)

@@ -28,7 +28,7 @@ _ARROW_DAYS = 11_900_000
 
 
 class TemporalTransform(Transform):
-    """The common part of the four; all preserve order."""
+    """The base class of the four temporal transforms, which all preserve order."""
 
     __slots__ = ()
 

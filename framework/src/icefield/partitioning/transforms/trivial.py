@@ -77,7 +77,7 @@ class UnknownTransform(Transform):
         return True
 
     def result_type(self, source_type: IcebergType) -> IcebergType:
-        # No better guess; the values' real type is in the manifests' own schemas.
+        # The real type is unknown here; the manifests' own schemas state it.
         return StringType()
 
     def _apply(self, array: pa.Array, source_type: IcebergType) -> pa.Array:

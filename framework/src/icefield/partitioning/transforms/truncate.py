@@ -19,7 +19,7 @@ _SOURCES = (IntegerType, LongType, DecimalType, StringType, BinaryType)
 _LOW_WORD = np.uint64(0xFFFF_FFFF)
 _WORD = np.uint64(32)
 _LEAST_LONG = -(2**63)
-# Two columns of halves in the second-level cache.
+# So many rows that their two columns of 64-bit halves fit the second-level cache.
 _DECIMAL_ROWS = 16_384
 
 
@@ -108,12 +108,12 @@ class TruncateTransform(Transform):
 
 
 def _wrapped(value: int, bits: int) -> int:
-    """The two's complement number that the lowest ``bits`` of ``value`` are."""
+    """The two's complement number in the lowest ``bits`` bits of ``value``."""
     half = 1 << bits - 1
     return (value + half) % (1 << bits) - half
 
 
 def _modulo(values: npt.NDArray[Any], divisor: Any) -> npt.NDArray[Any]:
-    """The remainder of rounding down; numpy vectorises the division and not its own remainder."""
+    """The remainder of division that rounds down; numpy vectorises division, but not its own remainder."""
     result: npt.NDArray[Any] = values - values // divisor * divisor
     return result

@@ -98,7 +98,8 @@ class ChangelogPlanner:
         changed = self._changed_deletes(number, listed)
         if not changed:
             return
-        # The parent has the deletes of a file before the change, including delete files that went with their manifest.
+        # The parent has the deletes of a file before the change, including delete files that were dropped with their
+        # whole manifest.
         before = self._deletes_of(kept_parent(self._metadata, snapshot))
         after = self._deletes_of(snapshot)
         chosen = listed.select(self._matching.choose(listed, ManifestContent.DATA), summaries=False)

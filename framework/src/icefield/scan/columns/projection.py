@@ -31,9 +31,9 @@ class ColumnProjection:
     """Converts the batches of one file to batches of the read schema.
 
     ``schema`` is the Arrow schema of the result of ``apply``; ``file_columns`` is the part of the file's schema that
-    must be read; ``positions`` says whether its batches must have the row's position as one more column, last.
-    ``reusable`` says that no constant is needed, so that it works for any file of the same schema. A file column that
-    needs no conversion is returned without a copy.
+    must be read; ``positions`` says whether the file's batches must have the positions of the rows as an additional
+    last column. ``reusable`` says that no constant is needed, so that it works for any file of the same schema. A file
+    column that needs no conversion is returned without a copy.
     """
 
     schema: pa.Schema
@@ -113,7 +113,7 @@ class ColumnProjection:
         try:
             array = slot.array(columns, rows)
             if self._lineage is not None and slot.field.field_id in LINEAGE_IDS:
-                # The sequence number of the last change needs no positions, and may be the only column.
+                # ``_last_updated_sequence_number`` needs no positions, so there may be no file columns at all.
                 array = self._lineage.inherited(slot.field.field_id, array, columns[-1] if columns else array)
             if slot.field.field_id in self._dictionaries:
                 array = array.dictionary_encode()
@@ -224,7 +224,7 @@ class _ById(Rules):
 
 
 def constant(kind: IcebergType, value: Any) -> Fill:
-    """A function that returns arrays of one internal value, as slices of the longest one so far."""
+    """A function that returns arrays of one internal value, as slices of the longest array so far."""
     made = [constant_array(kind, value, 0)]
 
     def fill(rows: int) -> pa.Array:

@@ -92,7 +92,7 @@ class AssignedDeletes:
 
     @property
     def nbytes(self) -> int:
-        """The size in bytes, as if the tuples of files were created."""
+        """The size in bytes, counted as if the tuples of delete files existed already."""
         ranges = sum(one.firsts.nbytes + one.ends.nbytes for one in self._ranges)
         return self._offsets.nbytes + self._numbers.nbytes + ranges + 64 * len(self._offsets) + 8 * len(self._numbers)
 
@@ -183,7 +183,7 @@ class AssignedDeletes:
         return repeats
 
     def all(self) -> tuple[Ints, Ints]:
-        """Offsets by row and the numbers of all delete files between them, ranges included."""
+        """The offset of each data file's delete files, and the numbers of all these delete files, ranges included."""
         if not self._ranges:
             return self._offsets, self._numbers
         pairs = [one.pairs() for one in self._ranges]

@@ -62,7 +62,7 @@ class DeleteIndex:
     def assign_all(self, parts: Sequence[ManifestEntries], whole: Sequence[bool] = ()) -> list[AssignedDeletes | None]:
         """Like ``assign``, for several manifests at once, because the fixed cost of a lookup exceeds its cost per file.
 
-        ``whole`` says which parts have all files of their manifests; their assignments are cached.
+        ``whole`` says which parts have all files of their manifests; the assignments of these parts are cached.
         """
         keys = [
             (part.manifest.manifest_path, part.manifest.sequence_number) if kept else None
@@ -211,6 +211,6 @@ def index_key(
 
 
 def kept_index(key: Hashable | None, *, filtered: bool) -> DeleteIndex | None:
-    """The cached index of a key. A filtered scan never gets one with equality deletes, since it needs fewer of them."""
+    """The cached index of a key. A filtered scan gets none with equality deletes, since it needs only some of these."""
     found = None if key is None else DELETE_INDEXES.get(key)
     return None if found is None or (filtered and found.has_equality_deletes) else found

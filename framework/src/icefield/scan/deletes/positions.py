@@ -2,7 +2,7 @@
 
 Spec: "Position Delete Files" and "Deletion Vectors". The paths of data files and deletes are compared byte for byte. A
 position delete file may contain a position twice, or a position beyond the end of the data file. A deletion vector
-belongs to one data file, so that such a position means damage.
+belongs to one data file, so a position beyond the end of this file means damage.
 """
 
 from __future__ import annotations

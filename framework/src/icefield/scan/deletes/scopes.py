@@ -139,7 +139,7 @@ class ByBounds:
 
     def find(self, files: FilesToAssign) -> tuple[Ints, Ints]:
         """Rows of data files and the delete file of each pair."""
-        # The last element is false: the group -1 and all groups above the greatest one here map to it.
+        # The last element is false; it stands for group -1 and for all groups above the greatest group here.
         inside = np.flatnonzero(self._has_group[np.minimum(files.groups, len(self._has_group) - 1)])
         if not len(inside):
             return inside, inside

@@ -84,7 +84,7 @@ class ManifestFilter:
     ) -> npt.NDArray[Any]:
         """The positions in the list of manifests with this content that may list matching live files.
 
-        With ``writers``, the manifests that these snapshots wrote; deleted files count, too.
+        With ``writers``, only manifests of these snapshots count, and a manifest of deleted files alone counts as well.
         """
         kept = manifests.integers(CONTENT) == content
         if writers is None:
@@ -126,7 +126,7 @@ class ManifestFilter:
         status: EntryStatus,
         request: ManifestRequest,
     ) -> Iterator[tuple[ManifestEntries, Mask, SpecPlan]]:
-        """The entries of manifests, with a mask of matching entries that the snapshots wrote with this status."""
+        """The entries of manifests, with a mask of the matching entries of these snapshots that have this status."""
         for part, mask, plan in self.matching(manifests, self.row_filter, request, live=False):
             own = entries_by(part, snapshot_ids) & (part.status() == status)
             yield part, own if mask is None else own & mask, plan

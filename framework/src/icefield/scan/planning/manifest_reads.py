@@ -1,8 +1,8 @@
 """Reading of manifests: threads fetch a few ahead of the consumer, which decodes them in order.
 
-Threads wait for storage while the consumer decodes. Before it decodes a group, they help it to inflate the group. They
-never decode or inflate while the consumer decodes: decoding is a long series of short vector operations, and threads
-that take the interpreter lock after every block delay each of them.
+Threads wait for storage while the consumer decodes. Before the consumer decodes a group of manifests, the threads help
+it to inflate the group. The threads never decode or inflate while the consumer decodes: decoding is a long series of
+short vector operations, and threads that take the interpreter lock after every block delay each of them.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def manifests_of(
     *,
     lenient: bool,
 ) -> list[ManifestFile]:
-    """The manifests of snapshots that are not in ``seen``, without duplicates and without partition summaries.
+    """The manifests of snapshots, without manifests in ``seen``, without duplicates and without partition summaries.
 
     Raises ``FileMissing``, ``InvalidMetadata``; a list that cannot be read is logged and left out when ``lenient``.
     """

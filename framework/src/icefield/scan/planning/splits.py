@@ -45,7 +45,7 @@ def _starts(size: int, offsets: Sequence[int] | None) -> list[int] | None:
 
 
 def split_task(task: FileScanTask, target: int) -> Iterator[FileScanTask]:
-    """The task in pieces of about ``target`` bytes; the task itself when it is no whole file or small enough."""
+    """The task in pieces of about ``target`` bytes; the task itself if it is small or covers only a part of a file."""
     file = task.file
     ranges = split_ranges(file.file_size_in_bytes, file.split_offsets, target) if task.is_whole_file else []
     if len(ranges) < 2:

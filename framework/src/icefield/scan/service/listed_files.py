@@ -124,7 +124,8 @@ class ListedReader:
     def _bounds(self, listed: ListedFile) -> Iterator[tuple[str, Mapping[int, bytes]]]:
         """Encoded bounds. Services write them as JSON values of the column's type or, like Java, as hexadecimal digits.
 
-        The values of a file show the form; ambiguous bounds are ignored.
+        The unambiguous bounds of a file show the form of all its bounds; a file with only ambiguous bounds gets no
+        bounds.
         """
         given = {name: _pairs(listed, getattr(listed, name)) for name in _BOUNDS if getattr(listed, name) is not None}
         wanted = [
@@ -218,7 +219,11 @@ def _check_partition(listed: ListedFile, kinds: Sequence[IcebergType], values: S
 
 
 def _contents(listed: Sequence[ListedFile], of_rows: bool) -> list[DataFileContent | None]:
-    """The content of each file. Raises ``InvalidMetadata`` for an unknown content, and for one of the other kind."""
+    """The content of each file.
+
+    Raises ``InvalidMetadata`` for an unknown content, for a delete file among data files, and for a data file among
+    delete files.
+    """
     contents = [_CONTENTS.get(each.content) for each in listed]
     sizes = [each.file_size_in_bytes for each in listed]
     if not set(contents) <= (_OF_ROWS if of_rows else _OF_DELETES) or min(sizes, default=0) < 0:

@@ -35,7 +35,7 @@ from icefield.transaction.snapshots.snapshot_producer import FileChanges, Snapsh
 
 
 class CherryPick(SnapshotProducer):
-    """Make the change of a snapshot the next one of a branch.
+    """Make the change of a snapshot the next change of a branch.
 
     If the snapshot's parent is the head of the branch, the branch moves to the snapshot itself. Otherwise a new
     snapshot, which names its source, takes over the files of an append, or of a dynamic partition overwrite if its
@@ -68,7 +68,7 @@ class CherryPick(SnapshotProducer):
         return found
 
     def _target(self, base: TableMetadata) -> str | None:
-        """The branch: a published change is not staged again."""
+        """The branch, even with ``write.wap.enabled``: a published change is not staged again."""
         return self._branch
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:

@@ -297,11 +297,11 @@ class CreateBranch(SnapshotProducer):
         self._options = options
 
     def _target(self, base: TableMetadata) -> str | None:
-        """No branch yet: the snapshot is added, and then named."""
+        """No branch: a new snapshot is added first, and then the branch is created at it."""
         return None
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
-        """Name the current snapshot, or add one and name that."""
+        """Create the branch at the current snapshot, or at a new snapshot if the table has none."""
         made = Changes((), same_table(base))
         snapshot_id = base.current_snapshot_id
         if snapshot_id is None:

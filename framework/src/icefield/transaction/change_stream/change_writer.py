@@ -197,7 +197,7 @@ class _ChangeBatch:
         """
         ordered = self._codes[self._order]
         goes = np.ones(len(ordered), bool) if self._upsert else _is_removal(ordered)
-        # Before a change, its key has a row of the stream if the change before it wrote one.
+        # The stream has a row with the key of a change if the previous change of this key wrote one.
         written = np.concatenate(([False], ~_is_removal(ordered[:-1])))
         written[self._begins] = had
         chosen: npt.NDArray[np.int64] = np.sort(self._order[goes & ~written])

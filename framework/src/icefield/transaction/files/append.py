@@ -61,7 +61,7 @@ class AddedFiles:
         places = HashedLocations(head.io, head.metadata.location, follows_links=True)
         refuse_twice(places, self._foreign)
         wanted = places.column(pa.array(self._foreign, pa.string()))
-        # Of any partition: a file is in the table twice even if its partition is stated differently.
+        # Manifests of all partitions: a file is in the table twice even if its partition is stated differently.
         manifests = [
             each
             for each in head.manifests

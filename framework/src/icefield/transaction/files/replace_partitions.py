@@ -91,7 +91,7 @@ def _refuse_other_specs(head: Head, files: list[DataFile]) -> None:
 
 
 def _in_same_buckets(head: Head, entries: ManifestEntries, spec_id: int, tuples: list[tuple[Any, ...]]) -> Mask:
-    """A mask of the files of another spec in one of the partitions' buckets, field by field of both specs."""
+    """A mask of another spec's files whose value in each bucket field of both specs occurs in the partitions."""
     mask = np.ones(len(entries), bool)
     mine = head.spec(spec_id)
     for place, field in enumerate(head.spec(entries.spec_id).fields):

@@ -32,10 +32,10 @@ class RowDelta(ValidatedChange):
     """Add data files and delete files, and remove others. Files removed by name must still be live.
 
     Position deletes and deletion vectors name data files that their writer has read. Name the snapshot that was read by
-    ``validate_from_snapshot``. A later commit that rewrote such a file is a conflict. A later commit that dropped it
-    makes its deletes needless: a deletion vector or position delete file of it alone is left out. The other validations
-    make the isolation level. A data file has one deletion vector: remove the replaced vector with ``remove_deletes``;
-    any other is a conflict.
+    ``validate_from_snapshot``. A later commit that rewrote such a file is a conflict. If a later commit dropped such a
+    file, its deletes are needless: a deletion vector or position delete file of this file alone is left out. The other
+    validations determine the isolation level. A data file has one deletion vector: remove the replaced vector with
+    ``remove_deletes``; any other is a conflict.
     """
 
     def _prepare(self) -> None:

@@ -56,8 +56,8 @@ _DELETED: Final = "or leave out validate_no_conflicting_deletes, and bring delet
 class OverwriteFiles(ValidatedOverwrite):
     """Remove files and add others. Files removed by name must still be live.
 
-    The requested validations make the isolation level. With both, and a filter that covers the rows that were read, the
-    change is serializable; with ``validate_no_conflicting_deletes`` alone it is snapshot isolation. They need
+    The requested validations determine the isolation level. With both, and a filter that covers the rows that were
+    read, the change is serializable; with ``validate_no_conflicting_deletes`` alone it is snapshot isolation. They need
     ``validate_from_snapshot``, which names the snapshot that was read.
     """
 

@@ -66,10 +66,10 @@ class FileDescriber:
     ) -> DataFile:
         """Describe a file as an entry of a manifest.
 
-        ``stated``: values of columns that the file lacks and that the table has identity partition fields of; columns
-        of the file take precedence. ``file_format``: the name of its format, if neither its suffix nor its first bytes
-        show it. ``of_one_partition``: the file is known to hold rows of one partition, shown by its first row, and only
-        rows that the table can hold.
+        ``stated``: values of columns that the file lacks; the table has an identity partition field for each of them.
+        Columns of the file take precedence. ``file_format``: the name of its format, if neither its suffix nor its
+        first bytes show it. ``of_one_partition``: the file is known to hold rows of one partition, shown by its first
+        row, and only rows that the table can hold.
 
         Raises ``InvalidArgument`` for an unknown format, rows of several partitions, row ids, position deletes, and
         folders that name values of columns that the file lacks. Raises ``InvalidFile`` if the table's columns cannot be
@@ -205,7 +205,7 @@ class _ForeignRows:
 def distinct_locations(
     io: FileIO, place: str, locations: Iterable[str | PathLike[str]] | str | PathLike[str]
 ) -> list[str]:
-    """The locations as a list, for a table at ``place``. Raises ``InvalidArgument`` when two are one file."""
+    """The locations as a list, for a table at ``place``. Raises ``InvalidArgument`` if two are the same file."""
     found = [given_location(each) for each in ([locations] if isinstance(locations, str | PathLike) else locations)]
     refuse_twice(HashedLocations(io, place, follows_links=True), found)
     return found

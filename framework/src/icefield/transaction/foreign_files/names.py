@@ -1,7 +1,7 @@
 """Checks that columns of a foreign file without field ids are read as the table's columns of the same names.
 
-The ids come from the table's name mapping, each time that the file is read. A name that was given to another column
-stays with the first column in the mapping, so that older files keep their meaning. In a new file such a name is
+The ids come from the table's name mapping, each time that the file is read. If a name passes from one column to
+another, the mapping keeps it for the first column, so that older files keep their meaning. In a new file such a name is
 ambiguous: the file would be read with nulls, or with the values of another column, so it is refused.
 """
 
@@ -44,7 +44,7 @@ class _Check:
     def fields(
         self, held: Sequence[pa.Field], given: Sequence[pa.Field], columns: Sequence[NestedField], path: _Names
     ) -> None:
-        """Check the fields of a struct: of the file, without and with given ids, and of the table."""
+        """Check the fields of a struct: in the file (``held``), with the given ids (``given``), and in the table."""
         by_name = {column.name: column for column in columns}
         by_id = {field_id(field) for field in given}
         for raw, field in zip(held, given, strict=True):
@@ -56,7 +56,7 @@ class _Check:
                     self._refuse_other_case(place, [each.name for each in columns if each.field_id not in by_id])
             if column is not None:
                 self._inside(raw, field, column, place)
-        # A struct with field ids may hold older fields of the table's own.
+        # In a file with field ids, a struct may have only fields that the table had before.
         is_named = not path or self._mapping is not None
         if is_named and held and columns and by_id.isdisjoint(column.field_id for column in columns):
             what = f"field of '{'.'.join(path)}'" if path else "column"

@@ -38,8 +38,8 @@ class ReplaceTable(Action):
     """Give a table other columns, another partitioning and order, and no rows; its snapshots and branches stay.
 
     A column with the full name of an earlier column keeps its id. Properties are added to the existing properties.
-    Files that the same transaction adds have the ids of the time when it was staged. So the commit fails after a
-    concurrent change of the columns or of the partitioning.
+    Files that the same transaction adds have the ids that were assigned when this action was staged. So the commit
+    fails after a concurrent change of the columns or of the partitioning.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Of pyarrow.acero, which imports pandas where that is installed.
+# Not from pyarrow.acero, which imports pandas if it is installed.
 from pyarrow._acero import Declaration, ProjectNodeOptions, TableSourceNodeOptions
 
 from icefield.errors import InvalidArgument

@@ -99,7 +99,7 @@ class FileResults:
                 note(*(file.file_path for file in files))
 
     def next_number(self) -> int:
-        """A number for the file names of one more call of a writer."""
+        """A new number for the file names of a writer's next call."""
         return next(self._numbers)
 
     def once(self, key: Any, write: Callable[[], Sequence[DataFile]]) -> Sequence[DataFile]:
@@ -135,7 +135,10 @@ class FileResults:
     def inserted(
         self, mask: Mask, rows: Callable[[], Iterable[pa.Table]], schema: Schema | None = None
     ) -> Sequence[DataFile]:
-        """New rows that ``mask`` chooses, and ``rows`` gives. ``schema`` is the schema that they conform to already."""
+        """The files with new rows, which ``rows`` returns; no files if ``mask`` chooses no row.
+
+        ``schema`` is the schema that they conform to already.
+        """
         if not mask.any():
             return ()
         metadata = self._head.metadata
@@ -175,8 +178,8 @@ class FileResults:
     def _is_expected(self, task: FileScanTask, edit: RowEdit) -> bool:
         """Whether to read a file whole without a look at its keys.
 
-        True for a small file and after a file that changed. Before the first file, the number of the operation's rows
-        for the size of the file decides.
+        True for a small file and after a file that changed. For the first file, the number of the operation's rows
+        decides, in relation to the rows of the file.
         """
         rows = task.file.record_count
         if not edit.changes_met or rows < 0:

@@ -43,7 +43,10 @@ def mark_rows(
 
 
 def superseded(head: Head, marked: Sequence[FileResult]) -> dict[int, Mask]:
-    """Masks of the delete files of single data files that new deletion vectors replace, by position of a manifest."""
+    """Masks of the delete files that new deletion vectors replace, by position of a manifest.
+
+    Each of these delete files is for a single data file.
+    """
     if head.metadata.format_version < 3:
         return {}
     paths = [

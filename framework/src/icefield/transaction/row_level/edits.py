@@ -67,7 +67,7 @@ class RowEdit(ABC):
         return NO_ROWS
 
     def may_change(self, met: Ints) -> bool:
-        """Whether a file may change in which the own rows ``met`` have a counterpart."""
+        """Whether a file may change if the operation's own rows ``met`` have a counterpart in it."""
         return True
 
     @abstractmethod

@@ -73,7 +73,7 @@ class FileRows:
     def may_change(self) -> tuple[bool, Ints]:
         """Whether a row may change, from the columns of the key; no more rows are read than needed.
 
-        Also the operation's own rows with a counterpart in the rows that were read: in all rows if none changes.
+        Also the operation's own rows with a counterpart in the rows read so far (all rows if no row may change).
         """
         edit, met = self._edit, NO_ROWS
         assert edit.keys is not None

@@ -70,7 +70,7 @@ class Keys:
         here, given = self._index.candidates(table)
         if not len(here) or self._index.is_exact:
             return here, given
-        # Arrow would build a hash table of all given rows for each batch: here only of candidates.
+        # Only candidates are joined: Arrow would build a hash table of all given rows for each batch.
         rows, others = distinct(here), distinct(given)
         pairs = self._joined(table.take(pa.array(rows)), self._indexed.take(pa.array(others)))
         return rows[pairs[0]], pairs[1]
@@ -204,7 +204,7 @@ def _between_ends(field: NestedField, column: pa.ChunkedArray) -> BooleanExpress
 
 
 def _string(scalar: pa.Scalar) -> Any:
-    """A value for a message: Python cannot hold every time that a column can."""
+    """A value for a message: a time becomes a string, since Python cannot represent every time of a column."""
     return scalar.cast(pa.string()).as_py() if pa.types.is_temporal(scalar.type) else scalar.as_py()
 
 

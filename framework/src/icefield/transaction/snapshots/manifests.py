@@ -119,7 +119,7 @@ class ManifestAssembler:
             groups.setdefault((file.spec_id, content), []).append(file)
         made: list[ManifestFile] = []
         for (spec_id, content), members in groups.items():
-            # A group's files are the same on every attempt, or other files under other paths.
+            # The paths identify the files of a group: an attempt with other files has other paths.
             names = tuple((file.file_path, file.content_offset) for file in members)
             numbered = [(number, members)] if not isinstance(number, Mapping) else _by_number(members, number)
             key = ("added", spec_id, content, tuple((one, len(some)) for one, some in numbered), names)
@@ -143,7 +143,7 @@ class ManifestAssembler:
     def of_work(
         self, key: Any, spec_id: int, content: ManifestContent, write: Callable[[ManifestForm], Iterable[ManifestFile]]
     ) -> list[ManifestFile]:
-        """Like ``of_existing``, for manifests that ``write`` writes in the form that it is given."""
+        """Like ``of_existing``, but ``write`` receives the form of the manifests and writes them."""
         form = self._form(spec_id, content)
         return self._once(
             ("existing", key, spec_id, content),
@@ -161,8 +161,9 @@ class ManifestAssembler:
         """The manifests of a base that stay: unchanged, without removed entries, or merged by ``commit.manifest.*``.
 
         ``removed`` is called with the live entries that are removed, of one manifest each, without their statistics.
-        ``new`` more manifests are about to join them. Manifests of different specs or contents are never mixed. The
-        newest group waits until it has the minimum number of members; older groups are full, and merged at once.
+        ``new`` is the number of new manifests that will join them. Manifests of different specs or contents are never
+        mixed. The newest group waits until it has the minimum number of members; older groups are full, and merged at
+        once.
         """
         if not merging:
             return self._rewritten([[part] for part in parts], removed)
@@ -189,7 +190,7 @@ class ManifestAssembler:
         """Write one manifest for each group: its live entries, with removed entries marked as deleted by this snapshot.
 
         Entries that an earlier snapshot deleted are dropped; the others are EXISTING from now on. A single manifest
-        without removed entries stays itself.
+        without removed entries stays as it is.
         """
         keys = [
             None if len(group) == 1 and group[0].gone is None else self._key("rewritten", *(part.key for part in group))
@@ -224,7 +225,7 @@ class ManifestAssembler:
     ) -> Iterator[ManifestFile]:
         """Manifests of a spec and a content, each filled by a function. Threads publish some while others are encoded.
 
-        An error leaves none of those that were not returned yet.
+        After an error, no manifest stays that was not returned yet.
         """
         begun: deque[ManifestWriter] = deque()
 

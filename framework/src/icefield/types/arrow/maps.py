@@ -41,7 +41,10 @@ def has_repeated_keys(array: pa.Array) -> bool:
 
 
 def last_of_each_key(array: pa.Array) -> pa.Array:
-    """The array with only the last pair of each key in each row of a map, at any depth; itself where that is all."""
+    """The array with only the last pair of each key in each row of a map, at any depth.
+
+    Without repeated keys it is the same array.
+    """
     kind = array.type
     if not has_maps(kind):
         return array
@@ -70,7 +73,7 @@ def _pairs(array: pa.MapArray, *, whole: bool = False) -> pa.StructArray:
 
 
 def _repeated(array: pa.MapArray) -> np.ndarray[Any, Any] | None:
-    """Which pairs of the rows are followed by one of the same key in their row; None when none is."""
+    """Which pairs are followed by a pair with the same key in their row; None if there are no such pairs."""
     if len(array) == 0 or pa.types.is_nested(array.type.key_type):
         return None
     offsets = array.offsets.to_numpy()[: len(array) + 1]
@@ -107,7 +110,10 @@ def _followed(marks: np.ndarray[Any, Any], furthest: int) -> np.ndarray[Any, Any
 
 
 def _ascend(keys: pa.Array, starts: np.ndarray[Any, Any]) -> bool:
-    """Whether the keys of each row ascend, which is soon stated and usual; ``starts`` are where the rows begin."""
+    """Whether the keys of each row ascend: a cheap check of the usual case.
+
+    ``starts`` are the positions where all rows but the first begin.
+    """
     try:
         ascends = pc.less(keys.slice(0, len(keys) - 1), keys.slice(1))
     except pa.ArrowException:
@@ -115,7 +121,7 @@ def _ascend(keys: pa.Array, starts: np.ndarray[Any, Any]) -> bool:
     if ascends.null_count or ascends.offset:
         return False
     stated = np.unpackbits(np.frombuffer(ascends.buffers()[1], np.uint8), bitorder="little")[: len(ascends)]
-    # Rows without pairs begin where the next one does: at the front and at the back that is next to all keys.
+    # Rows without pairs at the front begin at 0, and at the back after the last key: no two keys meet there.
     inner = starts[np.searchsorted(starts, 1) : np.searchsorted(starts, len(keys))]
     stated[inner.astype(np.intp) - 1] = 1
     return bool(stated.all())

@@ -1,6 +1,6 @@
 """Nested Arrow arrays: taken apart, put together again without copying values, and validated.
 
-Everything here respects the slice that an array is of a larger one.
+All functions here respect the offset and length of an array that is a slice of a larger array.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _decodable(values: pa.Array) -> pa.Array:
 def retype(array: pa.Array, target: pa.DataType) -> pa.Array:
     """An array of the same layout under other names, metadata, nullability or extensions. No value is copied.
 
-    Unlike Arrow's ``view`` it lets a field be required that has nulls below null structs.
+    Unlike Arrow's ``view``, it allows a required field to have nulls below null structs.
     """
     if array.type.equals(target, check_metadata=True):
         return array
@@ -97,7 +97,7 @@ def as_lists(array: pa.Array, plain: pa.DataType) -> pa.Array:
 
 
 def list_parts(array: pa.Array) -> tuple[pa.Buffer | None, pa.Buffer, int, int]:
-    """Validity and offsets of a list or map array, counted from its own first value; where that is, and the end."""
+    """Validity and offsets (from 0) of a list or map array, and the start and end of its values."""
     if len(array) == 0:
         return None, pa.py_buffer(np.zeros(1, np.int32)), 0, 0
     offsets = array.offsets
@@ -177,7 +177,7 @@ def _is_unsettled(array: pa.Array) -> bool:
 def _settled(array: pa.Array) -> pa.Array:
     kind = array.type
     if pa.types.is_struct(kind):
-        # `flatten` adds the struct's nulls to the children. A child with more nulls than the struct has its own.
+        # `flatten` adds the struct's nulls to the children. A child with more nulls than the struct has own nulls.
         children = array.flatten() if array.null_count else _arrays_below(array)
         made = []
         for field, child in zip(kind, map(settled, children), strict=True):
@@ -214,7 +214,7 @@ def validate_full(array: pa.Array) -> None:
     """Raise ``pa.ArrowInvalid`` where a value, at any depth, is not of the array's type.
 
     As ``array.validate(full=True)``, plus one decimal that pyarrow accepts wrongly: the least number of 128 or 256
-    bits. It has no absolute value, so pyarrow counts few enough digits for any precision.
+    bits. Its absolute value overflows, so pyarrow counts too few digits and accepts it for any precision.
     """
     array.validate(full=True)
     if _has_decimals(array.type):

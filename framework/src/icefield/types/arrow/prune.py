@@ -48,7 +48,7 @@ def prune_array(array: pa.Array, wanted: pa.DataType, name: str = "") -> pa.Arra
     if have.equals(wanted, check_metadata=True):
         return array
     if pa.types.is_struct(have) and pa.types.is_struct(wanted):
-        # field() respects the slice of the parent, and leaves its nulls to the validity that is handed on.
+        # field() respects the slice of the parent but not its nulls, which ``struct_array`` takes from ``array``.
         children = [array.field(i) for i in range(have.num_fields)]
         pairs = zip(arrays_named(have, children, wanted), wanted, strict=True)
         made = [prune_array(child, field.type, f"{name}.{field.name}") for child, field in pairs]

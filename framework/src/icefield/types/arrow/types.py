@@ -60,7 +60,7 @@ def plain_array(values: Sequence[Any], iceberg_type: IcebergType) -> pa.Array:
     """Internal values of a primitive type as an Arrow array."""
     kind = to_arrow_type(iceberg_type)
     if isinstance(iceberg_type, iceberg.DecimalType) and iceberg_type.scale > iceberg_type.precision:
-        # Arrow takes the scale of a Python decimal for its least precision.
+        # Arrow assumes that the precision of a Python decimal is at least its scale.
         return pa.array(values, pa.decimal128(38, iceberg_type.scale)).cast(kind)
     return pa.array(values, kind)
 
@@ -138,7 +138,7 @@ def _has_all_ids(arrow_type: pa.DataType, depth: int) -> bool:
 def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:
     """The fields directly inside an Arrow struct, list or map; empty for anything else.
 
-    A map's are its key and its value.
+    The fields of a map are its key and its value.
     """
     arrow_type = unwrapped(arrow_type)
     if isinstance(arrow_type, pa.BaseExtensionType):

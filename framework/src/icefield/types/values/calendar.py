@@ -77,8 +77,8 @@ def format_time(of_day: int, digits: int = 6) -> str:
 def parse_timestamp(string: str, *, zone: bool, digits: int = 6, lenient: bool = False) -> int:
     """Micro- (``digits=6``) or nanoseconds (``digits=9``) from 1970-01-01T00:00:00 (UTC with ``zone``).
 
-    Strictly, the offset is ``+00:00`` with a zone and absent without one. Leniently, any offset will do, as will a
-    blank for the ``T`` and a date alone, which is midnight (UTC). Raises ``InvalidArgument``.
+    Strictly, the offset is ``+00:00`` with a zone and absent without one. With ``lenient``, any offset is allowed, a
+    blank may replace the ``T``, and a date alone means its midnight (UTC). Raises ``InvalidArgument``.
     """
     what = "timestamp with zone" if zone else "timestamp without zone"
     match = (_LENIENT_TIMESTAMP_STRING if lenient else _TIMESTAMP_STRING).fullmatch(_bounded(string, what))

@@ -20,7 +20,7 @@ _EXACT: Final = Context(prec=100)
 
 
 def out_of_range(iceberg_type: IcebergType, value: Any, above: bool) -> InvalidArgument:
-    """The error for a value beyond the values of a type."""
+    """The error for a value beyond the range of a type."""
     return InvalidArgument(f"out of range for type {iceberg_type}: {shown(value)}", out_of_range=1 if above else -1)
 
 

@@ -160,7 +160,7 @@ def _from_datetime(iceberg_type: IcebergType, value: datetime, zone: bool, digit
         hint = "give it a zone" if zone else "take its zone away"
         raise InvalidArgument(f"not a value of type {iceberg_type}: {value}; {hint}")
     elapsed = value - (_EPOCH_UTC if zone else _EPOCH)
-    # A pandas timestamp is a datetime with nanoseconds in its differences.
+    # A pandas timestamp is a datetime, but a difference of two timestamps has nanoseconds.
     nanos = getattr(elapsed, "nanoseconds", 0)
     micros = (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
     if digits == 9:

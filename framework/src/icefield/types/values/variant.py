@@ -107,7 +107,7 @@ class _VariantDecoder:
     def __init__(self, metadata: bytes, value: bytes) -> None:
         self.names, _ = _dictionary(metadata)
         self.data = value
-        # Offsets may lead many elements to the same bytes: an honest variant has no more values than bytes.
+        # Offsets of a damaged variant may lead to the same bytes many times; a valid one has no more values than bytes.
         self.left = len(value)
 
     def decode(self, at: int, depth: int) -> Any:

@@ -80,7 +80,7 @@ class _TextParser:
             position = match.end()
 
     def next(self) -> str | float | None:
-        """The present token, and one step on."""
+        """Return the present token, and advance to the next token."""
         token, self.token = self.token, next(self.tokens, None)
         return token
 
@@ -185,7 +185,10 @@ class _BinaryReader:
         return [self.take(f"{endian}{width}d") for _ in range(count)]
 
     def count(self, endian: str, size: int) -> int:
-        """A count of things of at least ``size`` bytes each, so that no damage makes anyone allocate more."""
+        """A count of items of at least ``size`` bytes each.
+
+        Raises ``InvalidArgument`` if fewer bytes are left, so that a damaged count makes no caller allocate memory.
+        """
         (count,) = self.take(f"{endian}I")
         if count * size > len(self.data) - self.position:
             raise InvalidArgument("well-known binary ends too early")
