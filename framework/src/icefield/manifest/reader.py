@@ -286,10 +286,7 @@ class ManifestReader:
         return decoded
 
     def _keep(self, manifest: ManifestFile, request: ManifestRequest, data: bytes) -> None:
-        """Keep the bytes of an undamaged manifest if more of it may be wanted later.
-
-        A damaged manifest is fetched again, because the transfer may be at fault.
-        """
+        """Keep the bytes of an undamaged manifest for later requests. A damaged manifest is fetched again."""
         if self._scope is not None and self._remembers and not request.columns >= ALL_COLUMNS:
             FILES.put(self._file_key(manifest), data)
 

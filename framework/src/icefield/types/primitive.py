@@ -225,7 +225,7 @@ class FixedType(PrimitiveType):
 
 @dataclass(frozen=True, slots=True)
 class GeometryType(PrimitiveType):
-    """Shapes with planar edges, in well-known binary; ``crs`` is opaque string. Format version 3."""
+    """Shapes with planar edges, in well-known binary; ``crs`` is an opaque string. Format version 3."""
 
     crs: str = DEFAULT_CRS
     _since: ClassVar[int] = 3
