@@ -12,6 +12,7 @@ import icefield
 import pytest
 from icefield.errors import IcefieldError, InvalidArgument, UnsupportedFeature, ValidationFailed
 from icefield_spark.catalog import tables
+from pyspark import __version__ as version
 from pyspark.errors import PySparkException
 
 pytestmark = pytest.mark.spark
@@ -106,6 +107,7 @@ def test_rows_are_changed_as_the_statements_say(
     assert data_files() - known == set(table.inspect.all_delete_files()["file_path"].to_pylist()) & data_files()
 
 
+@pytest.mark.skipif(version < "4.1", reason="Spark 4.0 asks an INSERT for every column")
 @pytest.mark.slow
 def test_rows_are_inserted_by_position_by_name_and_by_partition(spark: Any, ice: Any) -> None:
     create(ice, 2, "copy-on-write")
@@ -156,6 +158,7 @@ def test_what_others_commit_meanwhile_is_a_conflict(
     assert all(row[2] == row[0] * 1.5 for row in rows(ice))
 
 
+@pytest.mark.skipif(version < "4.1", reason="Spark 4.0 asks an INSERT for every column")
 @pytest.mark.slow
 def test_branches_are_written_to(ice: Any, catalog: icefield.Catalog) -> None:
     create(ice, 2, "merge-on-read")
@@ -170,6 +173,7 @@ def test_branches_are_written_to(ice: Any, catalog: icefield.Catalog) -> None:
     assert [row[0] for row in rows(ice)] == [9, 77]
 
 
+@pytest.mark.skipif(version < "4.1", reason="Spark 4.0 asks an INSERT for every column")
 @pytest.mark.slow
 def test_procedures_are_called_by_position_and_by_name(ice: Any, catalog: icefield.Catalog) -> None:
     create(ice, 2, "merge-on-read")
@@ -252,6 +256,7 @@ def test_a_with_clause_stands_in_front_of_changes(ice: Any) -> None:
     assert ice.sql("WITH q AS (SELECT 1 AS delete) SELECT delete AS merge FROM q").collect() == [(1,)]
 
 
+@pytest.mark.skipif(version < "4", reason="Spark 3.5 has no MERGE WITH SCHEMA EVOLUTION")
 @pytest.mark.parametrize(
     ("clauses", "said"),
     [
@@ -283,7 +288,7 @@ def test_a_merge_that_cannot_be_done_changes_nothing(
 
 def test_names_of_columns_after_an_alias_are_refused_in_a_merge(ice: Any) -> None:
     ice.sql("CREATE TABLE db.t (id bigint)")
-    with pytest.raises(PySparkException, match="COLUMN_ALIASES_NOT_ALLOWED"):
+    with pytest.raises(PySparkException, match=r"COLUMN_ALIASES_(IS_)?NOT_ALLOWED"):
         ice.sql("MERGE INTO db.t t USING (VALUES (1)) AS s(id) ON t.id = s.id WHEN MATCHED THEN DELETE")
 
 
