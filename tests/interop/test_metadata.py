@@ -203,7 +203,7 @@ def plain(data: bytes) -> bytes:
 
 
 def normalised(source: dict[str, Any]) -> dict[str, Any]:
-    """A document without the members that are always written in one form, whatever their form in the source."""
+    """A document without the members that Icefield always writes in one form."""
     result = {key: value for key, value in source.items() if value not in (None, [], {})}
     if result.get("current-snapshot-id") == -1:
         del result["current-snapshot-id"]

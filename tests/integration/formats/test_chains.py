@@ -43,7 +43,7 @@ Path = tuple[str, ...]
 
 
 def kinds(depth: int) -> st.SearchStrategy[IcebergType]:
-    """Types of some depth, whose field ids are assigned later."""
+    """Types of some depth, before field ids are assigned."""
     leaf = st.sampled_from([*PROMOTIONS, "date", "string", "boolean"]).map(parse_type)
     if not depth:
         return leaf

@@ -19,7 +19,7 @@ SCHEMA = pa.schema([("id", pa.int64())])
 
 
 class KeepsPointers(MetastoreStrategy):
-    """A strategy whose tables a directory catalog cannot list, because it names metadata files in its own way."""
+    """A strategy with its own names of metadata files, so a directory catalog cannot list its tables."""
 
     pointers: ClassVar[dict[str, str]] = {}
 

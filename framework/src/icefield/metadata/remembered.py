@@ -97,7 +97,7 @@ def following(base: TableMetadata, moved: Mapping[str, int | None]) -> tuple[Tab
 
 
 def _of_lines(base: TableMetadata, targets: Set[int]) -> dict[int, dict[str, str]]:
-    """For each target snapshot, by kind, the entries of the branches whose line contains it, without newer entries."""
+    """For each target snapshot, by kind, the entries of branches that contain it, without newer entries."""
     heads = {
         name: ref.snapshot_id
         for name, ref in base.refs.items()

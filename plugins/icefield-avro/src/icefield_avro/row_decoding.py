@@ -105,7 +105,7 @@ _KEY, _VALUE = _name(0), _name(1)
 
 
 def _array(selection: Selection, values: list[Any], rows: Rows) -> pa.Array:
-    """The array of decoded values, some of which may be None; ``rows`` are the rows that the values belong to."""
+    """The array of decoded values, which may include None; ``rows`` are the rows of the values."""
     node = selection.node
     present = None
     if selection.optional is not None and None in values:

@@ -105,7 +105,7 @@ def said_of(session: SparkSession, condition: Expression, table: Side, source: S
 
 
 def _without_rows(session: SparkSession, side: Side) -> DataFrame:
-    """A relation with a side's columns, about whose rows the optimizer knows nothing."""
+    """A relation with a side's columns and with rows unknown to the optimizer."""
     columns = spark.StructType([spark.StructField(each.name, each.dataType, True) for each in side.columns.fields])
     kind = jvm_class(session, "org.apache.spark.sql.types.DataType").fromJson(columns.json())
     rows = session._jsparkSession.createDataFrame(session.sparkContext._jsc.emptyRDD(), kind)

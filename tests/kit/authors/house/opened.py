@@ -26,7 +26,7 @@ def opened_with(plugins: Plugins, **properties: str) -> Catalog:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """The environment of a process that finds two distributions: this one, and one that uses its hook."""
+    """The environment of a process with two distributions: this one, and a user of its hook."""
     for name, target in (("house", "authors.house.hooks"), ("auditors", "authors.house.auditors")):
         installed = folder / f"site/icefield_{name}-1.0.dist-info"
         installed.mkdir(parents=True)

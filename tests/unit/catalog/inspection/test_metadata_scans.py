@@ -167,7 +167,7 @@ def test_a_wrong_request_says_what_is_wrong(table):
 
 
 def lose_manifests(table: Table, keep: Callable[[Any], bool]) -> None:
-    """Remove the files of all manifests of the current snapshot except those that ``keep`` accepts."""
+    """Remove the files of the current snapshot's manifests, except the manifests that ``keep`` accepts."""
     listed = read_manifest_list(table.io, table.current_snapshot(), table.metadata).manifests
     for manifest in listed:
         if not keep(manifest):
