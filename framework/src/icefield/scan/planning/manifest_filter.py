@@ -84,7 +84,8 @@ class ManifestFilter:
     ) -> npt.NDArray[Any]:
         """The positions in the list of manifests with this content that may list matching live files.
 
-        With ``writers``, only manifests of these snapshots count, and a manifest of deleted files alone counts as well.
+        With ``writers``, only manifests of these snapshots count, and manifests of version 1 without a stated snapshot.
+        A manifest of deleted files alone counts as well.
         """
         kept = manifests.integers(CONTENT) == content
         if writers is None:
