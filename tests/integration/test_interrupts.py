@@ -176,7 +176,8 @@ class Lines:
     The line of a ``with``, which runs again at the end of the block, and the first line of an ``__exit__`` are not
     counted. An interrupt there comes after the block and before its cleanup, and no Python code can close that gap. A
     line that is only ``try:`` is not counted either: Python does not check for interrupts at it, and CPython 3.11
-    leaves it out of the line ranges of the surrounding blocks.
+    leaves it out of the line ranges of the surrounding blocks. Nor is a line of a ``__del__``, or of what it calls:
+    Python prints an exception there, and goes on.
     """
 
     PARTS = tuple(f"{os.sep}icefield{os.sep}{part}" for part in ("transaction", "writing", "commit", "catalog"))
@@ -194,7 +195,7 @@ class Lines:
         sys.settrace(None)
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if not any(part in frame.f_code.co_filename for part in self.PARTS):
+        if not any(part in frame.f_code.co_filename for part in self.PARTS) or in_finalizer(frame):
             return None
         return self._enter_exit if frame.f_code.co_name == "__exit__" else self._line
 
@@ -209,6 +210,14 @@ class Lines:
                 sys.settrace(None)
                 raise self.error
         return self._line
+
+
+def in_finalizer(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 @pytest.mark.slow
