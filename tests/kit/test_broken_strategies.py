@@ -3,274 +3,50 @@
 from __future__ import annotations
 
 import inspect
-import threading
-import time
+import types
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, Pointer, Proposal, PutMode
+from icefield import Plugins, Provider, hookimpl
+from icefield.abc import CommitStrategy, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.strategies import CreateStrategy, RenameStrategy
-from icefield.errors import CommitStateUnknown, FileExists, FileMissing, NoSuchTable, StorageError
-from icefield.metadata import TableMetadata
-from icefield.toolkit import delete_quietly
 from icefield_testing import CommitStrategySuite, LossyCalls, LossyProxy, RequestFaults
-from kit_checks import failures, rejection
+from kit_checks import checks, failures, rejection, words
+from mutants import Mutant
+from mutants.strategies import MUTANTS
+from mutants.strategies.claims import FencedLease
+from mutants.strategies.pointers import LooksThenSets
+from mutants.strategies.versions import LocksThreads, StatesNoContract
 from pointer_service import ServiceStrategy, served
 
 
-class ChecksThenWrites(CreateStrategy):
-    """Checks whether the version is taken, and then writes it."""
-
-    def publish(self, target: str, data: bytes) -> Pointer | None:
-        try:
-            self.file_system.stat(target)
-        except FileMissing:
-            time.sleep(0.001)
-            self.file_system.put(target, data, PutMode.OVERWRITE)
-            return self.pointer_to(target)
-        return None
-
-
-class RetriesBlindly(CreateStrategy):
-    """Treats a lost reply as a failure, and its own file as another writer's."""
-
-    def publish(self, target: str, data: bytes) -> Pointer | None:
-        for _ in range(3):
-            try:
-                self.file_system.put(target, data, PutMode.CREATE)
-            except FileExists:
-                return None
-            except StorageError:
-                continue
-            return self.pointer_to(target)
-        return None
-
-
-class CleansUpAfterUnknown(RenameStrategy):
-    """Deletes its metadata file when it does not know whether the commit happened."""
-
-    def publish(self, target: str, data: bytes) -> Pointer | None:
-        try:
-            return super().publish(target, data)
-        except CommitStateUnknown:
-            delete_quietly(self.file_system, target)
-            return None
-
-
-class TakesLostForDone(CreateStrategy):
-    """Treats a lost reply as a success."""
-
-    def publish(self, target: str, data: bytes) -> Pointer | None:
-        try:
-            self.file_system.put(target, data, PutMode.CREATE)
-        except FileExists:
-            return None
-        except StorageError:
-            return self.pointer_to(target)
-        return self.pointer_to(target)
-
-
-class IgnoresItsBase(CreateStrategy):
-    """Commits on the current version instead of the base."""
-
-    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
-        return super().commit(self.load() if base is not None else None, proposal)
-
-
-class LeavesTheLosersFile(RenameStrategy):
-    """Leaves the temporary file of an attempt that lost."""
-
-    def publish(self, target: str, data: bytes) -> Pointer | None:
-        temporary = f"{self.folder}/{uuid4()}.metadata.json"
-        self.file_system.put(temporary, data, PutMode.OVERWRITE)
-        try:
-            self.file_system.rename(temporary, target)
-        except FileExists:
-            return None
-        return self.pointer_to(target)
-
-
-class TrustsTheHint(CreateStrategy):
-    """Reads the version hint, and does not look for later versions."""
-
-    def load(self) -> Pointer | None:
-        version = self.hint()
-        return None if version is None else Pointer(f"{self.folder}/v{version}.metadata.json", version)
-
-
-class RevivesDroppedTables(CreateStrategy):
-    """Frees the names of a dropped table, and does not check whether its base still exists."""
-
-    def drop(self) -> None:
-        if self.load() is None:
-            raise NoSuchTable("no table")
-        self.file_system.delete_many([location for _, location in self.listed()])
-
-    def confirmed(self, base: Pointer, metadata: TableMetadata) -> Pointer | None:
-        return base
-
-
-class CallsALostReplyAFailure(CreateStrategy):
-    """Treats every error of the atomic step as a failure."""
-
-    def publish(self, target: str, data: bytes) -> Pointer | None:
-        try:
-            self.file_system.put(target, data, PutMode.CREATE)
-        except FileExists:
-            return None
-        except Exception as error:
-            raise StorageError("the commit failed", location=target) from error
-        return self.pointer_to(target)
-
-
-class DropsBlindly(CreateStrategy):
-    """Drops a table, and hides errors of the file system."""
-
-    def drop(self) -> None:
-        with suppress(StorageError):
-            super().drop()
-
-
-class CallsALostDropAFailure(ServiceStrategy):
-    """Reports that a table was not dropped when the drop was not answered."""
-
-    def drop(self) -> None:
-        try:
-            self.ask("set", new=None)
-        except (ConnectionError, TimeoutError) as lost:
-            raise StorageError("the table was not dropped") from lost
-
-
-class LocksThreads(CreateStrategy):
-    """Checks and writes under a lock that other processes do not share."""
-
-    lock = threading.Lock()
-
-    def publish(self, target: str, data: bytes) -> Pointer | None:
-        with self.lock:
-            try:
-                self.file_system.stat(target)
-            except FileMissing:
-                self.file_system.put(target, data, PutMode.OVERWRITE)
-                return self.pointer_to(target)
-            return None
-
-
-class WaitsForItself(RenameStrategy):
-    """Acquires its lock a second time when two writers commit at once."""
-
-    lock = threading.Lock()
-
-    def publish(self, target: str, data: bytes) -> Pointer | None:
-        with self.lock:
-            published = super().publish(target, data)
-            if published is None:
-                self.lock.acquire()
-            return published
-
-
-class TakesALostReplyForAConflict(ServiceStrategy):
-    """Repeats a swap without a reply, and takes its own first swap for the commit of another writer."""
-
-    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
-        for _ in range(3):
-            with suppress(OSError):
-                return bool(self.ask("swap", old=old, new=new))
-        raise StorageError("the service does not answer")
-
-
-class TakesALostReplyForDone(ServiceStrategy):
-    """Takes no reply for yes."""
-
-    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
-        try:
-            return bool(self.ask("swap", old=old, new=new))
-        except OSError:
-            return True
-
-
-class CreatesBlindly(ServiceStrategy):
-    """Repeats the creation of a table after a lost reply, and then reports that the table exists already."""
-
-    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
-        if old is not None:
-            return super().swap_pointer(old, new, proposal)
-        try:
-            return bool(self.ask("swap", old=old, new=new))
-        except OSError:
-            return bool(self.ask("swap", old=old, new=new))
-
-
-class DeletesWhatIsUnknown(ServiceStrategy):
-    """Deletes its file when it does not know whether it was committed."""
-
-    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
-        try:
-            return super().commit(base, proposal)
-        except CommitStateUnknown as error:
-            delete_quietly(self.file_system, str(error.data["location"]))
-            raise
-
-
-class LooksThenSets(ServiceStrategy):
-    """Compares and sets the pointer under a lock that other processes do not share."""
-
-    lock = threading.Lock()
-
-    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
-        with self.lock:
-            if self.ask("get") != old:
-                return False
-            self.ask("set", new=new)
-            return True
-
-
-LOST_REPLY = "test_a_lost_reply_of_the_service_is_settled_or_said_to_be_unknown"
-
-# The test that rejects each class, and the part of the note that names the cause.
-BROKEN: dict[type[CommitStrategy], tuple[str, str]] = {
-    ChecksThenWrites: ("test_one_of_many_creators_wins", "creation looks first and writes then"),
-    RetriesBlindly: ("test_a_lost_reply_is_settled_or_said_to_be_unknown", "reported as a conflict"),
-    CleansUpAfterUnknown: ("test_a_connection_that_stays_down_deletes_nothing_published", "was never answered"),
-    TakesLostForDone: ("test_a_lost_reply_is_settled_or_said_to_be_unknown", "a success that was none"),
-    IgnoresItsBase: ("test_an_old_base_is_a_conflict_and_leaves_nothing", "does not check its base"),
-    LeavesTheLosersFile: ("test_an_old_base_is_a_conflict_and_leaves_nothing", "leaves the loser's file behind"),
-    TrustsTheHint: ("test_a_crash_at_any_step_leaves_the_old_or_the_new_version", "dies at that step"),
-    RevivesDroppedTables: ("test_a_commit_on_a_dropped_table_does_not_revive_it", "a stalled writer"),
-    LocksThreads: ("test_a_writer_that_is_held_up_overwrites_no_other_process", "A lock of threads"),
-    CallsALostReplyAFailure: ("test_a_step_that_was_done_and_failed_is_not_called_a_failure", "doubles its rows"),
-    DropsBlindly: ("test_a_drop_that_meets_a_fault_says_what_is_so", "said to be dropped, and the table is there"),
-    CallsALostDropAFailure: ("test_a_drop_that_meets_a_fault_says_what_is_so", "and the table is gone"),
-    WaitsForItself: ("test_no_update_of_many_writers_is_lost", "did not end within 3 s"),
-    TakesALostReplyForAConflict: (LOST_REPLY, "is reported as a conflict"),
-    TakesALostReplyForDone: (LOST_REPLY, "a success that was none"),
-    CreatesBlindly: ("test_a_creation_whose_reply_was_lost_is_settled_or_said_to_be_unknown", "passes for another's"),
-    DeletesWhatIsUnknown: ("test_a_service_that_stays_down_deletes_nothing_published", "delete nothing"),
-    LooksThenSets: ("test_a_writer_that_is_held_up_overwrites_no_other_process", "A lock of threads"),
-}
-
-
-def suite(kind: type[CommitStrategy], service: LossyProxy) -> type[CommitStrategySuite]:
+def suite(kind: type, service: LossyProxy) -> type[CommitStrategySuite]:
     class Suite(CommitStrategySuite):
         max_wait_seconds = 10.0
-        check_seconds = 3.0 if kind is WaitsForItself else 120.0
+        check_seconds = 120.0
 
         def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
             if issubclass(kind, ServiceStrategy):
                 return kind(location, file_system, service.server[1])
-            return kind(("db", "t"), location, file_system)
+            made: CommitStrategy = kind(("db", "t"), location, file_system)
+            return made
 
         def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
             assert issubclass(kind, ServiceStrategy)
             assert isinstance(service, LossyProxy)
             return kind(location, file_system, service.port)
 
-    return Suite
+        def plugins(self) -> Plugins:
+            plugin = types.ModuleType("mine")
+            provider = Provider("mine", f"{StatesNoContract.__module__}:{StatesNoContract.__name__}")
+            plugin.__dict__["icefield_commit_strategies"] = hookimpl(lambda: [provider])
+            return Plugins([plugin])
+
+    return type("Suite", (Suite,), dict(getattr(kind, "suite", {})))
 
 
 @pytest.fixture
@@ -279,7 +55,7 @@ def service() -> Iterator[LossyProxy]:
         yield proxy
 
 
-def given(kind: type[CommitStrategy], folder: Path, service: LossyProxy) -> dict[str, Callable[[str], Any]]:
+def given(kind: type, folder: Path, service: LossyProxy) -> dict[str, Callable[[str], Any]]:
     return {
         "file_system": lambda _: LocalFileSystem({"file.sync": "false"}),
         "location": lambda name: f"file://{folder}/{uuid4().hex}/{name}",
@@ -288,13 +64,17 @@ def given(kind: type[CommitStrategy], folder: Path, service: LossyProxy) -> dict
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
-def test_a_broken_strategy_is_rejected_with_a_note_that_names_the_cause(
-    kind: type[CommitStrategy], tmp_path: Path, service: LossyProxy
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_a_broken_strategy_is_rejected_with_words_that_name_the_cause(
+    mutant: Mutant, tmp_path: Path, service: LossyProxy
 ) -> None:
-    check, cause = BROKEN[kind]
-    said = rejection(suite(kind, service), check, given(kind, tmp_path, service))
-    assert cause in " ".join(said.split()), said
+    kind = mutant.plugin
+    said = words(lambda: rejection(suite(kind, service), mutant.check, given(kind, tmp_path, service)), mutant.cause)
+    assert mutant.cause in said, said
+
+
+def test_every_check_rejects_a_broken_strategy() -> None:
+    assert {name for name, _ in checks(CommitStrategySuite)} == {mutant.check for mutant in MUTANTS}
 
 
 @pytest.mark.slow
@@ -306,7 +86,9 @@ def test_a_lock_of_threads_is_found_each_time(tmp_path: Path, service: LossyProx
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [CreateStrategy, RenameStrategy, ServiceStrategy], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [CreateStrategy, RenameStrategy, ServiceStrategy, FencedLease], ids=lambda kind: kind.__name__
+)
 def test_a_right_strategy_passes_every_check(kind: type[CommitStrategy], tmp_path: Path, service: LossyProxy) -> None:
     assert failures(suite(kind, service), given(kind, tmp_path, service)) == []
 

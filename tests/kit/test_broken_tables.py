@@ -23,7 +23,6 @@ from icefield.abc import (
     TableName,
 )
 from icefield.errors import InvalidArgument, NoSuchNamespace
-from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
 from icefield_testing import TableBehaviourSuite
 from kit_checks import checks, failures
@@ -69,7 +68,7 @@ LAST: dict[TableName, Pointer] = {}
 
 
 class KeepsOldMetadata(DictionaryStrategy):
-    def _MetastoreStrategy__delete_old(self, base: Pointer | None, metadata: TableMetadata) -> None:
+    def delete_old(self, base: Pointer | None, proposal: Proposal) -> None:
         pass
 
 

@@ -37,7 +37,7 @@ class TestDirectoryInMemory(CatalogSuite):
         return backend_at(f"memory://kit/{uuid4().hex}")
 
 
-@pytest.mark.parametrize("name", ["..", ".", "a/b", "a\\b", ".icefield"])
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "a\\b", ".icefield", ".hidden"])
 def test_a_name_that_leaves_the_warehouse_is_refused(tmp_path: Path, name: str) -> None:
     backend = backend_at(f"file://{tmp_path}/warehouse")
     with pytest.raises(InvalidArgument):

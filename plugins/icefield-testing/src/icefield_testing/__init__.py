@@ -1,21 +1,48 @@
 """The kit for plugin authors: a suite for each contract, subclassed in a dozen lines.
 
-Only a declared ability makes the kit skip a check. The docstring of each check states the place to look at when the
-check fails.
+The kit skips a check only for a stated reason, such as an ability that the plugin does not declare. The docstring of
+each check states the place to look at when the check fails.
 """
 
-from icefield.manifest import entry_schema, manifest_list_schema
+from __future__ import annotations
 
-from icefield_testing.base import Suite
-from icefield_testing.behaviour import ReturnChecks, TableBehaviourSuite
-from icefield_testing.catalog import CatalogSuite
-from icefield_testing.commit_strategy import CommitStrategySuite
-from icefield_testing.faults import Crash, FaultyFileSystem
-from icefield_testing.file_format import FileFormatSuite, ManifestFormatSuite
-from icefield_testing.file_system import FileSystemSuite
-from icefield_testing.format_data import sample_tables, tables
-from icefield_testing.recording import RecordingServer
-from icefield_testing.service_faults import LossyCalls, LossyProxy, RequestFaults
+from typing import TYPE_CHECKING
+
+from icefield import lazy_names
+
+if TYPE_CHECKING:
+    from icefield.manifest import entry_schema, manifest_list_schema
+
+    from icefield_testing.base import Suite, new_in
+    from icefield_testing.behaviour import ReturnChecks, TableBehaviourSuite
+    from icefield_testing.catalog import CatalogSuite
+    from icefield_testing.commit_strategy import CommitStrategySuite
+    from icefield_testing.faults import Crash, FaultyFileSystem
+    from icefield_testing.file_format import FileFormatSuite, ManifestFormatSuite
+    from icefield_testing.file_system import FileSystemSuite
+    from icefield_testing.format_data import sample_tables, tables
+    from icefield_testing.listener import ListenerSuite
+    from icefield_testing.recording import RecordingServer
+    from icefield_testing.service_faults import LossyCalls, LossyProxy, RequestFaults
+
+# Names are imported lazily: each process that lists plugins imports this package for its hooks.
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "icefield.manifest": ("entry_schema", "manifest_list_schema"),
+        "icefield_testing.base": ("Suite", "new_in"),
+        "icefield_testing.behaviour": ("ReturnChecks", "TableBehaviourSuite"),
+        "icefield_testing.catalog": ("CatalogSuite",),
+        "icefield_testing.commit_strategy": ("CommitStrategySuite",),
+        "icefield_testing.faults": ("Crash", "FaultyFileSystem"),
+        "icefield_testing.file_format": ("FileFormatSuite", "ManifestFormatSuite"),
+        "icefield_testing.file_system": ("FileSystemSuite",),
+        "icefield_testing.format_data": ("sample_tables", "tables"),
+        "icefield_testing.listener": ("ListenerSuite",),
+        "icefield_testing.recording": ("RecordingServer",),
+        "icefield_testing.service_faults": ("LossyCalls", "LossyProxy", "RequestFaults"),
+    },
+)
 
 __all__ = [
     "CatalogSuite",
@@ -24,6 +51,7 @@ __all__ = [
     "FaultyFileSystem",
     "FileFormatSuite",
     "FileSystemSuite",
+    "ListenerSuite",
     "LossyCalls",
     "LossyProxy",
     "ManifestFormatSuite",
@@ -34,6 +62,7 @@ __all__ = [
     "TableBehaviourSuite",
     "entry_schema",
     "manifest_list_schema",
+    "new_in",
     "sample_tables",
     "tables",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import pytest
 from icefield import Plugins
@@ -13,7 +13,19 @@ from icefield import Plugins
 from icefield_testing.watchdog import watched
 
 TROUBLESHOOTING: Final = "If this fails"
-"""How the line begins, in the docstring of a check, that states what to look at."""
+"""The beginning of the line in the docstring of a check that states the place to look at."""
+
+Check = TypeVar("Check", bound=Callable[..., Any])
+
+
+def new_in(version: str) -> Callable[[Check], Check]:
+    """Mark a check as new in a version of the kit: ``@new_in("0.2")``. An author can adopt the check later."""
+
+    def mark(check: Check) -> Check:
+        check.new_in = version  # type: ignore[attr-defined]
+        return check
+
+    return mark
 
 
 class Suite:
@@ -26,6 +38,12 @@ class Suite:
 
     check_seconds: ClassVar[float] = 240.0
     """How long a check may take before it is taken to hang."""
+
+    kit_version: ClassVar[str | None] = None
+    """Run the checks of this version of the kit: ``"0.1"`` leaves out newer checks. None runs all checks.
+
+    For suites with None, the option ``--icefield-kit-version`` of pytest gives the version.
+    """
 
     def plugins(self) -> Plugins:
         """The plugins, including the plugin under test; by default the installed ones."""

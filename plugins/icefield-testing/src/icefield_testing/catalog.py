@@ -11,9 +11,7 @@ An author subclasses it and states how to build the backend on fresh, empty stor
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import ClassVar
 
 import pytest
 from icefield import Catalog
@@ -29,35 +27,13 @@ from icefield.errors import (
     TableExists,
 )
 
-from icefield_testing.catalogs import SeveralTablesChecks, ViewChecks
+from icefield_testing.catalogs import NameChecks, PlaceChecks, RaceChecks, SecretChecks
+from icefield_testing.catalogs.base import RACERS
 from icefield_testing.contract_numbers import check_contract_number
-from icefield_testing.service_faults import RequestFaults
-
-RACERS = 8
-_STEPS = 40
-_TAKEN_OR_GONE = (NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable, TableExists)
 
 
-class CatalogSuite(ViewChecks, SeveralTablesChecks):
+class CatalogSuite(NameChecks, PlaceChecks, RaceChecks, SecretChecks):
     """Checks of ``icefield.abc.CatalogBackend``."""
-
-    namespaces_of_the_store: ClassVar[frozenset[NamespaceName]] = frozenset()
-    """Namespaces that the store has from the start and that cannot be dropped."""
-
-    properties_of_the_store: ClassVar[frozenset[str]] = frozenset()
-    """Properties that the store gives every namespace, such as where it is."""
-
-    listing_page: ClassVar[int] = 100
-    """How many names the store lists in one page at most, where it has pages; a check makes two namespaces more."""
-
-    @pytest.fixture
-    def service(self) -> RequestFaults | None:
-        """An object that can lose the catalog's requests to a service, such as a ``LossyProxy``; None skips."""
-        return None
-
-    def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
-        """The same catalog with its requests sent through ``service``. By default, all requests already are."""
-        return self.another(backend)
 
     def test_the_plugin_states_its_contract_number(self, backend: CatalogBackend) -> None:
         """If this fails, the ``Provider`` of the plugin states no ``contract``: any kernel loads it, fit or not."""
@@ -208,8 +184,9 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
     def test_listing_comes_in_pages(self, backend: CatalogBackend) -> None:
         """If this fails, a page is too long, or the next one leaves out or repeats a name."""
         backend.create_namespace(("a",), {})
-        for number in range(7):
-            self.create_table(backend, ("a", f"t{number}"))
+        names: list[TableName] = [("a", f"t{number}") for number in range(7)]
+        for name in names:
+            self.create_table(backend, name)
         found: list[TableName] = []
         token: str | None = None
         while True:
@@ -219,7 +196,8 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
             token = page.next_token
             if token is None:
                 break
-        assert found == [("a", f"t{number}") for number in range(7)]
+        assert found == names
+        self._goes_on(backend, "tables", names)
 
     def test_a_dropped_table_is_gone(self, backend: CatalogBackend) -> None:
         """If this fails, ``drop`` of the strategy does not reach the catalog's own record."""
@@ -295,83 +273,3 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
             backend.register_table(("a", "again"), current.pointer.location)
         with pytest.raises(NoSuchNamespace):
             backend.register_table(("no", "again"), current.pointer.location)
-
-    # -- faults
-
-    @pytest.mark.parametrize("verdict", ["lose-request", "lose-reply"])
-    @pytest.mark.parametrize("change", ["create", "update", "drop", "rename", "register", "drop table"])
-    def test_a_lost_reply_about_a_name_is_not_taken_for_anothers_doing(
-        self, backend: CatalogBackend, service: RequestFaults | None, change: str, verdict: str
-    ) -> None:
-        """If this fails, a change of a name whose reply was lost is repeated, and finds its own work: a name that is
-        taken, or nothing to drop. Say ``StorageError`` where the outcome is not known. An error of a client's library
-        must not come through, and a success must be one.
-        """
-        if service is None:
-            pytest.skip("the catalog asks no service (`service`)")
-        needed = {"rename": CatalogAbility.RENAME, "register": CatalogAbility.REGISTRATION}
-        if change in needed and needed[change] not in backend.abilities:
-            pytest.skip(f"the backend declares no {change}")
-        for step in range(_STEPS):
-            space, table, other = (f"s{step}",), (f"s{step}", "t"), (f"s{step}", "u")
-            if change != "create":
-                backend.create_namespace(space, {})
-            if change not in ("create", "update", "drop"):
-                self.create_table(backend, table)
-            through = self.backend_through(service, backend)
-            through.list_namespaces(())  # it has connected, so that what is counted is the change
-            current = current_of(backend.strategy(table)) if change == "register" else None
-            act: dict[str, Callable[[], None]] = {
-                "create": lambda: through.create_namespace(space, {"by": "me"}),  # noqa: B023
-                "update": lambda: through.update_namespace_properties(space, {"by": "me"}, frozenset()),  # noqa: B023
-                "drop": lambda: through.drop_namespace(space),  # noqa: B023
-                "rename": lambda: through.rename_table(table, other),  # noqa: B023
-                "register": lambda: through.register_table(other, current.pointer.location if current else ""),  # noqa: B023
-                "drop table": lambda: through.strategy(table).drop(),  # noqa: B023
-            }
-            service.arm(lambda number, step=step: verdict if number == step else None)  # type: ignore[misc]
-            said = self._said(act[change], f"'{change}' with {verdict} at request {step}")
-            made = service.count
-            service.disarm()
-            through.close()
-            done = self._done(backend, change, space, table, other)
-            assert done or not said, f"'{change}' is said to be done and is not, with {verdict} at request {step}"
-            if made <= step:
-                assert said, f"'{change}' fails though nothing was lost"
-                return
-
-    # -- helpers
-
-    def _said(self, act: Callable[[], None], what: str) -> bool:
-        """Whether a change is reported as done; None if an error leaves the outcome open."""
-        try:
-            act()
-        except _TAKEN_OR_GONE as error:
-            raise AssertionError(f"{what} says {type(error).__name__}, and nobody else was there: {error}") from error
-        except IcefieldError:
-            return False
-        return True
-
-    def _done(
-        self, backend: CatalogBackend, change: str, space: NamespaceName, table: TableName, other: TableName
-    ) -> bool:
-        """Whether a change has happened; a table must have one of its names."""
-        if change in ("create", "drop"):
-            return (space in self.namespaces(backend)) == (change == "create")
-        if change == "update":
-            return self.properties(backend, space) == {"by": "me"}
-        found = {name for name in (table, other) if current_of(backend.strategy(name)) is not None}
-        assert {*backend.list_tables(space).items} == found, "what is listed and what loads differ"
-        if change == "rename":
-            assert len(found) == 1, f"after a rename whose reply was lost the table has the names {sorted(found)}"
-        return {"rename": {other}, "register": {table, other}, "drop table": set()}[change] == found
-
-    def namespaces(self, backend: CatalogBackend) -> tuple[NamespaceName, ...]:
-        """The top-level namespaces, except for the store's own."""
-        return tuple(name for name in backend.list_namespaces(()).items if name not in self.namespaces_of_the_store)
-
-    def properties(self, backend: CatalogBackend, namespace: NamespaceName) -> dict[str, str]:
-        """The properties of a namespace, except for the properties that the store gives to every namespace."""
-        found = backend.namespace_properties(namespace)
-        assert found.keys() >= self.properties_of_the_store, "a property of the store is missing"
-        return {key: value for key, value in found.items() if key not in self.properties_of_the_store}

@@ -20,10 +20,20 @@ from __future__ import annotations
 from icefield.abc import FileSystem
 
 from icefield_testing.contract_numbers import check_contract_number
-from icefield_testing.strategies import FaultChecks, RacingChecks, SingleWriterChecks
+from icefield_testing.strategies import (
+    DropChecks,
+    FaultChecks,
+    LostReplyChecks,
+    RacingChecks,
+    SharingChecks,
+    ShowingChecks,
+    SingleWriterChecks,
+)
 
 
-class CommitStrategySuite(SingleWriterChecks, RacingChecks, FaultChecks):
+class CommitStrategySuite(
+    SingleWriterChecks, RacingChecks, FaultChecks, LostReplyChecks, DropChecks, SharingChecks, ShowingChecks
+):
     """Checks of ``icefield.abc.CommitStrategy``."""
 
     def test_the_plugin_states_its_contract_number(self, file_system: FileSystem, location: str) -> None:

@@ -26,6 +26,7 @@ from icefield_testing.formats import (
     MetricsChecks,
     PositionChecks,
     ReadingChecks,
+    SourceChecks,
     TypeChecks,
     WritingChecks,
 )
@@ -39,6 +40,7 @@ class FileFormatSuite(
     LargeFileChecks,
     MetricsChecks,
     WritingChecks,
+    SourceChecks,
     DamageChecks,
 ):
     """Checks of ``icefield.abc.FileFormat``."""

@@ -23,18 +23,33 @@ from icefield.abc import FileSystem
 from icefield_testing.contract_numbers import check_contract_number
 from icefield_testing.file_systems import (
     AtomicChecks,
-    FailureChecks,
+    ForkChecks,
     InputFileChecks,
+    LeftoverChecks,
     ListingChecks,
+    LocalFileChecks,
     PlaceChecks,
     ReadingChecks,
+    RivalChecks,
+    SpellingChecks,
     StreamChecks,
     ValueChecks,
 )
 
 
 class FileSystemSuite(
-    ReadingChecks, InputFileChecks, StreamChecks, AtomicChecks, ListingChecks, FailureChecks, PlaceChecks, ValueChecks
+    ReadingChecks,
+    SpellingChecks,
+    InputFileChecks,
+    StreamChecks,
+    AtomicChecks,
+    RivalChecks,
+    ListingChecks,
+    LeftoverChecks,
+    LocalFileChecks,
+    ForkChecks,
+    PlaceChecks,
+    ValueChecks,
 ):
     """Checks of ``icefield.abc.FileSystem``."""
 

@@ -34,10 +34,10 @@ EDGES: dict[IcebergType, list[Any]] = {
     types.TimestamptzType(): [datetime.datetime(2017, 11, 16, 22, 31, 8, 1, tzinfo=datetime.UTC)],
     types.TimestampNanoType(): [pa.scalar(-1, pa.timestamp("ns")), pa.scalar(2**63 - 1, pa.timestamp("ns"))],
     types.TimestamptzNanoType(): [pa.scalar(1_510_871_468_000_001_001, pa.timestamp("ns", "UTC"))],
-    types.StringType(): ["", "a", "ü", "日本語", "😀", "x" * 3_000],
+    types.StringType(): ["", "a", "ü", "日本語", "😀", "x" * 3_000, "a ", " ", "\t"],
     types.UUIDType(): [bytes(range(16)), b"\xff" * 16],
     types.FixedType(3): [b"\0\0\0", b"abc", b"\xff\xff\xff"],
-    types.BinaryType(): [b"", b"\0", bytes(range(256))],
+    types.BinaryType(): [b"", b"\0", bytes(range(256)), b"a\0", b" "],
 }
 
 _POINT = struct.Struct("<BIdd")

@@ -51,9 +51,14 @@ class AnotherProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._here.close()  # the other ends when it reads that
-        if _status(self._process, 5.0) is None:
-            _kill(self._process)
-        self._stacks.close()
+        ended = False
+        try:
+            # After an error it may hang, and the watchdog would not let this process wait for it.
+            ended = _status(self._process, 5.0 if kind is None else 0.0) is not None
+        finally:
+            if not ended:
+                _kill(self._process)
+            self._stacks.close()
 
     def ask(self, *args: Any) -> None:
         """Let the other process make a call."""
@@ -115,8 +120,11 @@ def ran(script: str, given: bytes, seconds: float) -> tuple[int, str]:
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     command = [sys.executable, "-P", script]
+    limits = _write_no_core if FORKS else None
     try:
-        done = subprocess.run(command, input=given, env=environment, timeout=seconds, capture_output=True)
+        done = subprocess.run(
+            command, input=given, env=environment, timeout=seconds, capture_output=True, preexec_fn=limits
+        )
     except subprocess.TimeoutExpired:
         raise AssertionError(f"another process did not end within {seconds:g} s") from None
     return done.returncode, done.stderr.decode(errors="replace")
@@ -130,11 +138,21 @@ def _forked(action: Callable[[], Any]) -> int:
         return process
     status = 1
     try:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        # A handler of the parent's would wait: to print stacks into a pipe that nobody reads, or for the threads of a JVM.
+        for number in (signal.SIGALRM, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL):
+            signal.signal(number, signal.SIG_DFL)
+        _write_no_core()
         action()
         status = 0
     finally:
         os._exit(status)  # whatever happened: nothing of pytest's may run here
+
+
+def _write_no_core() -> None:
+    """Let no abort of this process write its memory to disk: a copy of a large process takes minutes and gigabytes."""
+    import resource  # noqa: PLC0415 - only where processes can be forked
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def _serve(serve: Callable[..., Any], parents: Connection, mine: Connection, dump: IO[bytes]) -> None:

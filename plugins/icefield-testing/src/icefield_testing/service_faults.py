@@ -42,6 +42,10 @@ class RequestFaults:
         with self._counting:
             self._fault = None
 
+    def describe(self, number: int) -> str:
+        """The words for the request with a number, counted from 0."""
+        return f"request {number + 1}"
+
     def verdict(self) -> str | None:
         """The fate of the next request; subclasses call it once for each request."""
         with self._counting:

@@ -144,7 +144,7 @@ def ids(table: Table, *args: Any, **kwargs: Any) -> list[int]:
 class _Interrupted(CommitStrategy):
     """A strategy that calls a function just before each commit."""
 
-    def __init__(self, inner: CommitStrategy, before: Callable[[], None]) -> None:
+    def __init__(self, inner: CommitStrategy, before: Callable[[], object]) -> None:
         super().__init__(inner.table, inner.location, inner.file_system, inner.properties)
         self._inner = inner
         self._before = before
@@ -163,7 +163,7 @@ class _Interrupted(CommitStrategy):
         self._inner.purge()
 
 
-def interrupted(catalog: Catalog, table: Table, before: Callable[[], None]) -> Table:
+def interrupted(catalog: Catalog, table: Table, before: Callable[[], object]) -> Table:
     """The current version of a table; ``before`` is called before each of its commits."""
     strategy = _Interrupted(backend_of(catalog).strategy(table.name()), before)
     handle = TableHandle(table.name(), table.io, strategy)

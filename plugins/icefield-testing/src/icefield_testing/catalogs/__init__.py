@@ -1,6 +1,8 @@
-"""Checks of the objects that a catalog may keep besides names and tables, with one group per module."""
+"""The checks of a catalog, by their subject."""
 
-from icefield_testing.catalogs.several_tables import SeveralTablesChecks
-from icefield_testing.catalogs.views import ViewChecks
+from icefield_testing.catalogs.names import NameChecks
+from icefield_testing.catalogs.places import PlaceChecks
+from icefield_testing.catalogs.racing import RaceChecks
+from icefield_testing.catalogs.secrets import SecretChecks
 
-__all__ = ["SeveralTablesChecks", "ViewChecks"]
+__all__ = ["NameChecks", "PlaceChecks", "RaceChecks", "SecretChecks"]

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from icefield import Catalog
-from icefield.abc import CatalogBackend, Conflict, MultiTableCatalog, Proposal, TableChange, TableName
-from icefield.commit import change_of, creation_of, current_of
+from icefield.abc import CatalogBackend, Conflict, MultiTableCatalog, Pointer, TableChange, TableName
+from icefield.commit import change_of, current_of
 from icefield.errors import CommitFailed, CommitStateUnknown, NotSupportedByCatalog
 from icefield.metadata import (
     AddSchema,
@@ -16,19 +16,18 @@ from icefield.metadata import (
     AssertLastAssignedFieldId,
     SetCurrentSchema,
     SetProperties,
+    TableMetadata,
     TableUpdate,
-    new_table_metadata,
 )
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField
 
-from icefield_testing.catalogs.base import SCHEMA, CatalogChecks
+from icefield_testing.catalogs.base import RACERS, SCHEMA, CatalogChecks
 
-RACERS = 8
 _ROUNDS = 3
 """A race may end well by chance: about one of six does."""
 
-_TABLES: tuple[TableName, ...] = (("a", "t"), ("a", "u"))
+TABLES: tuple[TableName, ...] = (("a", "t"), ("a", "u"))
 
 
 class SeveralTablesChecks(CatalogChecks):
@@ -37,7 +36,7 @@ class SeveralTablesChecks(CatalogChecks):
     def test_several_tables_change_in_one_step_or_are_refused(self, backend: CatalogBackend) -> None:
         """If this fails, ``commit_tables`` leaves a table out, or changes tables without declaring ``MULTI_TABLE``."""
         self._two_tables(backend)
-        changes = [self._table_change(backend, name, {"by": "me"}) for name in _TABLES]
+        changes = [self._table_change(backend, name, {"by": "me"}) for name in TABLES]
         if not isinstance(backend, MultiTableCatalog):
             assert not hasattr(backend, "commit_tables"), "nothing calls it: subclass MultiTableCatalog"
             with pytest.raises(NotSupportedByCatalog):
@@ -47,7 +46,7 @@ class SeveralTablesChecks(CatalogChecks):
         made = backend.commit_tables(changes)
         assert not isinstance(made, Conflict)
         assert len(made) == len(changes), "a result for each of the changes, in their order"
-        for name, each in zip(_TABLES, made, strict=True):
+        for name, each in zip(TABLES, made, strict=True):
             current = current_of(backend.strategy(name))
             assert current is not None
             assert each.pointer == current.pointer
@@ -58,11 +57,10 @@ class SeveralTablesChecks(CatalogChecks):
         backend = self._with_several(backend)
         self._two_tables(backend)
         new = ("a", "new")
-        metadata = new_table_metadata(SCHEMA, location=backend.table_location(new), properties={})
-        creation = TableChange(new, None, creation_of(metadata))
-        made = backend.commit_tables([creation, self._table_change(backend, _TABLES[0], {"by": "me"})])
+        creation = TableChange(new, None, self._table_creation(backend, new))
+        made = backend.commit_tables([creation, self._table_change(backend, TABLES[0], {"by": "me"})])
         assert not isinstance(made, Conflict)
-        assert self._metadata_of(backend, new).table_uuid == metadata.table_uuid
+        assert self._metadata_of(backend, new).table_uuid == creation.proposal.metadata.table_uuid
         assert self._values(backend, "by") == ["me", None]
 
     @pytest.mark.parametrize("late", [0, 1])
@@ -70,8 +68,8 @@ class SeveralTablesChecks(CatalogChecks):
         """If this fails, tables are changed one after the other, or the base of one of them is not compared."""
         backend = self._with_several(backend)
         self._two_tables(backend)
-        changes = [self._table_change(backend, name, {"by": "me"}) for name in _TABLES]
-        self._evolve(backend, _TABLES[late])
+        changes = [self._table_change(backend, name, {"by": "me"}) for name in TABLES]
+        self._evolve(backend, TABLES[late])
         assert isinstance(backend.commit_tables(changes), Conflict)
         assert self._values(backend, "by") == [None, None]
 
@@ -83,13 +81,10 @@ class SeveralTablesChecks(CatalogChecks):
             self._race(backend)
 
     def _race(self, backend: MultiTableCatalog) -> None:
-        bases = [self._table_change(backend, name, {"by": "?"}) for name in _TABLES]
+        bases = {name: self._loaded(backend, name) for name in TABLES}
 
         def change(number: int) -> bool:
-            mine = [
-                TableChange(each.table, each.base, self._table_proposal(backend, each.table, {"by": str(number)}))
-                for each in bases
-            ]
+            mine = [_change_on(name, base, {"by": str(number)}) for name, base in bases.items()]
             try:
                 # Both orders are used, since two writers need not name tables in the same order.
                 return not isinstance(backend.commit_tables(mine[:: 1 if number % 2 else -1]), Conflict)
@@ -110,31 +105,29 @@ class SeveralTablesChecks(CatalogChecks):
 
     def _two_tables(self, backend: CatalogBackend) -> None:
         backend.create_namespace(("a",), {})
-        for name in _TABLES:
+        for name in TABLES:
             self.create_table(backend, name)
 
     def _table_change(self, backend: CatalogBackend, name: TableName, properties: dict[str, str]) -> TableChange:
-        current = current_of(backend.strategy(name))
-        assert current is not None
-        return TableChange(name, current.pointer, self._table_proposal(backend, name, properties))
-
-    def _table_proposal(self, backend: CatalogBackend, name: TableName, properties: dict[str, str]) -> Proposal:
-        """A proposal that conflicts with the change of ``_evolve``.
+        """A change that conflicts with that of ``_evolve``.
 
         A strategy compares its base, and a service checks its requirements: ``_evolve`` changes both.
         """
-        base = self._metadata_of(backend, name)
-        required = (AssertCurrentSchemaId(base.current_schema_id), AssertLastAssignedFieldId(base.last_column_id))
-        return change_of(base, [SetProperties(properties)], required)
+        return _change_on(name, self._loaded(backend, name), properties)
 
     def _evolve(self, backend: CatalogBackend, name: TableName) -> None:
         """Another writer adds a column."""
         wider = Schema(*SCHEMA.fields, NestedField(2, "more", LongType()))
         updates: Sequence[TableUpdate] = (AddSchema(wider), SetCurrentSchema())
-        current = current_of(backend.strategy(name))
-        assert current is not None
-        made = backend.strategy(name).commit(current.pointer, change_of(self._metadata_of(backend, name), updates))
+        pointer, base = self._loaded(backend, name)
+        made = backend.strategy(name).commit(pointer, change_of(base, updates))
         assert not isinstance(made, Conflict)
 
     def _values(self, backend: CatalogBackend, key: str) -> list[str | None]:
-        return [self._metadata_of(backend, name).properties.get(key) for name in _TABLES]
+        return [self._metadata_of(backend, name).properties.get(key) for name in TABLES]
+
+
+def _change_on(name: TableName, base: tuple[Pointer, TableMetadata], properties: dict[str, str]) -> TableChange:
+    pointer, metadata = base
+    required = (AssertCurrentSchemaId(metadata.current_schema_id), AssertLastAssignedFieldId(metadata.last_column_id))
+    return TableChange(name, pointer, change_of(metadata, [SetProperties(properties)], required))

@@ -8,14 +8,12 @@ from contextlib import suppress
 import pytest
 from icefield import Catalog
 from icefield.abc import CatalogAbility, CatalogBackend, Conflict, CurrentView, TableName, ViewCatalog, ViewProposal
-from icefield.commit import creation_of
 from icefield.errors import NoSuchNamespace, NoSuchView, NotSupportedByCatalog, TableExists, ViewExists
 from icefield.metadata import (
     SetViewProperties,
     ViewRepresentation,
     ViewVersion,
     apply_view_updates,
-    new_table_metadata,
     new_view_metadata,
     view_creation_updates,
 )
@@ -68,10 +66,9 @@ class ViewChecks(CatalogChecks):
         backend = self._with_views(backend)
         backend.create_namespace(("a",), {})
         self._new_view(backend, _VIEW)
-        location = backend.table_location(_VIEW)
-        metadata = new_table_metadata(SCHEMA, location=location, properties={})
+        proposal = self._table_creation(backend, _VIEW)
         with suppress(TableExists, ViewExists):  # either says that the name is taken
-            made = backend.strategy(_VIEW, location).commit(None, creation_of(metadata))
+            made = backend.strategy(_VIEW, proposal.metadata.location).commit(None, proposal)
             assert isinstance(made, Conflict), "a table was created over a view"
         self.create_table(backend, ("a", "t"))
         if CatalogAbility.RENAME in backend.abilities:

@@ -174,6 +174,24 @@ class AtomicChecks(FileSystemChecks):
         with pytest.raises(FileMissing):
             file_system.rename(f"{root}/a", f"{root}/d")
 
+    def test_no_folder_is_needed_to_write_or_rename(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, ``put``, ``open_output`` or ``rename`` fails where no file was in the folder before: make the
+        folders of the store, if it has any."""
+        calls: dict[str, Callable[[str], object]] = {
+            "put(OVERWRITE)": lambda at: file_system.put(at, BODY, PutMode.OVERWRITE)
+        }
+        if FileSystemAbility.ATOMIC_CREATE in file_system.abilities:
+            calls["put(CREATE)"] = lambda at: file_system.put(at, BODY, PutMode.CREATE)
+        if FileSystemAbility.ATOMIC_RENAME in file_system.abilities:
+            self.raw_put(f"{root}/source", BODY)
+            calls["rename"] = lambda at: file_system.rename(f"{root}/source", at)
+        for number, (name, call) in enumerate(calls.items()):
+            try:
+                call(f"{root}/new-{number}/deep/f")
+            except IcefieldError as error:
+                raise AssertionError(f"{name} into a new folder: {error!r}") from error
+            assert self.raw_get(f"{root}/new-{number}/deep/f") == BODY, f"{name} into a new folder did nothing"
+
     def test_one_of_many_renamers_wins(self, file_system: FileSystem, root: str) -> None:
         """If this fails, ``rename`` looks first and renames then, or ignores the store's refusal."""
         self.needs(file_system, FileSystemAbility.ATOMIC_RENAME)

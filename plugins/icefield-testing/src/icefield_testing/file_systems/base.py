@@ -111,6 +111,12 @@ class FileSystemChecks(Suite):
         if self.survives_fork:
             needs_fork()
 
+    def needs_working_forks(self) -> None:
+        """Skip a check of a forked process that uses the file system of its parent."""
+        self.needs_processes()
+        if not self.survives_fork:
+            pytest.skip("the file system does not work in a forked process (`survives_fork`)")
+
     def copy(self, file_system: FileSystem) -> FileSystem:
         """A copy as an executor gets it."""
         made: FileSystem = pickle.loads(pickle.dumps(file_system))

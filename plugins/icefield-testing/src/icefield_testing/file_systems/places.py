@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
-from uuid import uuid4
 
 from icefield.abc import FileSystem, FileSystemAbility, PutMode
 from icefield.errors import IcefieldError, InvalidArgument, LocationRefused
 
 from icefield_testing.file_systems.base import FileSystemChecks
+from icefield_testing.planted_secrets import PlantedSecret
 from icefield_testing.recording import RecordingServer
 
 _SETTING: Final = "location.credentials-for"
@@ -33,9 +32,8 @@ class PlaceChecks(FileSystemChecks):
             scheme = root.partition(":")[0]
             location = named or f"{scheme}://{stranger.host}:{stranger.port}/foreign/file"
             for given in self.credentials or ({"test.token": "{secret}"},):
-                secret = f"planted-{uuid4().hex}"
-                planted = {name: value.replace("{secret}", secret) for name, value in given.items()}
-                system = self.alone(file_system, **{_SETTING: root, **planted, **more})
+                secret = PlantedSecret()
+                system = self.alone(file_system, **{_SETTING: root, **secret.planted(given), **more})
                 calls = _reads(system, location)
                 if named is not None:
                     calls |= _writes(system, location, root)
@@ -45,7 +43,7 @@ class PlaceChecks(FileSystemChecks):
                     self._check_stranger(what, stranger, secret)
                 for quiet in (system.credentials, system.remove_empty_folder):
                     with suppress(IcefieldError):
-                        assert secret not in str(quiet(location)), f"{quiet.__name__} shows a credential"
+                        secret.check(f"the result of {quiet.__name__}", quiet(location))
                     self._check_stranger(quiet.__name__, stranger, secret)
 
     def test_a_name_with_a_zero_byte_or_half_a_character_is_refused(self, file_system: FileSystem, root: str) -> None:
@@ -65,12 +63,13 @@ class PlaceChecks(FileSystemChecks):
 
     # -- helpers
 
-    def _check_answer(self, what: str, call: Callable[[], Any], location: str, secret: str, *, refused: bool) -> None:
+    def _check_answer(
+        self, what: str, call: Callable[[], Any], location: str, secret: PlantedSecret, *, refused: bool
+    ) -> None:
         error = _raised(call)
         if error is not None:
             assert isinstance(error, IcefieldError), f"{what}: {type(error).__name__} is none of Icefield's errors"
-            shown = "".join(traceback.format_exception(error)) + repr(error)
-            assert secret not in shown, f"{what}: the credential is in a {type(error).__name__}"
+            secret.check_error(what, error)
         if refused:
             assert error is not None, f"{what} takes a location of a foreign host"
             said = isinstance(error, LocationRefused) and error.data.get("location") == location
@@ -78,11 +77,11 @@ class PlaceChecks(FileSystemChecks):
             advice = str(error).replace(location, "")
             assert _PROPERTY.search(advice), f"{what}: {error} does not say what to configure"
 
-    def _check_stranger(self, what: str, stranger: RecordingServer, secret: str) -> None:
+    def _check_stranger(self, what: str, stranger: RecordingServer, secret: PlantedSecret) -> None:
         stranger.settle()
         arrived = stranger.received()
         stranger.forget()
-        assert not [each for each in arrived if secret.encode() in each], f"{what}: the credential arrived there"
+        assert not [each for each in arrived if secret.value.encode() in each], f"{what}: the credential arrived there"
         assert not arrived, f"{what}: a host that nobody named was asked"
 
 

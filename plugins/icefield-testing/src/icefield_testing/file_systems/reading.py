@@ -10,6 +10,7 @@ from icefield.errors import FileMissing
 from icefield.toolkit import as_input_file
 
 from icefield_testing.file_systems.base import FileSystemChecks
+from icefield_testing.same_bytes import check_bytes
 
 ODD_NAMES = ("a b", "a%20b", "a=b,c;d", "ü-日本", "p=1/q=x%2Fy/f", "[x]{y}*?")
 
@@ -23,7 +24,7 @@ class ReadingChecks(FileSystemChecks):
         self.raw_put(f"{root}/a.bin", data)
         source = file_system.open_input(f"{root}/a.bin")
         try:
-            assert source.read() == data
+            check_bytes(source.read(), data, "the whole file")
             source.seek(100)
             assert source.read(16) == data[100:116]
             assert source.tell() == 116

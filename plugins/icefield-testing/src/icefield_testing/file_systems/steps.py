@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import threading
@@ -21,14 +22,18 @@ _SYSTEM_CALLS: Final = frozenset(
     {"link", "rename", "replace", "unlink", "mkdir", "open", "write", "close", "fsync", "fdatasync", "stat", "send"}
 )
 
+READS: Final = frozenset({"read", "readinto", "pread", "preadv", "recv", "recv_into"})
+"""System calls that read."""
+
 
 @contextmanager
-def between_steps(file_system: FileSystem, look: Callable[[], None]) -> Iterator[None]:
+def between_steps(file_system: FileSystem, look: Callable[[], None], *others: object) -> Iterator[None]:
     """Call ``look`` after each line of the plugin's own modules, and after each call that may reach a store.
 
-    ``look`` runs in the same thread, so its findings do not depend on timing.
+    ``look`` runs in the same thread, so its findings do not depend on timing. The modules of ``others``, such as an
+    open file, count as the plugin's.
     """
-    places = _sources(file_system)
+    places = tuple(place for each in (file_system, *others) for place in _sources(each))
     busy = False
 
     def looked() -> None:
@@ -63,10 +68,10 @@ def between_steps(file_system: FileSystem, look: Callable[[], None]) -> Iterator
         threading.settrace(before[0])
 
 
-def _sources(file_system: FileSystem) -> tuple[str, ...]:
+def _sources(made: object) -> tuple[str, ...]:
     """The location of the plugin's code: the modules of its classes, and the whole package if the plugin is one."""
     found = set()
-    for kind in type(file_system).__mro__:
+    for kind in type(made).__mro__:
         module = sys.modules.get(kind.__module__)
         file = getattr(module, "__file__", None)
         if file is None or kind.__module__.startswith(_CONTRACTS):
@@ -76,6 +81,11 @@ def _sources(file_system: FileSystem) -> tuple[str, ...]:
         folder = getattr(sys.modules.get(package), "__file__", None) if of_plugin else None
         found.add(file if folder is None else os.path.dirname(folder) + os.sep)
     return tuple(found)
+
+
+def _is_of_the_system(function: Any) -> bool:
+    owner = getattr(function, "__self__", None)
+    return _module(function) in _OF_THE_SYSTEM or isinstance(owner, io.FileIO | io.BufferedReader)
 
 
 def _reaches_out(function: Any) -> bool:
@@ -89,15 +99,15 @@ def _module(function: Any) -> str:
 
 
 @contextmanager
-def failing_when_done(number: int) -> Iterator[list[str]]:
+def failing_when_done(number: int, names: frozenset[str] = _SYSTEM_CALLS) -> Iterator[list[str]]:
     """Let system call ``number`` of this thread raise EIO after it is done; yield the names of the system calls so far.
 
-    A network disk fails like this if its reply is lost.
+    A network disk fails like this if its reply is lost. Only calls with these ``names`` count.
     """
     made: list[str] = []
 
     def profile(_frame: FrameType, event: str, argument: Any) -> None:
-        if event == "c_return" and argument.__name__ in _SYSTEM_CALLS and _module(argument) in _OF_THE_SYSTEM:
+        if event == "c_return" and argument.__name__ in names and _is_of_the_system(argument):
             made.append(argument.__name__)
             if len(made) == number + 1:
                 raise OSError(errno.EIO, os.strerror(errno.EIO))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pyarrow as pa
 import pytest
 from icefield.abc import FileSystem, PutMode
@@ -89,6 +91,45 @@ class StreamChecks(FileSystemChecks):
         raw = self.raw_get(f"{root}/t.arrow")
         assert raw is not None
         assert pa.ipc.open_file(raw).read_all() == table
+
+    def test_a_buffer_may_be_filled_again_after_a_write(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, ``write`` keeps a view of the caller's buffer, and the file has bytes of a later write: copy
+        what is not sent yet."""
+        for size in (4, 70_000, 3 * _MIB // 2):
+            buffer = bytearray(size)
+            with file_system.open_output(f"{root}/{size}") as sink:
+                for letter in b"abcde":
+                    buffer[:] = bytes([letter]) * size
+                    assert sink.write(memoryview(buffer)) == size
+                buffer[:] = b"x" * size
+            found = self.raw_get(f"{root}/{size}")
+            assert found is not None
+            wanted = b"".join(bytes([letter]) * size for letter in b"abcde")
+            wrong = sum(found[at : at + size] != wanted[at : at + size] for at in range(0, len(wanted), size))
+            assert not wrong, f"{wrong} of 5 writes of {size:,} bytes have the bytes of a later one"
+            assert len(found) == len(wanted), f"the file has {len(found):,} bytes, {len(wanted):,} were written"
+
+    def test_a_buffer_of_wide_items_is_counted_in_bytes(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, ``write`` counts the items of a buffer and not its bytes: ``memoryview(data).nbytes``."""
+        numbers = array("q", range(1_000))
+        with file_system.open_output(f"{root}/wide") as sink:
+            for data in (numbers, memoryview(numbers), pa.py_buffer(numbers)):
+                taken, before = sink.write(data), sink.tell()
+                assert taken == 8_000, f"write took {taken:,} of 8,000 bytes of a {type(data).__name__}"
+                assert before % 8_000 == 0, f"tell is {before:,} after whole buffers of 8,000 bytes"
+        found = self.raw_get(f"{root}/wide") or b""
+        assert found == numbers.tobytes() * 3, f"{len(found):,} bytes arrived, not the 24,000 that were written"
+
+    def test_a_stream_without_a_byte_makes_an_empty_file(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, a stream that was never written publishes no file, or a write of no bytes ends the stream."""
+        file_system.open_output(f"{root}/never").close()
+        with file_system.open_output(f"{root}/nothing") as sink:
+            sink.write(b"")
+        with file_system.open_output(f"{root}/between") as sink:
+            for data in (b"", b"a", b"", b"b", b""):
+                assert sink.write(data) == len(data)
+        found = [self.raw_get(f"{root}/{name}") for name in ("never", "nothing", "between")]
+        assert found == [b"", b"", b"ab"], f"an unwritten stream, one of no bytes, and 'ab' made {found}"
 
     def test_overwriting_replaces_whole(self, file_system: FileSystem, root: str) -> None:
         """If this fails, ``put(OVERWRITE)`` appends, or leaves the tail of a longer file."""

@@ -7,6 +7,7 @@ from icefield_testing.formats.manifests import ManifestChecks
 from icefield_testing.formats.metrics import MetricsChecks
 from icefield_testing.formats.positions import PositionChecks
 from icefield_testing.formats.reading import ReadingChecks
+from icefield_testing.formats.sources import SourceChecks
 from icefield_testing.formats.types import TypeChecks
 from icefield_testing.formats.writing import WritingChecks
 
@@ -18,6 +19,7 @@ __all__ = [
     "MetricsChecks",
     "PositionChecks",
     "ReadingChecks",
+    "SourceChecks",
     "TypeChecks",
     "WritingChecks",
 ]

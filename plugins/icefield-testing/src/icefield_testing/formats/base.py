@@ -48,6 +48,10 @@ class FormatChecks(Suite):
     Positions and splits are tried between them. A format that declares ``SPLITS`` must be divided by them.
     """
 
+    survives_fork: ClassVar[bool] = True
+    """Whether the format works in a forked process. False where its library has threads of its own, as one in Rust has:
+    then damaged files are read by a fresh interpreter, which imports the class by the name of its module."""
+
     @pytest.fixture
     def file_format(self) -> FileFormat:
         """The file format under test."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from icefield.abc import FileFormat
 from icefield.schema import Schema, schema_to_arrow
 from icefield.toolkit import Metrics, from_arrow_scalar
 from icefield.types import (
+    DecimalType,
     DoubleType,
     FloatType,
     IcebergType,
@@ -81,6 +83,39 @@ class MetricsChecks(FormatChecks):
         """If this fails, strings are ordered by UTF-16 or by locale, and not by their bytes."""
         self._check(file_format, *table_of(StringType(), values, required=False))
 
+    @pytest.mark.parametrize(
+        ("kind", "values"),
+        [
+            (LongType(), [2**53 + 1, 2**62 + 1]),
+            (LongType(), [-(2**62) - 1, -(2**53) - 1]),
+            (DecimalType(17, 0), [Decimal(10**16 + 1), Decimal(99_999_999_999_999_983)]),
+            (DecimalType(20, 2), [Decimal("-100000000000000001.01"), Decimal("100000000000000001.01")]),
+            (DecimalType(38, 0), [-(10**37) - 1, 10**37 + 1]),
+        ],
+        ids=["long", "negative long", "decimal of 17", "decimal of 20", "decimal of 38"],
+    )
+    def test_bounds_of_exact_numbers_are_exact(
+        self, file_format: FileFormat, kind: IcebergType, values: list[Any]
+    ) -> None:
+        """If this fails, a bound went through a float, which rounds it inwards: files are skipped that match."""
+        self._check(file_format, *table_of(kind, values, required=False))
+
+    def test_metrics_of_sibling_fields_are_their_own(self, file_format: FileFormat) -> None:
+        """If this fails, metrics of nested fields are matched by place or by name, and two of one type are swapped."""
+        schema = Schema(
+            NestedField(1, "n", LongType(), required=True),
+            NestedField(9, "s", StructType(NestedField(8, "x", LongType()), NestedField(3, "y", LongType()))),
+            NestedField(2, "t", StructType(NestedField(7, "y", LongType()), NestedField(5, "x", LongType()))),
+        )
+        rows = [
+            {"n": 1, "s": {"x": 10, "y": 1_000}, "t": {"y": -10, "x": None}},
+            {"n": 2, "s": {"x": 20, "y": None}, "t": {"y": None, "x": None}},
+            {"n": 3, "s": {"x": None, "y": 3_000}, "t": {"y": -30, "x": 7}},
+            {"n": 4, "s": {"x": None, "y": 4_000}, "t": None},
+            {"n": 5, "s": {"x": None, "y": 5_000}, "t": {"y": -50, "x": 7}},
+        ]
+        self._check(file_format, schema, pa.Table.from_pylist(rows, schema=schema_to_arrow(schema)))
+
     def test_a_nan_is_no_bound(self, file_format: FileFormat) -> None:
         """If this fails, a bound is NaN, and every comparison with it is false: files are skipped that match."""
         schema, table = table_of(DoubleType(), [1.0, math.nan, None, 2.0], required=False)
@@ -135,7 +170,8 @@ class MetricsChecks(FormatChecks):
         with self.open(file_format, location) as reader:
             found = reader.metrics()
         for metrics in (written.metrics, found):
-            assert metrics.record_count == table.num_rows
+            stated = metrics.record_count
+            assert stated == table.num_rows, f"record_count is {stated:,}, there are {table.num_rows:,} rows"
             _compare(metrics, truth)
         return written.metrics
 
@@ -206,8 +242,9 @@ def _compare(metrics: Metrics, truth: dict[int, _LeafMetrics]) -> None:
         lower, upper = metrics.lower_bounds[number], metrics.upper_bounds[number]
         assert type(lower) is type(upper) is type(leaf.present[0]), f"bounds of {number} are no internal values"
         ranks = [_rank(value) for value in leaf.present]
-        assert _rank(lower) <= min(ranks), f"lower bound of {number}: {lower!r}"
-        assert _rank(upper) >= max(ranks), f"upper bound of {number}: {upper!r}"
+        least, greatest = min(leaf.present, key=_rank), max(leaf.present, key=_rank)
+        assert _rank(lower) <= min(ranks), f"lower bound of {number}: {lower!r}, there is {least!r}"
+        assert _rank(upper) >= max(ranks), f"upper bound of {number}: {upper!r}, there is {greatest!r}"
 
 
 def _rank(value: Any) -> Any:

@@ -119,7 +119,11 @@ class PositionChecks(FormatChecks):
                 request = ReadRequest(reader.schema, split=split, positions=True, batch_rows=batch_rows)
                 batches += [*reader.read(request)]
             positions = [at for batch in batches for at in batch.column(batch.num_columns - 1).to_pylist()]
-            assert positions == list(range(table.num_rows))
+            lost = set(range(table.num_rows)).difference(positions)
+            assert not lost, f"{len(lost)} of {table.num_rows} rows are missing in splits at {places}"
+            twice = len(positions) - len(set(positions))
+            assert not twice, f"{twice} of {table.num_rows} rows come twice in splits at {places}"
+            assert positions == list(range(table.num_rows)), f"the rows come in the order {positions}"
             bare = [batch.select(range(batch.num_columns - 1)) for batch in batches]
             self.check_equal(pa.Table.from_batches(bare, reader.schema), table)
 
@@ -138,10 +142,13 @@ class PositionChecks(FormatChecks):
             pairs = [pair for batch in batches for pair in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
             positions = [place for _, place in pairs]
             assert positions == sorted(set(positions)), "positions are not ascending"
-            assert set(range(20_000)).difference(positions) <= set(deleted), "rows are missing that are not deleted"
-            assert all(number == place for number, place in pairs), "rows do not have the positions that they have"
+            for number, place in pairs:
+                assert number == place, f"`_pos` of row {number:,} is {place:,} where {len(deleted):,} rows are deleted"
+            lost = sorted(set(range(20_000)).difference(positions, deleted))
+            assert not lost, f"{len(lost):,} rows are missing that are not deleted, row {lost[0]:,} first"
             if len(deleted) > 19_000:
-                assert len(positions) < 20_000, f"{len(positions)} rows are read of which {len(deleted)} are deleted"
+                read = len(positions)
+                assert read < 20_000, f"{read:,} rows are read of which {len(deleted):,} are deleted"
 
     def _blocks(self, file_format: FileFormat) -> tuple[str, WrittenFile]:
         """A file of 20,000 rows in small blocks."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from icefield.abc import FileFormat
 from icefield.schema import Schema, schema_to_arrow
 from icefield.toolkit import child_fields, field_id
-from icefield.types import IcebergType, ListType, LongType, NestedField, StringType, StructType
+from icefield.types import IcebergType, ListType, LongType, MapType, NestedField, StringType, StructType
 
 from icefield_testing.format_data import (
     EDGES,
@@ -82,6 +82,29 @@ class TypeChecks(FormatChecks):
             kind = ListType(level, StructType(NestedField(level + 1, "x", kind)))
             row = [{"x": row}, None, {"x": None}]
         self.check_round_trip(file_format, *table_of(kind, [row, [], None], required=False))
+
+    def test_order_and_siblings_are_kept(self, file_format: FileFormat) -> None:
+        """If this fails, entries of a map or elements of a list come sorted, or two fields of one type are taken for
+        each other."""
+        pair = StructType(NestedField(11, "a", LongType()), NestedField(12, "b", LongType()))
+        column = StructType(
+            NestedField(21, "m", MapType(22, StringType(), 23, LongType())),
+            NestedField(24, "k", MapType(25, LongType(), 26, LongType())),
+            NestedField(27, "l", ListType(28, StringType())),
+            NestedField(29, "first", pair),
+            NestedField(30, "second", StructType(NestedField(31, "a", LongType()), NestedField(32, "b", LongType()))),
+        )
+        rows = [
+            {
+                "m": [("b", 2), ("a", 1), ("c", 3)],
+                "k": [(3, 1), (1, 3), (2, 2)],
+                "l": ["b", "a", "b"],
+                "first": {"a": at, "b": 100 + at},
+                "second": {"a": 200 + at, "b": 300 - at},
+            }
+            for at in range(5)
+        ]
+        self.check_round_trip(file_format, *table_of(column, rows, required=False))
 
     def test_what_is_below_nulls_does_not_come_back(self, file_format: FileFormat) -> None:
         """If this fails, values of a struct's children are written although the struct is null."""

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield import MemoryFileSystem
-from icefield.abc import FileFormat, FlushingWriter, FormatWriter
+from icefield.abc import FileFormat, FlushingWriter, FormatWriter, OutputStream
 from icefield.errors import StorageError
 from icefield.schema import Schema
 from icefield.types import StringType
@@ -174,7 +174,7 @@ class WritingChecks(FormatChecks):
         """If this fails, an error of the storage is swallowed or renamed, and half a file is taken for a whole one."""
         schema, table = flat_table(20_000)
         location = fresh()
-        sink: Any = _Failing(MemoryFileSystem().open_output(location), after)
+        sink = _Failing(MemoryFileSystem().open_output(location), after)
         with pytest.raises((StorageError, OSError)):
             self._write_to(file_format, sink, schema, table)
         sink.abort()
@@ -220,19 +220,28 @@ class WritingChecks(FormatChecks):
         assert source.closed
 
 
-class _Failing:
+class _Failing(OutputStream):
     """A stream whose storage fails after a number of bytes."""
 
-    def __init__(self, inner: Any, after: int) -> None:
+    def __init__(self, inner: OutputStream, after: int) -> None:
         self._inner = inner
         self._left = after
-        self.closed = False
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Any, /) -> int:
         self._left -= memoryview(data).nbytes
         if self._left < 0:
             raise StorageError("the disk is full", location="memory://full")
-        return int(self._inner.write(data))
+        return self._inner.write(data)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+    def tell(self) -> int:
+        return self._inner.tell()
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def abort(self) -> None:
+        self._inner.abort()
+
+    @property
+    def closed(self) -> bool:
+        return self._inner.closed

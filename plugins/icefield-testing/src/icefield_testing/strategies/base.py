@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import time
-from typing import ClassVar
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 import pytest
 from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, FileSystemAbility, Pointer, Proposal
@@ -16,10 +17,22 @@ from icefield.schema import Schema
 from icefield.types import LongType, NestedField
 
 from icefield_testing.base import Suite
-from icefield_testing.faults import Crash
+from icefield_testing.fault_model import CallFaults
+from icefield_testing.faults import Crash, FaultyFileSystem
 from icefield_testing.service_faults import RequestFaults
 
 Outcome = Committed | Conflict | BaseException
+
+
+class FaultPlace(NamedTuple):
+    """Requests of a strategy that faults may strike."""
+
+    name: str
+    faults: RequestFaults
+    build: Callable[[str], CommitStrategy]
+    """Builds the strategy for a location so that the faults strike its requests."""
+    others: RequestFaults | None = None
+    """Further requests of the same strategy, which stand still when it is held up."""
 
 
 class StrategyChecks(Suite):
@@ -30,6 +43,17 @@ class StrategyChecks(Suite):
 
     hold_seconds: ClassVar[float] = 2.0
     """How long a writer is held up for another to commit, which may have to wait for a lock until the first goes on."""
+
+    lease_seconds: ClassVar[float | None] = None
+    """After how long another writer takes over a lock whose holder stands still.
+
+    None if no writer keeps another out; infinite if a lock lasts as long as its holder. A writer is held up for longer,
+    unless this is more than ``max_wait_seconds``.
+    """
+
+    credentials: ClassVar[Sequence[Mapping[str, str]]] = ()
+    """The ways to give credentials to the strategy, each as the properties that belong together, such as
+    ``{"lock.user": "u", "lock.password": "{secret}"}``: a secret takes the place of ``{secret}``."""
 
     one_process: ClassVar[bool] = False
     """Whether the tables live in this process, such as in memory: then nothing is tried with other processes."""
@@ -64,6 +88,12 @@ class StrategyChecks(Suite):
     def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
         """Build the strategy so that its requests go through ``service``. By default all do."""
         return self.strategy(file_system, location)
+
+    def strategy_with(self, properties: Mapping[str, str], file_system: FileSystem, location: str) -> CommitStrategy:
+        """Build the strategy with further properties. By default they are put among those of ``strategy(...)``."""
+        made = self.strategy(file_system, location)
+        made.properties.update(properties)
+        return made
 
     def in_another_process(self) -> None:
         """Called first in a forked process: drop connections that the parent has opened, and open new ones."""
@@ -116,6 +146,32 @@ class StrategyChecks(Suite):
         if FileSystemAbility.LIST not in file_system.abilities:
             return set()
         return {info.location for info in file_system.list_files(location)}
+
+    @property
+    def has_endless_locks(self) -> bool:
+        """Whether a lock lasts longer than a check can wait."""
+        return self.lease_seconds is not None and self.lease_seconds > self.max_wait_seconds
+
+    def fault_places(self, file_system: FileSystem, service: RequestFaults | None) -> Iterator[FaultPlace]:
+        """The calls of the file system, and the requests to the service where there is one."""
+        calls = CallFaults()
+        yield FaultPlace("file-system", calls, lambda at: self.strategy(FaultyFileSystem(file_system, calls), at))
+        if service is not None:
+            yield FaultPlace("service", service, lambda at: self.strategy_through(service, file_system, at))
+
+    def check_none_is_lost(self, acknowledged: Collection[str], found: Collection[str]) -> None:
+        """Check that a table has each acknowledged update, and no other."""
+        lost = sorted(set(acknowledged) - set(found))
+        some = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
+        assert not lost, f"{len(lost)} of {len(acknowledged)} updates are lost: {some}"
+        others = sorted(set(found) - set(acknowledged))
+        assert not others, f"{len(others)} updates are there that no commit acknowledged: {', '.join(others[:5])}"
+
+    def properties_now(self, file_system: FileSystem, location: str, story: object) -> set[str]:
+        """The names of the properties of the table."""
+        current = self.pointer(self.strategy(file_system, location))
+        assert current is not None, f"the table is gone: {story}"
+        return set(self.read(file_system, current).properties)
 
     def outcome(self, strategy: CommitStrategy, base: Pointer | None, proposal: Proposal) -> Outcome:
         """The result or the error of a commit."""

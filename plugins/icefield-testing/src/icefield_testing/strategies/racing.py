@@ -6,19 +6,15 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
-from icefield.abc import Committed, Conflict, FileSystem, Pointer
-from icefield.errors import CommitStateUnknown, IcefieldError
+from icefield.abc import Committed, FileSystem
 
-from icefield_testing.faults import CHANGES, FaultyFileSystem
 from icefield_testing.processes import AnotherProcess
-from icefield_testing.service_faults import RequestFaults
 from icefield_testing.strategies.base import StrategyChecks
 
 WRITERS = 8
 COMMITS = 6
 PROCESSES = 3
 COMMITS_OF_A_PROCESS = 4
-_STEPS = 40
 
 
 class RacingChecks(StrategyChecks):
@@ -43,7 +39,7 @@ class RacingChecks(StrategyChecks):
         assert not failures
         pointer = self.pointer(self.strategy(file_system, location))
         assert pointer is not None
-        assert set(self.read(file_system, pointer).properties) == set(acknowledged)
+        self.check_none_is_lost(acknowledged, self.read(file_system, pointer).properties)
         assert len(acknowledged) == WRITERS * COMMITS
 
     def test_one_of_many_creators_wins(self, file_system: FileSystem, location: str) -> None:
@@ -112,109 +108,4 @@ class RacingChecks(StrategyChecks):
                 acknowledged.update(other.answer(2 * self.max_wait_seconds))
         pointer = self.pointer(self.strategy(file_system, location))
         assert pointer is not None
-        assert set(self.read(file_system, pointer).properties) == acknowledged
-
-    def test_a_writer_that_is_held_up_overwrites_no_other_process(
-        self, file_system: FileSystem, location: str, service: RequestFaults | None
-    ) -> None:
-        """If this fails, a writer looked whether its base is current, was held up, and wrote though another process had
-        committed meanwhile: make it one atomic step of the store or the service. A lock of threads keeps no other
-        process out."""
-        self.needs_processes()
-        waits = _Waits(self.hold_seconds)
-
-        def commit(place: str, base: Pointer) -> str:
-            self.in_another_process()
-            system = self.copy(file_system)
-            outcome = self.outcome(self.strategy(system, place), base, self.changed(system, base, "other", "1"))
-            said = type(outcome).__name__
-            return f"{said}: {outcome}" if isinstance(outcome, BaseException) else said
-
-        with AnotherProcess(commit) as other:
-            for step in range(_STEPS):
-                if not self._held_at_a_change(file_system, f"{location}/held-{step}", step, other, waits):
-                    break
-            for step in range(_STEPS):
-                place = f"{location}/waits-{step}"
-                if service is None or not self._held_at_a_request(file_system, place, step, other, waits, service):
-                    break
-
-    def _held_at_a_change(
-        self, file_system: FileSystem, place: str, step: int, other: AnotherProcess, waits: _Waits
-    ) -> bool:
-        """Whether the store has a change with this number; another process commits before it, on the same base."""
-        base = self.create(file_system, place)
-        changes: list[str] = []
-
-        def fault(number: int, name: str, at: str) -> None:
-            if name in CHANGES:
-                changes.append(f"{name} {at}")
-                if len(changes) == step + 1:
-                    waits.let(other, place, base)
-
-        proposal = self.changed(file_system, base, "mine", "1")
-        mine = self.outcome(self.strategy(FaultyFileSystem(file_system, fault), place), base, proposal)
-        return self._settled(file_system, place, mine, other, changes, step)
-
-    def _held_at_a_request(
-        self,
-        file_system: FileSystem,
-        place: str,
-        step: int,
-        other: AnotherProcess,
-        waits: _Waits,
-        service: RequestFaults,
-    ) -> bool:
-        """Whether the service gets a request with this number; another process commits before it, on the same base."""
-        base = self.create(file_system, place)
-        strategy = self.strategy_through(service, file_system, place)
-        proposal = self.changed(file_system, base, "mine", "1")
-        requests: list[str] = []
-        assert self.pointer(strategy) == base  # it has connected, so that what is counted is the commit
-
-        def fault(number: int) -> None:
-            requests.append(f"request {number}")
-            if len(requests) == step + 1:
-                waits.let(other, place, base)
-
-        service.arm(fault)
-        mine = self.outcome(strategy, base, proposal)
-        service.disarm()
-        return self._settled(file_system, place, mine, other, requests, step)
-
-    def _settled(
-        self,
-        file_system: FileSystem,
-        place: str,
-        mine: object,
-        other: AnotherProcess,
-        steps: list[str],
-        step: int,
-    ) -> bool:
-        """Whether the step was reached; if so, the answers to both writers must be true."""
-        if len(steps) <= step:
-            return False
-        theirs = other.answer(self.max_wait_seconds)
-        current = self.pointer(self.strategy(file_system, place))
-        assert current is not None
-        found = set(self.read(file_system, current).properties)
-        story = f"held up before {steps[step]}: mine {mine!r}, the other's {theirs}"
-        assert isinstance(mine, Committed | Conflict | IcefieldError), story
-        assert not (isinstance(mine, Committed) and theirs == "Committed"), f"both replaced one base, {story}"
-        if not isinstance(mine, CommitStateUnknown):
-            assert ("mine" in found) == isinstance(mine, Committed), f"the table has {found}, {story}"
-        if not theirs.startswith("CommitStateUnknown"):
-            assert ("other" in found) == (theirs == "Committed"), f"the table has {found}, {story}"
-        return True
-
-
-class _Waits:
-    """Waits for another process to commit, and waits less after that process was once blocked by a lock."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def let(self, other: AnotherProcess, place: str, base: Pointer) -> None:
-        other.ask(place, base)
-        if not other.answers_within(self._seconds):
-            self._seconds = max(self._seconds / 4, 0.1)
+        self.check_none_is_lost(acknowledged, self.read(file_system, pointer).properties)
