@@ -1,0 +1,188 @@
+"""Expressions of pyarrow as filters of Iceberg. An expression in a form that is not known is not translated."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from icefield.errors import InvalidExpression
+from icefield.schema import Schema
+from icefield.toolkit import ArrowCall, ArrowField, ArrowNode, arrow_nodes
+from icefield.types import DoubleType, FloatType
+
+from icefield_frames.filters import (
+    MIRRORED,
+    UNKNOWN,
+    Comparison,
+    Path,
+    Translated,
+    Translator,
+    check_depth,
+    is_nan,
+    joined,
+    type_at,
+)
+
+_COMPARISONS: Final[dict[str, Comparison]] = {
+    "equal": "==",
+    "not_equal": "!=",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+}
+_FUNCTIONS: Final[dict[Comparison, Any]] = {
+    "==": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_FALSE_FOR_NULL: Final = (0, 1)
+"""The values of ``null_matching_behavior`` that make null no member of a set without null."""
+
+_UNKNOWN_FORMS: Final = (InvalidExpression, ValueError, LookupError, RecursionError, pa.ArrowException)
+
+
+def translated(expression: pc.Expression, translator: Translator) -> Translated:
+    """The filter for an expression, as far as there is one."""
+    try:
+        return _translated(arrow_nodes(expression), translator, negated=False)
+    except _UNKNOWN_FORMS:
+        return UNKNOWN
+
+
+def columns_of(expression: pc.Expression) -> set[str] | None:
+    """The names of the top-level columns that an expression refers to; None if they are not known."""
+    try:
+        return field_names(arrow_nodes(expression))
+    except _UNKNOWN_FORMS:
+        return None
+
+
+def with_greatest_nan(expression: pc.Expression, columns: Schema) -> pc.Expression:
+    """The expression with NaN equal to itself and greater than all other numbers.
+
+    An expression with parts that no engine hands on is left as it is.
+    """
+    try:
+        return _rebuilt(arrow_nodes(expression), columns)
+    except _UNKNOWN_FORMS:
+        return expression
+
+
+def field_names(node: ArrowNode) -> set[str]:
+    """The names of the top-level columns that an expression refers to."""
+    if isinstance(node, ArrowField):
+        return {node.path[0]}
+    return set().union(*map(field_names, node.arguments)) if isinstance(node, ArrowCall) else set()
+
+
+def _rebuilt(node: ArrowNode, columns: Schema) -> pc.Expression:
+    if isinstance(node, ArrowField):
+        return pc.field(node.path)
+    if not isinstance(node, ArrowCall):
+        return pc.scalar(node)
+    match node.function, node.arguments:
+        case "and_kleene", (first, second):
+            return _rebuilt(first, columns) & _rebuilt(second, columns)
+        case "or_kleene", (first, second):
+            return _rebuilt(first, columns) | _rebuilt(second, columns)
+        case "invert", (inner,):
+            return ~_rebuilt(inner, columns)
+        case "is_valid", (inner,):
+            return _rebuilt(inner, columns).is_valid()
+        case "is_null", (inner,) if not node.option("nan_is_null"):
+            return _rebuilt(inner, columns).is_null()
+        case "is_nan", (inner,):
+            return _rebuilt(inner, columns).is_nan()
+        case "if_else", (first, second, third):
+            return pc.if_else(*(_rebuilt(each, columns) for each in (first, second, third)))
+        case "is_in", (ArrowField(path),) if node.option("null_matching_behavior") in _FALSE_FOR_NULL:
+            values = node.value_set
+            if not isinstance(type_at(columns, path), FloatType | DoubleType):
+                return pc.field(path).isin(values)
+            equal = reduce(or_, (_compared("==", path, value) for value in values))
+            return pc.coalesce(equal, pc.scalar(False))
+        case function, (ArrowField(path), pa.Scalar() as value) if function in _COMPARISONS:
+            return _ordered(_COMPARISONS[function], path, value, columns)
+        case function, (pa.Scalar() as value, ArrowField(path)) if function in _COMPARISONS:
+            return _ordered(MIRRORED[_COMPARISONS[function]], path, value, columns)
+    raise ValueError(f"no known part of a filter: {node.function}")
+
+
+def _ordered(operator: Comparison, path: Path, value: pa.Scalar, columns: Schema) -> pc.Expression:
+    if isinstance(type_at(columns, path), FloatType | DoubleType):
+        return _compared(operator, path, value)
+    return _FUNCTIONS[operator](pc.field(path), value)
+
+
+def _compared(operator: Comparison, path: Path, value: pa.Scalar) -> pc.Expression:
+    """A comparison of a column of floats; null for null."""
+    column = pc.field(path)
+    nan = column.is_nan()
+    if not is_nan(value):
+        found = _FUNCTIONS[operator](column, value)
+        return found | nan if operator in (">", ">=") else found
+    if operator in ("==", ">="):
+        return nan
+    if operator in ("!=", "<"):
+        return ~nan
+    return nan | ~nan if operator == "<=" else nan & ~nan
+
+
+def _translated(node: ArrowNode, translator: Translator, *, negated: bool, depth: int = 0) -> Translated:
+    if isinstance(node, ArrowField):
+        return translator.flag(node.path, negated=negated)
+    if not isinstance(node, ArrowCall) or not check_depth(depth):
+        return UNKNOWN
+    try:
+        return _known(node, translator, negated=negated, depth=depth)
+    except _UNKNOWN_FORMS:
+        return UNKNOWN
+
+
+def _known(node: ArrowCall, translator: Translator, *, negated: bool, depth: int) -> Translated:
+    match node.function, node.arguments:
+        case (("and_kleene" | "or_kleene"), (first, second)):
+            parts = [_translated(each, translator, negated=negated, depth=depth + 1) for each in (first, second)]
+            return joined(parts, every=(node.function == "and_kleene") is not negated)
+        case "invert", (inner,):
+            return _translated(inner, translator, negated=not negated, depth=depth + 1)
+        case "is_valid", (ArrowField(path),):
+            return translator.is_null(path, negated=not negated)
+        case "is_null", (ArrowField(path),) if not node.option("nan_is_null"):
+            return translator.is_null(path, negated=negated)
+        case "is_nan", (ArrowField(path),):
+            return translator.is_nan(path, negated=negated)
+        case "starts_with", (ArrowField(path),) if not node.option("ignore_case"):
+            return translator.starts_with(path, node.option("pattern"), negated=negated)
+        case "is_in", (ArrowField(path),):
+            return _among(node, path, translator, negated=negated)
+        case "if_else", (
+            ArrowCall("is_valid", (ArrowField(tested),)),
+            ArrowCall("is_in", (ArrowField(path),)) as inner,
+            pa.Scalar() as other,
+        ):
+            if tested == path and not other.is_valid:
+                return _among(inner, path, translator, negated=negated, null=False)
+        case function, (ArrowField(path), pa.Scalar() as value) if function in _COMPARISONS:
+            return translator.compare(_COMPARISONS[function], path, value, negated=negated)
+        case function, (pa.Scalar() as value, ArrowField(path)) if function in _COMPARISONS:
+            return translator.compare(MIRRORED[_COMPARISONS[function]], path, value, negated=negated)
+    return UNKNOWN
+
+
+def _among(
+    node: ArrowCall, path: Path, translator: Translator, *, negated: bool, null: bool | None = None
+) -> Translated:
+    values = node.value_set
+    if values.null_count:
+        return UNKNOWN
+    if null is None:
+        null = node.option("null_matching_behavior") in _FALSE_FOR_NULL
+    return translator.among(path, values, negated=negated, null=null)
