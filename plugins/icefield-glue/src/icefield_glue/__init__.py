@@ -1,0 +1,1 @@
+"""The AWS Glue Data Catalog as a catalog for Icefield."""
