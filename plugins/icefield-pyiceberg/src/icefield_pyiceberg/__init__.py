@@ -1,0 +1,1 @@
+"""Catalogs from the configuration of PyIceberg."""
