@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from icefield import FileIO, Plugins
 from icefield.abc import CatalogBackend
+from icefield.toolkit import Backoff
 from icefield_rest.backend import RestBackend
 from icefield_testing import CatalogSuite, LossyProxy, RequestFaults
 
@@ -24,6 +25,11 @@ class TestRestCatalogOverSql(CatalogSuite):
         yield made
         made.close()
 
+    @pytest.fixture(autouse=True)
+    def looks_soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The strategy waits less between its looks for the outcome of a commit whose reply was lost."""
+        monkeypatch.setattr("icefield_rest.strategy._LOOK_AGAIN", Backoff(0.02, 0.2, jitter=0))
+
     @pytest.fixture
     def service(self, our_rest: str) -> Iterator[LossyProxy]:
         with LossyProxy(int(our_rest.rpartition(":")[2])) as proxy:
@@ -31,5 +37,5 @@ class TestRestCatalogOverSql(CatalogSuite):
 
     def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
         assert isinstance(service, LossyProxy)
-        properties = {**backend.properties, "uri": f"http://127.0.0.1:{service.port}"}
+        properties = {**backend.properties, "rest.retry.num-retries": "2", "uri": f"http://127.0.0.1:{service.port}"}
         return RestBackend("test", properties, FileIO(Plugins.installed(), properties))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -206,6 +207,15 @@ def test_a_clock_that_is_wrong_is_an_error_that_says_so(gateway: Gateway, minute
         gateway.ahead = timedelta(minutes=minutes)
         with pytest.raises(AccessDenied, match=r"Signature expired: .* is now earlier than"):
             catalog.list_namespaces()
+
+
+@pytest.mark.parametrize("service", ["glue"])
+def test_the_sdks_debug_log_shows_no_token_that_signs(gateway: Gateway, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with opened(gateway) as catalog:
+        assert catalog.list_namespaces() == []
+    assert SESSION not in caplog.text
+    assert SECRET not in caplog.text
 
 
 @pytest.mark.parametrize("service", ["glue"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from icefield.metadata import TableMetadata
-from icefield.storage import OwnedFiles
 
 from icefield_rest_server.answers import Refused
+from icefield_rest_server.owned_folders import OwnedFiles
 from icefield_rest_server.places import stated_folders
 from icefield_rest_server.state import State
 

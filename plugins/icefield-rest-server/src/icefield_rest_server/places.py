@@ -14,9 +14,10 @@ from icefield import Catalog, FileIO
 from icefield.abc import CatalogAbility, ViewCatalog
 from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield.metadata import TableMetadata
-from icefield.storage import OwnedFiles, folders_of
+from icefield.storage import folders_of
 
 from icefield_rest_server.answers import Refused
+from icefield_rest_server.owned_folders import OwnedFiles
 from icefield_rest_server.settings import Settings
 
 Name = tuple[str, ...]

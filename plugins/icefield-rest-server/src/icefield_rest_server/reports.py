@@ -84,7 +84,7 @@ def report_metrics(state: State, call: Call) -> Answer:
         raise NoSuchTable(f"no table {'.'.join(name)} in catalog '{state.catalog.name}'", table=name)
     metrics = {each: _number(each, metric) for each, metric in report.metrics.items()}
     operation = report.operation[:_MAX_NAME] if isinstance(report, _CommitReport) else None
-    state.catalog.io.plugins.emit(MetricsReported(name, kind, report.snapshot_id, operation, metrics))
+    state.catalog.io.listeners.tell(MetricsReported(name, kind, report.snapshot_id, operation, metrics))
     call.more["report"] = (kind, metrics)
     return no_content()
 

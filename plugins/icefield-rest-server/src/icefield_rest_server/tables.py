@@ -89,6 +89,7 @@ def create_table(state: State, call: Call) -> Answer:
     with stated_by_the_client() if location else nullcontext():
         staged = _begun(state, name, schema, given)
         if typed(document.get("stage-create") or False, bool, "stage-create"):
+            staged.end()  # the client commits it later
             return _staged(state, call, name, staged.shape)
         try:
             table = staged.commit_transaction()
@@ -107,7 +108,11 @@ def _begun(state: State, name: tuple[str, ...], schema: Schema, given: dict[str,
     except LocationInUse:
         state.check_place(name, given["location"])  # before the error names the table at the location
         raise
-    state.check_made(name, begun.shape)
+    try:
+        state.check_made(name, begun.shape)
+    except BaseException:
+        begun.end()
+        raise
     return begun
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from icefield.abc import (
     CatalogAbility,
@@ -30,23 +30,24 @@ from icefield.errors import (
     NoSuchTable,
 )
 from icefield.schema import Schema
-from icefield.toolkit import checked_names, checked_properties, schema_to_json, warn_partly_committed
+from icefield.toolkit import checked_names, checked_properties, schema_to_json
 from icefield.types import LongType, NestedField
 
 from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import ServiceRefusal, Uncertain, error_of
 from icefield_rest.names import page_of
 from icefield_rest.namespaces import Namespaces
+from icefield_rest.partly_committed import warn_partly_committed
+from icefield_rest.presets import with_preset
 from icefield_rest.requests import create_body
 from icefield_rest.service import Service
+from icefield_rest.shown import FORMAT_VERSION
 from icefield_rest.strategy import RestStrategy
 from icefield_rest.tables import Tables, missing_namespace
 from icefield_rest.views import Views
 
 if TYPE_CHECKING:
     from icefield import FileIO
-
-_FORMAT_VERSION: Final = "format-version"
 
 Rest = TypeVar("Rest", bound="RestBackend")
 
@@ -65,7 +66,7 @@ class RestBackend(ServedCatalog):
             raise InvalidArgument(
                 f"catalog '{name}' of type 'rest' commits by its service: remove the property 'commit'"
             )
-        service = Service(name, properties, io.plugins)
+        service = Service(name, with_preset(name, properties), io.plugins)
         made = super().__new__(_offering(cls, service))
         made._service = service
         return made
@@ -264,8 +265,8 @@ def _offering(kind: type[Rest], service: Service) -> type[Rest]:
 def _left_out(new: NewTable, made: Current) -> list[str]:
     """Describe the properties of a new table that the service did not accept."""
     assert made.metadata is not None
-    there = {**made.metadata.properties, _FORMAT_VERSION: str(made.metadata.format_version)}
+    there = {**made.metadata.properties, FORMAT_VERSION: str(made.metadata.format_version)}
     lost = [name for name, value in new.properties.items() if there.get(name) != value]
     return [
-        f"format version {new.properties[name]}" if name == _FORMAT_VERSION else f"property '{name}'" for name in lost
+        f"format version {new.properties[name]}" if name == FORMAT_VERSION else f"property '{name}'" for name in lost
     ]

@@ -6,6 +6,7 @@ from icefield import Provider, hookimpl
 from icefield.abc import Event
 
 from icefield_rest.hearing import HEARERS
+from icefield_rest.presets import PRESETS
 
 
 @hookimpl
@@ -29,8 +30,9 @@ def icefield_rest_authenticators() -> list[Provider]:
 
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
-    """Provide the catalog ``rest``."""
-    return [Provider("rest", "icefield_rest.backend:RestBackend", contract=(2, 2), uri_schemes=("http", "https"))]
+    """Provide the catalog ``rest``, and its presets under the names of services."""
+    names = ("rest", *PRESETS)
+    return [Provider(names, "icefield_rest.backend:RestBackend", contract=(2, 2), uri_schemes=("http", "https"))]
 
 
 @hookimpl

@@ -16,12 +16,14 @@ from icefield.errors import (
     TableExists,
     ValidationFailed,
 )
-from icefield.metadata import Snapshot, TableMetadata, TableRequirement, not_shown
-from icefield.toolkit import Backoff, SharedClients, warn_partly_committed
+from icefield.metadata import Snapshot, TableMetadata, TableRequirement
+from icefield.toolkit import Backoff, SharedClients
 
 from icefield_rest.answers import LoadedTable, as_committed
 from icefield_rest.failures import ServiceRefusal, Uncertain, error_of
+from icefield_rest.partly_committed import warn_partly_committed
 from icefield_rest.service import Service
+from icefield_rest.shown import not_shown
 from icefield_rest.tables import Tables
 
 _log = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 from botocore.session import Session
 from icefield.errors import AccessDenied, InvalidArgument
+from icefield.toolkit import without_debug_log
 
 from icefield_rest.auth.authenticator import Authenticator, Post, Unsigned
 
@@ -40,7 +41,8 @@ class SigV4(Authenticator):
 
     def headers(self, request: Unsigned) -> Mapping[str, str]:
         try:
-            credentials = self._given or self._session.get_credentials()
+            with without_debug_log("botocore"):
+                credentials = self._given or self._session.get_credentials()
             if credentials is None:
                 raise AccessDenied(
                     "there are no credentials of AWS to sign with: set rest.access-key-id and rest.secret-access-key, "
@@ -48,7 +50,8 @@ class SigV4(Authenticator):
                 )
             found = {key: value for key, value in request.headers.items() if key.lower() in _SIGNED}
             made = AWSRequest(request.method, request.url, headers=found, data=request.body)
-            SigV4Auth(credentials.get_frozen_credentials(), self._service, self._region).add_auth(made)
+            with without_debug_log("botocore"):
+                SigV4Auth(credentials.get_frozen_credentials(), self._service, self._region).add_auth(made)
         except BotoCoreError as error:
             raise AccessDenied(f"the credentials of AWS cannot be had: {type(error).__name__}") from error
         return {key: value for key, value in made.headers.items() if key not in found}
