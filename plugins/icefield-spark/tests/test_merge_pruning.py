@@ -104,3 +104,48 @@ def test_rows_that_others_add_where_the_condition_says_no_are_no_conflict(
     assert ice.count("db.t", "v = 'new'") == 2
     with pytest.raises(ValidationFailed):
         after("2024-01-03")
+
+
+KEYS = {
+    "int": "INT({n})",
+    "bigint": "{n} * 3000000000",
+    "string": "lpad(STRING({n}), 6, 'ä')",
+    "date": "DATE '1969-01-01' + INT({n})",
+    "timestamp": "TIMESTAMP '1969-12-31 23:00:00.123456' + make_interval(0, 0, 0, 0, 0, INT({n}))",
+    "timestamp_ntz": "TIMESTAMP_NTZ '2024-03-10 02:30:00.123456' + make_interval(0, 0, 0, 0, 0, INT({n}))",
+    "decimal(20, 3)": "CAST({n} AS DECIMAL(20, 3)) / 7",
+    "binary": "CAST(lpad(STRING({n}), 6, '0') AS BINARY)",
+}
+
+
+@pytest.mark.parametrize("count", [1, 300], ids=["few", "many"])
+@pytest.mark.parametrize("kind", KEYS)
+def test_the_keys_of_a_source_leave_out_files_in_each_type(
+    spark: Any, ice: Any, monkeypatch: pytest.MonkeyPatch, kind: str, count: int
+) -> None:
+    key, planned, commit = KEYS[kind], list[int](), tables.commit_changes
+    ice.sql(f"CREATE TABLE db.t (k {kind}, n bigint) TBLPROPERTIES ('write.merge.mode' = 'merge-on-read')")
+    for first in (0, 1000, 2000):
+        rows = f"SELECT CAST({key.format(n='id')} AS {kind}), id FROM range({first}, {first + 1000}, 1, 1)"
+        ice.sql(f"INSERT INTO db.t {rows}")
+
+    def noted(session: Any, target: Any, *given: Any, **options: Any) -> None:
+        planned.append(len(target.plan.numbers))
+        commit(session, target, *given, **options)
+
+    monkeypatch.setattr(tables, "commit_changes", noted)
+    source = f"SELECT CAST({key.format(n='id')} AS {kind}) AS k FROM range(1100, {1100 + count}) UNION ALL SELECT NULL"
+    ice.sql(f"MERGE INTO db.t t USING ({source}) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET n = -n")
+    assert planned == [3 if kind == "binary" and count > 1 else 1]
+    found = sorted(row.n for row in ice.sql("SELECT n FROM db.t WHERE n < 0").collect())
+    assert found == list(range(-1099 - count, -1099))
+
+
+@pytest.mark.parametrize("count", [1, 300], ids=["few", "many"])
+def test_keys_that_python_has_no_dates_for_leave_out_no_file(spark: Any, ice: Any, count: int) -> None:
+    ice.sql("CREATE TABLE db.t (k date, n bigint)")
+    ice.sql("INSERT INTO db.t SELECT DATE '+12000-01-01' + INT(id), id FROM range(10)")
+    source = f"SELECT DATE '+12000-01-01' + INT(id) AS k FROM range(4, {4 + count})"
+    ice.sql(f"MERGE INTO db.t t USING ({source}) s ON t.k = s.k WHEN MATCHED THEN DELETE")
+    assert ice.sql("SELECT n FROM db.t ORDER BY n LIMIT 5").collect()[3] == (3,)
+    assert ice.count("db.t") == (9 if count == 1 else 4)

@@ -64,6 +64,7 @@ def fill(spark: Any, name: str, said: str, folder: Path) -> None:
 
 
 @pytest.mark.counted
+@pytest.mark.timeout(7_200)  # 2,000 take an hour on a busy machine
 def test_random_queries_give_the_rows_that_they_give_on_parquet_files(both: Any) -> None:
     refused = 0
     for seed in range(QUERIES):

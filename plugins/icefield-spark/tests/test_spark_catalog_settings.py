@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from icefield.errors import InvalidArgument
 from icefield_spark import install
-from icefield_spark.catalog.configuration import translated
+from icefield_spark.catalog.java_properties import translated
 
 _PREFIX = "spark.sql.catalog.mine"
 
@@ -73,7 +73,10 @@ def test_properties_of_javas_catalogs_are_translated(given: dict[str, str], expe
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog"}, "no org.apache.iceberg.aws.glue.GlueCatalog"),
+        (
+            {"catalog-impl": "software.amazon.s3tables.iceberg.S3TablesCatalog"},
+            "no software.amazon.s3tables.iceberg.S3TablesCatalog",
+        ),
         ({"catalog-impl": "org.apache.iceberg.rest.RESTCatalog", "type": "rest"}, "not both"),
         ({"uri": "jdbc:mysql://h/d", "jdbc.password": "hidden"}, "jdbc:mysql is not known"),
     ],

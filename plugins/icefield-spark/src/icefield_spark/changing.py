@@ -76,7 +76,7 @@ class ChangedTable:
     ) -> DataFrame:
         """The rows that may match a filter and keys, with some of the table's columns, all by default."""
         named = [field.name for field in self.target.table.schema().fields] if columns is None else columns
-        more = [*self.metadata, *(each for each in self.target.lineage if each not in self.metadata)]
+        more = [*self.metadata, *(each for each in self.target.kept_of_rows if each not in self.metadata)]
         fields: list[Any] = [*((name,) for name in named), *more, *({POSITION} - {*more})]
         scan = self.target.scan(where).select(*fields)
         return numbered_frame(self.session, scan, [*named, *more], self.target.plan, keys).alias(self.alias)
@@ -126,7 +126,7 @@ def update_rows(
 def lineage_columns(target: Target) -> list[Column]:
     """The columns of row locations and row ids. The last updated sequence number is null: rows inherit it."""
     none = f.lit(None).cast("long")
-    return [f.col(ROW), *map(f.col, target.lineage[:1]), *(none.alias(name) for name in target.lineage[1:])]
+    return [f.col(ROW), *(f.col(name) if name in target.kept_of_rows else none.alias(name) for name in target.lineage)]
 
 
 def delete_rows(session: SparkSession, target: Target, where: Expression, alias: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from icefield import hookimpl
+from icefield import Provider, hookimpl
 from icefield.metadata import Property
 
 from icefield_spark.properties import PROPERTIES
@@ -12,3 +12,9 @@ from icefield_spark.properties import PROPERTIES
 def icefield_table_properties() -> Sequence[Property]:
     """Declare ``write.spark.*``."""
     return PROPERTIES
+
+
+@hookimpl
+def icefield_configurations() -> Sequence[Provider]:
+    """Provide the catalogs of ``spark-defaults.conf``."""
+    return [Provider("spark", "icefield_spark.defaults_file:catalogs")]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +15,7 @@ from icefield import types as iceberg
 from icefield.expressions import AlwaysFalse, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual
 from icefield.toolkit import to_arrow_type
 from icefield.types import IcebergType, NestedField
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
@@ -21,6 +24,7 @@ from icefield_spark.keys import KEYS, MOST_KEYS, Distinct, KeyFilter
 from icefield_spark.quoting import quoted
 from icefield_spark.types import to_spark_type
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FEW = 200
 _KINDS = (
     iceberg.IntegerType,
@@ -50,12 +54,7 @@ class KeyColumns:
         without them.
         """
         kinds = [each.field_type for each, _ in self.pairs]
-        chosen = source.select(
-            *(
-                f.col(quoted(other)).cast(to_spark_type(kind)).alias(f"c{at}")
-                for at, (kind, (_, other)) in enumerate(zip(kinds, self.pairs, strict=True))
-            )
-        )
+        chosen = source.select(*(_cast(field, other).alias(f"c{at}") for at, (field, other) in enumerate(self.pairs)))
         with as_raised():
             rows = chosen.mapInArrow(Distinct(), KEYS).collect()
         found = [pa.ipc.open_stream(bytes(row.keys)).read_all() for row in rows]
@@ -65,6 +64,38 @@ class KeyColumns:
             return None, []
         best, values = max(every, key=lambda each: len(each[1]))
         return KeyFilter(best.name, values), [each for named, column in every for each in _bounds(named, column)]
+
+    def ends(self) -> list[Column]:
+        """Aggregates over the source: the number of its rows, then the least and the greatest key of each pair."""
+        found = [f.count(f.lit(1)).alias("count")]
+        for at, (field, other) in enumerate(self.pairs):
+            for name, end in (("least", f.min), ("greatest", f.max)):
+                found.append(_text(end(_cast(field, other)), field.field_type).alias(f"{name}{at}"))
+        return found
+
+    def bounds(self, ends: Sequence[Any], source: DataFrame) -> list[BooleanExpression]:
+        """Filters for the files of the table that may have a key of the source. No Python worker is needed for them.
+
+        ``ends``: the values of the aggregates ``ends``.
+        """
+        count, *texts = ends
+        fields = [field for field, _ in self.pairs]
+        try:
+            if count > _FEW:
+                values = [_value(fields[at // 2].field_type, text) for at, text in enumerate(texts)]
+                pairs = zip(fields, values[::2], values[1::2], strict=True)
+                return [each for field, least, greatest in pairs for each in _within(field, least, greatest)]
+            keys = [
+                _text(_cast(field, other), field.field_type).alias(f"c{at}")
+                for at, (field, other) in enumerate(self.pairs)
+            ]
+            with as_raised():
+                rows = source.select(*keys).collect()
+            return [
+                _among(field, [_value(field.field_type, row[at]) for row in rows]) for at, field in enumerate(fields)
+            ]
+        except (OverflowError, ValueError):  # dates and times that Python does not have
+            return []
 
 
 def key_columns(schema: Schema, source: DataFrame, pairs: Iterable[tuple[str, str]]) -> KeyColumns | None:
@@ -90,15 +121,54 @@ def _united(columns: Sequence[pa.ChunkedArray], kind: IcebergType) -> pa.Array |
 
 
 def _bounds(field: NestedField, values: pa.Array) -> list[BooleanExpression]:
-    name = (field.name,)
-    if not len(values):
-        return [AlwaysFalse()]
     if len(values) <= _FEW:
-        return [In(name, values.to_pylist())]
+        return [_among(field, values.to_pylist())]
+    ends = pc.min_max(values).as_py()
+    return _within(field, ends["min"], ends["max"])
+
+
+def _among(field: NestedField, values: Iterable[Any]) -> BooleanExpression:
+    """A filter: the column has one of some values, null excepted."""
+    found = {each for each in values if each is not None}
+    return In((field.name,), list(found)) if found else AlwaysFalse()
+
+
+def _within(field: NestedField, least: Any, greatest: Any) -> list[BooleanExpression]:
+    """Filters: the column lies between two values, which are None if there is no value."""
+    if least is None:
+        return [AlwaysFalse()]
     if isinstance(field.field_type, iceberg.BinaryType):
         return []
-    ends = pc.min_max(values).as_py()
-    return [GreaterThanOrEqual(name, ends["min"]), LessThanOrEqual(name, ends["max"])]
+    return [GreaterThanOrEqual((field.name,), least), LessThanOrEqual((field.name,), greatest)]
+
+
+def _cast(field: NestedField, other: str) -> Column:
+    """A column of the source in the type of the table's."""
+    return f.col(quoted(other)).cast(to_spark_type(field.field_type))
+
+
+def _text(column: Column, kind: IcebergType) -> Column:
+    """A key as text. Spark would spell an instant in the zone of the session: it becomes microseconds."""
+    if isinstance(kind, iceberg.BinaryType):
+        return f.hex(column)
+    return (f.unix_micros(column) if isinstance(kind, iceberg.TimestamptzType) else column).cast("string")
+
+
+def _value(kind: IcebergType, text: str | None) -> Any:
+    """A key from its text. Raises ``ValueError`` or ``OverflowError`` for dates and times that Python does not have."""
+    return None if text is None else _READ[type(kind)](text)
+
+
+_READ: dict[type[IcebergType], Callable[[str], Any]] = {
+    iceberg.IntegerType: int,
+    iceberg.LongType: int,
+    iceberg.StringType: str,
+    iceberg.DateType: date.fromisoformat,
+    iceberg.TimestampType: datetime.fromisoformat,
+    iceberg.TimestamptzType: lambda text: _EPOCH + timedelta(microseconds=int(text)),
+    iceberg.DecimalType: Decimal,
+    iceberg.BinaryType: bytes.fromhex,
+}
 
 
 def _is_comparable(kind: IcebergType, given: spark.DataType) -> bool:

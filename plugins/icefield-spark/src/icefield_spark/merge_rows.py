@@ -222,7 +222,7 @@ class MergeFrame:
         they are about.
         """
         target, columns, (alias, other) = subject.target, columns_of(subject.target), self.names
-        old = {name: f"icefield_old_{at}" for at, name in enumerate([*read, *target.lineage[:1]])}
+        old = {name: f"icefield_old_{at}" for at, name in enumerate([*read, *target.kept_of_rows])}
         is_mine, is_given = f.col(ROW).isNotNull(), f.col(_THERE).isNotNull()
         frame = joined.withColumns(
             {

@@ -144,7 +144,7 @@ def _by_spark(
     numbered = place_in_spark(_FILE, POSITION).alias(ROW)
     named = [f.col(quoted(name)) for name in columns]
     return [frame.select(*named, numbered) for frame in frames], frozenset(
-        path for group in roads.groups for path in group.locations
+        task.file.file_path for group in roads.groups for task in group.tasks
     )
 
 

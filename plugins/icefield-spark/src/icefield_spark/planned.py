@@ -16,11 +16,11 @@ from pyspark.sql.types import StructType
 from icefield_spark.chunks import ChunkContext, ChunkReader, VersionScan, plan_chunks
 from icefield_spark.executors import shared
 from icefield_spark.failures import as_raised
-from icefield_spark.jvm import is_connected
 from icefield_spark.maintenance import SparkRunner
 from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, needs_statistics, requires_any, wanted_of
 from icefield_spark.roads.columns import UnfitForSpark
 from icefield_spark.roads.lane import lane_frame
+from icefield_spark.roads.relations import takes_constants
 from icefield_spark.sizing import chunk_numbers, tasks_of
 from icefield_spark.types import to_spark_schema
 
@@ -124,9 +124,9 @@ def _on_roads(
         return all_in_arrow(tasks, "it was asked for"), []
     is_exact = road is not Road.SPARK
     try:
-        if is_exact and is_connected(spark) and requires_any(scan):
+        if is_exact and requires_any(scan) and not takes_constants(spark):
             raise UnfitForSpark(
-                "it has a required column, and through Spark Connect Spark's reader calls every column nullable"
+                "it has a required column, and without classes of Icefield Spark's reader calls every column nullable"
             )
         wanted = wanted_of(scan, is_exact=is_exact)
         roads = Chooser(spark, scan, wanted, is_asked_for=road is Road.SPARK).choose(tasks)

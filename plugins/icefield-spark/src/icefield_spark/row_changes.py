@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,9 +29,6 @@ from icefield_spark.row_level import Target, apply_changes
 from icefield_spark.types import to_spark_schema
 from icefield_spark.workers import begin_task
 from icefield_spark.writing import APPLICATION, Message, application_of
-
-if TYPE_CHECKING:  # a worker needs no catalog
-    pass
 
 OPERATION = "icefield_operation"
 KEEP, DELETE, UPDATE, INSERT = range(4)

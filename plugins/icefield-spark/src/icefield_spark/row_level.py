@@ -66,6 +66,11 @@ class Target:
         """The columns by which rows keep their identity."""
         return LINEAGE if self.table.format_version >= 3 else ()
 
+    @property
+    def kept_of_rows(self) -> tuple[str, ...]:
+        """The columns of lineage that a changed row keeps: its id. It inherits the number of the commit."""
+        return () if self.kind == "delete" else self.lineage[:1]
+
     def scan(self, where: BooleanExpression | None = None, *, case_sensitive: bool = True) -> TableScan:
         """A scan of the current state of the branch."""
         ref = None if self.branch == MAIN_BRANCH else self.branch

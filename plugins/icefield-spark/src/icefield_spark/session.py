@@ -19,7 +19,8 @@ from pyspark.sql import types as spark_types
 
 from icefield_spark.assignment import stored_in
 from icefield_spark.batches import session_here
-from icefield_spark.catalog.configuration import MARK, PREFIX, configured, translated
+from icefield_spark.catalog.configuration import configured
+from icefield_spark.catalog.java_properties import MARK, PREFIX, translated
 from icefield_spark.catalog.own_statements import parse_own_statements
 from icefield_spark.catalog.provider import provide, withdraw
 from icefield_spark.catalog.scans import explanations_in

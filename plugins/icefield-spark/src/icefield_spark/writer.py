@@ -58,11 +58,15 @@ class IcefieldWriter(DataSourceArrowWriter):
         self._columns = columns
         table = source.table()
         transaction = table.transaction()
-        transaction.expect_branch(source.branch)
-        if source.merges_schema:
-            add_columns(transaction, columns, False)
+        try:
+            transaction.expect_branch(source.branch)
+            if source.merges_schema:
+                add_columns(transaction, columns, False)
+            shape = transaction.shape
+        finally:
+            transaction.end()  # ``commit`` begins another one
         self._uuid = table.metadata.table_uuid
-        self._context = source.adjusted(spark_write_context(table, transaction.shape))
+        self._context = source.adjusted(spark_write_context(table, shape))
         # Only tasks know spark.sql.caseSensitive, and refuse columns by it later.
         check_fits(self._context, columns, case_sensitive=False)
         self._filter = check_target(table, source.options.get("overwrite-where"))

@@ -369,7 +369,9 @@ class IcefieldScan implements Scan, Batch, SupportsReportStatistics, SupportsRun
     Groups found;
     synchronized (this) { found = rows; }
     if (found == null) {
-      found = isGrouped() ? new Groups((java.util.List) Python.call(python, "groups", null)) : new Groups(Python.call(python, "rows", null));
+      found = isGrouped()
+          ? new Groups((java.util.List) Python.call(python, "groups", null), Python.struct(Python.at(Python.at(described(), "grouping"), "types")))
+          : new Groups(Python.call(python, "rows", null));
       synchronized (this) { rows = found; }
     }
     return found;
@@ -458,10 +460,10 @@ class Groups {
     keys.add(null);
   }
 
-  /** ``groups``: the values of a group as JSON, then its rows, then the next group. */
-  Groups(java.util.List groups) {
+  /** ``groups``: the values of a group as JSON, then its rows, then the next group. ``types``: of the values. */
+  Groups(java.util.List groups, StructType types) {
     for (int at = 0; at < groups.size(); at += 2) {
-      keys.add(key(Python.read(groups.get(at))));
+      keys.add(Values.row(types, Python.read(groups.get(at))));
       rows.add(Rows.settled(groups.get(at + 1)));
     }
   }
@@ -479,22 +481,6 @@ class Groups {
         made.add(key == null ? new RowsPartition(parts[at], place) : new KeyedPartition(parts[at], place, key));
     }
     return (InputPartition[]) made.toArray(new InputPartition[made.size()]);
-  }
-
-  private static InternalRow key(JsonNode values) {
-    Object[] made = new Object[values.size()];
-    for (int at = 0; at < made.length; at++) made[at] = value(Python.at(Python.at(values, at), 0).asText(), Python.at(Python.at(values, at), 1));
-    return new org.apache.spark.sql.catalyst.expressions.GenericInternalRow(made);
-  }
-
-  private static Object value(String type, JsonNode value) {
-    if (value.isNull()) return null;
-    if (type.equals("boolean")) return Boolean.valueOf(value.asBoolean());
-    if (type.equals("int")) return Integer.valueOf(value.asInt());
-    if (type.equals("long")) return Long.valueOf(value.asLong());
-    if (type.equals("string")) return org.apache.spark.unsafe.types.UTF8String.fromString(value.asText());
-    org.apache.spark.sql.types.DecimalType kind = (org.apache.spark.sql.types.DecimalType) DataType.fromDDL(type);
-    return org.apache.spark.sql.types.Decimal.apply(new java.math.BigDecimal(value.asText()), kind.precision(), kind.scale());
   }
 }
 
@@ -600,9 +586,10 @@ class IcefieldOperation implements RowLevelOperationBuilder, SupportsDelta {
   public NamedReference[] rowId() {
     return new NamedReference[] {Expressions.column("_file"), Expressions.column("_pos")};
   }
+  /** A changed row keeps its id, and inherits the number of the commit. */
   public NamedReference[] requiredMetadataAttributes() {
-    return Python.at(table.described, "lineage").asBoolean()
-        ? new NamedReference[] {Expressions.column("_row_id"), Expressions.column("_last_updated_sequence_number")}
+    return command != RowLevelOperation.Command.DELETE && Python.at(table.described, "lineage").asBoolean()
+        ? new NamedReference[] {Expressions.column("_row_id")}
         : new NamedReference[0];
   }
   public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) { return new OperationWrite(python); }

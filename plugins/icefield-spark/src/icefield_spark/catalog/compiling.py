@@ -35,6 +35,7 @@ HOLDER = "icefield.spark.Python"
 # Spark finds the format "iceberg" by the name of this class, unless a jar registers that name, as Java's runtime does.
 _FORMAT = "package iceberg; public class DefaultSource extends icefield.spark.NamedTables {}"
 _NEEDS = "// needs "
+_FRAMES = "icefield.spark.Frames"
 PARSER = "parser.java"
 """The file of the classes that stay in the driver: see ``own_statements``."""
 
@@ -62,6 +63,11 @@ def compiled_class(spark: SparkSession, name: str) -> Any:
             f"the classes of a catalog cannot be added to Spark {spark.version}: {_reason(error)}; leave name out"
         ) from error
     return loader.loadClass(name)
+
+
+def maker_of_frames(spark: SparkSession) -> Any:
+    """The object in the JVM that makes relations of tables and of files. Raises as ``compiled_class`` does."""
+    return compiled_class(spark, _FRAMES).getField("MAKER").get(None)
 
 
 def compiled(spark: SparkSession) -> dict[str, bytes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Final
 
 from icefield import Schema
 from icefield.errors import InvalidArgument
@@ -13,14 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, reply
-from icefield_spark.catalog.compiling import compiled_class
+from icefield_spark.catalog.compiling import maker_of_frames
 from icefield_spark.catalog.scans import PlannedScan
 from icefield_spark.catalog.tables import metadata_columns
 from icefield_spark.roads.choosing import Road
 from icefield_spark.running import frame_of_plan
 from icefield_spark.types import all_nullable, to_spark_schema
-
-_MAKER: Final = "icefield.spark.Frames"
 
 
 def relation(spark: SparkSession, scan: TableScan, columns: Schema, road: Road | None) -> DataFrame:
@@ -29,9 +26,8 @@ def relation(spark: SparkSession, scan: TableScan, columns: Schema, road: Road |
     ``columns``: the scan's columns, in the order of the frame.
     """
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
-    maker = compiled_class(spark, _MAKER).getField("MAKER").get(None)
     table = FrameTable(spark, scan, to_spark_schema(columns), road)
-    return frame_of_plan(spark, maker.relation(table, spark._jsparkSession))
+    return frame_of_plan(spark, maker_of_frames(spark).relation(table, spark._jsparkSession))
 
 
 class FrameTable(Remote):

@@ -16,24 +16,27 @@ from icefield import types as iceberg
 from icefield.partitioning import PartitionField, PartitionSpec
 from icefield.scan import FileScanTask
 from icefield.types import IcebergType
+from pyspark.sql.types import StructField, StructType
 
 from icefield_spark.catalog.described import partitioning
+from icefield_spark.roads.literals import in_json
+from icefield_spark.types import to_spark_type
 
 MOST_GROUPS: Final = 1000
 """Each group costs the driver about 10 ms."""
 
 Key = tuple[Any, ...]
 
-_KINDS: dict[type[IcebergType], str] = {
-    iceberg.BooleanType: "boolean",
-    iceberg.IntegerType: "int",
-    iceberg.DateType: "int",
-    iceberg.LongType: "long",
-    iceberg.TimestampType: "long",
-    iceberg.TimestamptzType: "long",
-    iceberg.StringType: "string",
-    iceberg.DecimalType: "decimal",
-}
+_KINDS = (
+    iceberg.BooleanType,
+    iceberg.IntegerType,
+    iceberg.DateType,
+    iceberg.LongType,
+    iceberg.TimestampType,
+    iceberg.TimestamptzType,
+    iceberg.StringType,
+    iceberg.DecimalType,
+)
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,14 @@ class Grouping:
     tasks: Mapping[Key, Sequence[FileScanTask]]
 
     def described(self, schema: Schema) -> dict[str, Any]:
-        """The transforms and the number of groups, as JSON for Spark."""
-        return {"by": partitioning(schema, self.fields), "groups": len(self.tasks)}
+        """The transforms, the number of groups and the types of their values, as JSON for Spark."""
+        types = StructType([StructField(f"of_{at}", to_spark_type(kind)) for at, kind in enumerate(self.kinds)])
+        by = partitioning(schema, self.fields)
+        return {"by": by, "groups": len(self.tasks), "types": types.jsonValue()}
 
     def row(self, key: Key) -> str:
-        """The values of a group, as JSON for Spark: a list of pairs of a type and a value."""
-        return json.dumps([_value(kind, value) for kind, value in zip(self.kinds, key, strict=True)])
+        """The values of a group, as JSON for Spark."""
+        return json.dumps([in_json(kind, value) for kind, value in zip(self.kinds, key, strict=True)])
 
     def narrowed(self, tasks: Iterable[FileScanTask]) -> Grouping:
         """The same grouping of fewer files.
@@ -105,10 +110,4 @@ def _serves(schema: Schema, field: PartitionField, columns: Collection[str]) -> 
         or field.source_id not in schema.id_to_field
     ):
         return False
-    return schema.find_column_name(field.source_id) in columns and type(_result(schema, field)) in _KINDS
-
-
-def _value(kind: IcebergType, value: Any) -> list[Any]:
-    if isinstance(kind, iceberg.DecimalType):
-        return [f"decimal({kind.precision},{kind.scale})", None if value is None else str(value)]
-    return [_KINDS[type(kind)], value]
+    return schema.find_column_name(field.source_id) in columns and isinstance(_result(schema, field), _KINDS)

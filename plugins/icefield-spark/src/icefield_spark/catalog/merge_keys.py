@@ -22,6 +22,9 @@ from icefield_spark.plans import CATALYST, column_in, conjuncts, under
 from icefield_spark.running import frame_of_plan
 
 _PREDICATE: Final = "org.apache.spark.sql.connector.expressions.filter.Predicate"
+_KEYS: Final = "icefield_keys"
+"""The name under which Spark observes the keys of a source, in the job that computes it."""
+
 _INNER: Final = frozenset({"Inner", "RightOuter"})
 """The joins that drop rows of the table, on the left, without a match in the source."""
 
@@ -53,13 +56,17 @@ def with_source_pinned(
         yield changes, False
         return
     source = join.plan.right()
-    with pinned(frame_of_plan(spark, source)) as held:
+    named = frame_of_plan(spark, source)
+    named = named.toDF(*(f"c{at}" for at in range(len(named.columns))))
+    keys = key_columns(schema, named, [(mine, f"c{at}") for mine, at in join.pairs])
+    if keys is not None:
+        named = named.observe(_KEYS, *keys.ends())
+    with pinned(named) as held:
         if held is None:
             yield changes, False
             return
-        named = held.toDF(*(f"c{at}" for at in range(len(held.columns))))
-        keys = key_columns(schema, named, [(mine, f"c{at}") for mine, at in join.pairs])
-        scan.narrow([] if keys is None else keys.read(named)[1])
+        ends = None if keys is None else _observed(named)
+        scan.narrow([] if keys is None or ends is None else keys.bounds(ends, held))
         join.scan.filter(array(spark, _PREDICATE, []))  # it forgets the plan that it had
         kept = held._jdf.queryExecution().analyzed()
         there = under(spark, source, kept, items(kept.output()))
@@ -67,6 +74,12 @@ def with_source_pinned(
         free = jvm_class(spark, f"{CATALYST}.plans.logical.JoinHint").NONE()
         joined = made(join.plan.left(), there, join.plan.joinType(), join.plan.condition(), free)
         yield frame_of_plan(spark, _replaced(spark, plan, join.plan, joined)), bool(hint.leftHint().isDefined())
+
+
+def _observed(frame: DataFrame) -> list[Any] | None:
+    """The values that Spark observed in the rows of a frame; None if it observed none."""
+    found = frame._jdf.queryExecution().observedMetrics().get(_KEYS)
+    return [found.get().get(at) for at in range(found.get().size())] if found.isDefined() else None
 
 
 def _join_of(plan: Any, scan: PlannedScan, columns: set[str]) -> _Join | None:

@@ -17,7 +17,8 @@ from icefield_spark.catalog.bridge import Remote, remote
 from icefield_spark.catalog.commands import CatalogCommand
 from icefield_spark.catalog.compiling import CLASSES, cooked
 from icefield_spark.catalog.compiling import PARSER as PARSER_FILE
-from icefield_spark.catalog.configuration import PREFIX, refuse_connect
+from icefield_spark.catalog.configuration import refuse_connect
+from icefield_spark.catalog.java_properties import PREFIX
 from icefield_spark.jvm import array, jvm_class
 from icefield_spark.quoting import quoted
 from icefield_spark.running import PARSER, substituted

@@ -26,8 +26,8 @@ from icefield_spark.catalog.about import CHANGES, TableAbout, TableChanges
 from icefield_spark.catalog.altering import alter
 from icefield_spark.catalog.bridge import Remote, reply
 from icefield_spark.catalog.compiling import CLASSES, HOLDER, catalog_class, compiled_class
-from icefield_spark.catalog.configuration import MARK, PREFIX
 from icefield_spark.catalog.described import created_schema
+from icefield_spark.catalog.java_properties import MARK, PREFIX
 from icefield_spark.catalog.own_statements import parse_own_statements
 from icefield_spark.catalog.procedures import CatalogProcedure, procedure_names
 from icefield_spark.catalog.scans import CURRENT, Version

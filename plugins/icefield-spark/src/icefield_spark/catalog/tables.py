@@ -27,7 +27,7 @@ from icefield_spark.chunks import VersionScan
 from icefield_spark.options import SUMMARY
 from icefield_spark.places import ROW, place_in_spark
 from icefield_spark.quoting import quoted
-from icefield_spark.row_changes import OPERATION, columns_of, commit_changes
+from icefield_spark.row_changes import OPERATION, columns_of, commit_changes, commit_deletes, places_in
 from icefield_spark.row_level import Target
 from icefield_spark.streaming.epochs import Epoch
 from icefield_spark.types import to_spark_type
@@ -184,16 +184,20 @@ class RowOperation(Remote):
         for scan in self._scans:
             for task in scan.tasks():
                 self._target.plan.number(task)
+        place, concern = place_in_spark("_file", "_pos").alias(ROW), self._scans[0].concern if self._scans else None
+        if self._target.kind == "delete":
+            found = places_in(self._target, frame.select(place))
+            commit_deletes(self._table.spark, self._target, found, concern)
+            return
         held = set(frame.columns)
         columns = [
             f.col(_OPERATION).cast("int").alias(OPERATION),
-            place_in_spark("_file", "_pos").alias(ROW),
+            place,
             *((f.col(name) if name in held else f.lit(None).cast("long")).alias(name) for name in self._target.lineage),
         ]
         for field in columns_of(self._target).fields:
             value = f.col(quoted(field.name)) if field.name in held else f.lit(None).cast(field.dataType)
             columns.append(value.alias(field.name))
-        concern = self._scans[0].concern if self._scans else None
         commit_changes(
             self._table.spark, self._target, frame.select(*columns), concern=concern, one_source_row=one_source_row
         )

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from icefield_spark.catalog.bridge import Remote, reply
-from icefield_spark.catalog.configuration import PREFIX
+from icefield_spark.catalog.java_properties import PREFIX
 from icefield_spark.jvm import jvm_class, settings_of
 from icefield_spark.quoting import quoted
 from icefield_spark.running import PARSER

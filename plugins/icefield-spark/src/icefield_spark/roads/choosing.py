@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import Enum
-from itertools import count
 from typing import Any
 
 from icefield import Schema
@@ -28,9 +26,12 @@ from icefield_spark.roads.columns import (
     floats_of,
     unfit_type,
 )
-from icefield_spark.roads.deleted import GroupDeletes, why_executors_apply
+from icefield_spark.roads.deleted import why_executors_apply
 from icefield_spark.roads.footers import FOOTERS, FileShape, Footer
+from icefield_spark.roads.groups import Member, RelationFiles, groups_of
+from icefield_spark.roads.literals import has_json
 from icefield_spark.roads.reach import reach_of
+from icefield_spark.roads.relations import takes_constants
 
 FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED = (
     METADATA_COLUMNS[name].field_id
@@ -41,11 +42,8 @@ OF_FILES = frozenset({FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDAT
 _MOST_GROUPS = 16
 """Groups of files that are read as relations of their own; with more, Spark would plan longer than it reads."""
 
-_AS_IN_URIS = re.compile(r"^[A-Za-z0-9/_.~=+@&$,:;!'()*-]+$")
-"""Paths that Java's URIs spell as they are."""
-
 _MOST_FILES = 20_000
-"""Files that Spark lists one by one."""
+"""The most files of a scan: the footer of each is read beforehand."""
 
 _FEW_COLUMNS = 4
 """Up to this number of leaf columns, Arrow is the faster road for files with deletes under a filter."""
@@ -77,28 +75,6 @@ class Chosen:
     deletes: int
     road: Road
     reason: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RelationFiles:
-    """Files that one relation reads: they have one shape, and the same constants for missing columns.
-
-    ``held`` and ``constants`` are by field id; ``prefixes`` are the beginnings of their locations, in the table and for
-    Spark, where the column ``_file`` is wanted.
-    """
-
-    held: dict[int, FileColumn]
-    constants: dict[int, Any]
-    prefixes: tuple[str, str]
-    has_nans: bool
-    """Whether its floats may be NaN, according to the NaN counts in manifests."""
-    is_old: bool
-    """Whether its dates and times may be of before 1900, by the bounds in manifests."""
-    deleted: GroupDeletes | None = None
-    """The deleted rows of the files; None if no delete file applies."""
-    paths: list[str] = field(default_factory=list)
-    locations: list[str] = field(default_factory=list)
-    size: list[int] = field(default_factory=lambda: [0])
 
 
 @dataclass(frozen=True)
@@ -193,7 +169,10 @@ class Chooser:
         self._times = {column.field_id: list(calendar_times_of(column)) for column in wanted.fields}
         held = Schema(*(column for column in wanted.fields if column.field_id not in OF_FILES)).id_to_field.values()
         leaves = sum(not each.field_type.is_nested for each in held)
-        self._is_narrow = leaves <= _FEW_COLUMNS and not is_asked_for
+        places = self._ids >= {FILE, POS}  # the rows will be joined or changed in Spark
+        self._is_narrow = leaves <= _FEW_COLUMNS and not is_asked_for and not places
+        takes = takes_constants(spark)
+        self._varying = {each.field_id for each in wanted.fields if takes and has_json(each.field_type)}
         self._shapes: dict[FileShape, dict[int, FileColumn] | UnfitForSpark] = {}
         self._identities: dict[int, list[tuple[int, int]]] = {}
         self._specs = scan.context.specs
@@ -205,21 +184,22 @@ class Chooser:
         fit = [task for task in files if reasons[id(task)] is None]
         io = self._scan.io
         sizes = [(task.file.file_path, task.file.file_size_in_bytes) for task in fit]
-        groups: dict[Any, RelationFiles] = {}
-        members: dict[int, RelationFiles] = {}
+        alike: dict[Any, list[Member]] = {}
         for task, footer in zip(fit, FOOTERS.read(io, sizes), strict=True):
             try:
-                members[id(task)] = self._member(task, footer, groups)
+                member = self._member(task, footer)
+                alike.setdefault(member.key, []).append(member)
             except UnfitForSpark as unfit:
                 reasons[id(task)] = str(unfit)
-        kept = sorted(groups.values(), key=lambda group: group.size[0], reverse=True)[:_MOST_GROUPS]
-        marked = [task for task in fit if task.delete_files and members.get(id(task)) in kept]
-        unread = self._read_deletes(marked, members)
+        groups = [group for members in alike.values() for group in groups_of(members)]
+        of_tasks = {id(task): group for group in groups for task in group.tasks}
+        kept = sorted(groups, key=lambda group: group.size, reverse=True)[:_MOST_GROUPS]
+        unread = self._read_deletes(kept)
         if unread is not None:  # executors read them again, and raise the error
             kept = [group for group in kept if group.deleted is None]
         chosen, arrow = [], set()
         for task in files:
-            group, reason = members.get(id(task)), reasons[id(task)]
+            group, reason = of_tasks.get(id(task)), reasons[id(task)]
             if group is not None and group not in kept:
                 reason = f"it is in none of the {_MOST_GROUPS} largest groups of {len(groups)} that differ in columns"
                 if unread is not None and group.deleted is not None:
@@ -232,37 +212,35 @@ class Chooser:
     def _reasons(self, files: list[FileScanTask]) -> dict[int, str | None]:
         """Why each file cannot take Spark's own reader, as far as this is known without its footer."""
         if len(files) > _MOST_FILES:
-            return dict.fromkeys(map(id, files), f"Spark lists files one by one, and there are {len(files)}")
+            return dict.fromkeys(map(id, files), f"it is one of {len(files)}, whose footers would be read beforehand")
         times = Counter(task.file.file_path for task in files)
         deletes = why_executors_apply(self._spark, files, shows_deleted=DELETED in self._ids, is_narrow=self._is_narrow)
         return {id(task): _reason(task, times[task.file.file_path], deletes) for task in files}
 
-    def _read_deletes(self, tasks: list[FileScanTask], members: dict[int, RelationFiles]) -> str | None:
+    def _read_deletes(self, groups: Iterable[RelationFiles]) -> str | None:
         """Note the deleted rows of files in their groups; return the reason for a failure, or None."""
+        marked = [(group.deleted, task) for group in groups if group.deleted is not None for task in group.tasks]
         try:
-            found = read_deletes(tasks, self._scan.context)
+            found = read_deletes([task for _, task in marked], self._scan.context)
         except (IcefieldError, OSError) as error:
             return f"its deletes cannot be read: {type(error).__name__}"
-        for task, positions in zip(tasks, found, strict=True):
-            deleted = members[id(task)].deleted
-            assert deleted is not None
-            deleted.note(task.file.file_size_in_bytes, task.file.record_count, positions)
+        for (deleted, task), positions in zip(marked, found, strict=True):
+            deleted.note(task.file.file_path, task.file.record_count, positions)
         return None
 
-    def _member(self, task: FileScanTask, footer: Footer | None, groups: dict[Any, RelationFiles]) -> RelationFiles:
-        """Put a file into its group, and return the group."""
+    def _member(self, task: FileScanTask, footer: Footer | None) -> Member:
+        """A file with what its relation must know of it. Raises ``UnfitForSpark``."""
         file = task.file
         if footer is None:
             # Spark is not asked either: it would send requests to hosts that the configuration does not name.
             raise UnfitForSpark("its footer cannot be read")
         if 0 <= file.record_count != footer.rows:
             raise UnfitForSpark(f"it holds {footer.rows} rows, and its manifest says {file.record_count}")
-        shape = footer.shape
         try:
             path = self._reach.path(self._spark, self._scan.io.resolve(file.file_path))
         except IcefieldError as error:
             raise UnfitForSpark("its location is refused") from error
-        held = self._held(shape)
+        held = self._held(footer.shape)
         if isinstance(held, UnfitForSpark):
             raise held
         constants = {
@@ -270,35 +248,19 @@ class Chooser:
             for column in self._wanted.fields
             if column.field_id not in held or column.field_id in (ROW_ID, LAST_UPDATED)
         }
-        prefixes = _prefixes(file.file_path, path) if FILE in self._ids else ("", "")
         counts = file.nan_value_counts or {}
         has_nans = any(counts.get(each) != 0 for column, ids in self._floats.items() if column in held for each in ids)
         is_old = any(_may_be_old(file, each) for column, ids in self._times.items() if column in held for each in ids)
-        key = (id(shape), prefixes, tuple(constants.items()), has_nans, is_old)
-        group = self._with_room(groups, key, task, RelationFiles(held, constants, prefixes, has_nans, is_old))
-        group.paths.append(path)
-        group.locations.append(file.file_path)
-        group.size[0] += file.file_size_in_bytes
-        return group
-
-    @staticmethod
-    def _with_room(
-        groups: dict[Any, RelationFiles], key: Any, task: FileScanTask, empty: RelationFiles
-    ) -> RelationFiles:
-        """The group of a key; for a file with deletes, the first group in which all files can be distinguished."""
-        if not task.delete_files:
-            return groups.setdefault((key, None), empty)
-        for layer in count():
-            group = groups.setdefault((key, layer), replace(empty, deleted=GroupDeletes()))
-            assert group.deleted is not None
-            if group.deleted.admits(task.file.file_size_in_bytes):
-                return group
-        raise AssertionError("a new group admits any file")
+        apart = tuple((key, value) for key, value in constants.items() if key not in self._varying)
+        return Member(task, path, held, constants, has_nans, is_old, (id(held), has_nans, is_old, apart))
 
     def _held(self, shape: FileShape) -> dict[int, FileColumn] | UnfitForSpark:
         found = self._shapes.get(shape)
         if found is None:
-            found = self._shapes[shape] = self._settled(shape)
+            settled = self._settled(shape)
+            # Shapes that differ in other columns only are one for this scan.
+            same = (each for each in self._shapes.values() if not isinstance(each, UnfitForSpark) and each == settled)
+            found = self._shapes[shape] = next(same, settled)
         return found
 
     def _settled(self, shape: FileShape) -> dict[int, FileColumn] | UnfitForSpark:
@@ -326,10 +288,12 @@ class Chooser:
         if column.field_id == ROW_ID:
             return file.first_row_id
         if column.field_id == LAST_UPDATED:
-            return None if file.first_row_id is None else (task.data_sequence_number,)
+            return None if file.first_row_id is None else task.data_sequence_number
         if column.field_id == PARTITION:
             return self._partition(column, task)
-        if column.field_id in OF_FILES:
+        if column.field_id == FILE:
+            return file.file_path
+        if column.field_id == POS:
             return None
         stated = {source: file.partition[place] for source, place in self._sources(file.spec_id)}
         if stated.get(column.field_id) is not None:
@@ -395,15 +359,6 @@ def _may_be_old(file: DataFile, field_id: int) -> bool:
         return file.null_value_counts.get(field_id) != file.record_count
     least = int.from_bytes(bound, "little", signed=True)
     return least < (_FIRST_DAY if len(bound) == _DATE_BYTES else _FIRST_DAY * _DAY_US)
-
-
-def _prefixes(location: str, path: str) -> tuple[str, str]:
-    """The beginnings in which a location differs between the table and Spark. Raises ``UnfitForSpark``."""
-    at = path.index("/", path.index("://") + 3)
-    rest = path[at:]
-    if not location.endswith(rest) or not _AS_IN_URIS.match(rest):
-        raise UnfitForSpark("Spark spells its location otherwise, and column '_file' is wanted")
-    return location.removesuffix(rest), path[:at]
 
 
 def checked_road(road: str | None) -> Road | None:

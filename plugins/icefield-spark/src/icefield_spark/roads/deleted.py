@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import count, islice
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from icefield_spark.jvm import jvm_class
-from icefield_spark.roads.columns import UnfitForSpark
+from icefield_spark.roads.relations import takes_constants
 
 Longs = npt.NDArray[np.int64]
 
@@ -26,11 +25,7 @@ _MOST_DELETED: Final = 1 << 22
 _MOST_ROWS: Final = 1 << 28
 """Rows of files with deletes: every task is sent a bit for each."""
 
-_MOST_FILES: Final = 512
-"""Files of one group, which are told apart by their sizes."""
-
-_TRIES: Final = 1000
-_WRONG: Final = "a data file has not the size or the rows that the table says"
+_WRONG: Final = "a data file has more rows than the table says"
 _BITS: Final = 64
 _WORDS: Final = StructType([StructField("words", ArrayType(LongType(), containsNull=False), nullable=False)])
 
@@ -50,8 +45,8 @@ def why_executors_apply(
     why = None
     if shows_deleted:
         why = ", and column '_deleted' is wanted"
-    elif getattr(spark, "_sc", None) is None or not hasattr(DataFrame, "scalar"):
-        why = ", and Spark's own reader takes none before Spark 4.0 and through Spark Connect"
+    elif not takes_constants(spark) or not hasattr(DataFrame, "scalar"):
+        why = ", and Spark's own reader takes none before Spark 4.0 and where the JVM takes no classes of Icefield"
     elif deleted > _MOST_DELETED:
         why = f", of those that delete {deleted} rows"
     elif rows > _MOST_ROWS:
@@ -70,38 +65,31 @@ def _why_its_own(task: FileScanTask, is_narrow: bool) -> str | None:
 
 
 class GroupDeletes:
-    """The deleted rows of a group's files.
-
-    Spark tells a row's position in its file. The only cheap information about the file is its size: so the files of a
-    group have different sizes.
-    """
+    """The deleted rows of a group's files: a bit for each row, in the words of one array."""
 
     def __init__(self) -> None:
-        self._admitted: set[int] = set()
-        self._files: list[tuple[int, int, Longs]] = []
+        self._words: list[Longs] = []
+        self._end = 0
+        self._starts: dict[str, int] = {}
 
-    def admits(self, size: int) -> bool:
-        """Admit a file if its size differs from the sizes of all admitted files; whether it is admitted."""
-        if size in self._admitted or len(self._admitted) == _MOST_FILES:
-            return False
-        self._admitted.add(size)
-        return True
-
-    def note(self, size: int, rows: int, positions: Longs) -> None:
+    def note(self, location: str, rows: int, positions: Longs) -> None:
         """Take the deleted rows of a file, by their positions."""
-        self._files.append((size, rows, positions))
+        words = _bits(rows, positions)
+        self._starts[location] = self._end
+        self._words.append(words)
+        self._end += len(words)
 
-    def is_kept(self, spark: SparkSession) -> Column:
-        """Whether a row is not deleted. Raises ``UnfitForSpark`` where the sizes of the files are too alike."""
-        words = [_bits(rows, positions) for _, rows, positions in self._files]
-        places, table = _table_of(np.array([size for size, _, _ in self._files]), list(map(len, words)))
-        known = _constant(spark, np.concatenate([table, *words]))
+    def start(self, location: str) -> int:
+        """The index of the first word of a file."""
+        return self._starts[location]
+
+    def is_kept(self, spark: SparkSession, start: str) -> Column:
+        """Whether a row is not deleted. ``start``: an expression for the index of the first word of its file."""
+        known = _constant(spark, np.concatenate(self._words))
         # These are columns of the JVM: for each PySpark column, PySpark calls the JVM ten times to record its place in
         # the Python code.
         java = jvm_class(spark, "org.apache.spark.sql.functions")
-        size, place = java.expr("_metadata.file_size"), f"CAST(_metadata.file_size % {places} AS INT) * 2"
-        start = java.when(java.get(known, java.expr(place)).equalTo(size), java.get(known, java.expr(f"{place} + 1")))
-        word = java.get(known, start.plus(java.expr("shiftright(_metadata.row_index, 6)")).cast("int"))
+        word = java.get(known, java.expr(f"{start} + CAST(shiftright(_metadata.row_index, 6) AS INT)"))
         # If nothing is found, raise an error: the row must count neither as deleted nor as live.
         word = java.nvl(word, java.expr(f"CAST(raise_error('{_WRONG}') AS BIGINT)"))
         return Column(java.getbit(word, java.expr("CAST(_metadata.row_index & 63 AS INT)")).equalTo(0))
@@ -112,22 +100,6 @@ def _bits(rows: int, positions: Longs) -> Longs:
     bits = np.zeros(-(-rows // _BITS) * _BITS, np.bool_)
     bits[positions[: np.searchsorted(positions, rows)]] = True  # a position beyond the end is harmless
     return np.packbits(bits, bitorder="little").view(np.dtype("<i8")).astype(np.int64, copy=False)
-
-
-def _table_of(sizes: Longs, lengths: Sequence[int]) -> tuple[int, Longs]:
-    """A hash table of file sizes without collisions, and its number of slots. A slot holds a size and a start.
-
-    A start is the index of the file's first word. The words of the given lengths follow the table.
-    Raises ``UnfitForSpark``.
-    """
-    least = max(len(sizes), len(sizes) ** 2 // 4)
-    places = next((m for m in islice(count(least), _TRIES) if len(np.unique(sizes % m)) == len(sizes)), None)
-    if places is None:
-        raise UnfitForSpark("the sizes of files with deletes are too alike")
-    table = np.full(2 * places, -1, np.int64)
-    table[2 * (sizes % places)] = sizes
-    table[2 * (sizes % places) + 1] = np.cumsum([len(table), *lengths[:-1]])
-    return places, table
 
 
 def _constant(spark: SparkSession, words: Longs) -> Any:

@@ -13,30 +13,28 @@ from icefield.types import NestedField, UUIDType
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql import types as spark_types
 
-from icefield_spark.jvm import is_connected, jvm_class, seq
 from icefield_spark.quoting import quoted
 from icefield_spark.roads.choosing import (
-    FILE,
     LAST_UPDATED,
     OF_FILES,
     PARTITION,
     POS,
     ROW_ID,
-    RelationFiles,
     ScanColumns,
 )
 from icefield_spark.roads.columns import FileColumn, children_of
 from icefield_spark.roads.conditions import condition
-from icefield_spark.roads.literals import literal
+from icefield_spark.roads.groups import RelationFiles
+from icefield_spark.roads.literals import in_json, literal
 from icefield_spark.roads.reach import OPTIONS
+from icefield_spark.roads.relations import relation_of, takes_constants
 from icefield_spark.settings import at_least
-from icefield_spark.types import all_nullable, comment_of, to_spark_type
+from icefield_spark.types import comment_of, to_spark_type
 
 _LISTED_BY_JOB = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _NO_VALUE_SETS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
 _NO_BOUNDS = {"parquet.filter.stats.enabled": "false", "parquet.filter.columnindex.enabled": "false"}
 _FLOATS = (spark_types.FloatType, spark_types.DoubleType)
-_MANY = 64
 _POSITION = "_metadata.row_index"
 _UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
@@ -44,53 +42,61 @@ _UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 def lane_frame(spark: SparkSession, wanted: ScanColumns, group: RelationFiles, order: list[str]) -> DataFrame:
     """The rows of a group's files that match the filter. ``order``: the names of the columns in the wanted order."""
     held = group.held.values()
-    asked = {each.asked.name: each.asked for each in held}
-    schema = spark_types.StructType(list(asked.values()))
-    # The driver looks files up itself: a Spark job for it takes seconds.
-    with at_least(spark, _LISTED_BY_JOB, len(group.paths), 32):
-        reader = spark.read.schema(schema).options(**_options(list(asked.values()), group.has_nans, group.is_old))
-        frame = _parquet(spark, reader, group.paths)
-    if schema != all_nullable(schema):
-        frame = _as_required(spark, frame, schema)
-    made = {column.field_id: _made(column, group) for column in wanted.fields}
+    schema = spark_types.StructType(list({each.asked.name: each.asked for each in held}.values()))
+    constants = _Constants(group, wanted, schema)
+    frame = _relation(spark, group, schema, constants)
+    made = {column.field_id: _made(column, group, constants) for column in wanted.fields}
     conditions = []
     if not isinstance(wanted.row_filter, AlwaysTrue):
         tops = {column.name: made[column.field_id] for column in wanted.fields}
         conditions.append(condition(wanted.row_filter, lambda path: reduce(Column.getField, path[1:], tops[path[0]])))
     if group.deleted is not None:  # after the filter, which leaves fewer rows to look up
-        conditions.append(group.deleted.is_kept(spark))
+        conditions.append(group.deleted.is_kept(spark, constants.start))
     if conditions:
         frame = frame.where(reduce(and_, conditions))
     columns = {column.name: _named(column, made[column.field_id], group) for column in wanted.columns}
     return frame.select([columns[name] for name in order])
 
 
-def _parquet(spark: SparkSession, reader: Any, paths: list[str]) -> DataFrame:
-    """The frame of files. PySpark sends a list to the JVM item by item, a string at once."""
-    if is_connected(spark) or len(paths) < _MANY:
-        found: DataFrame = reader.parquet(*paths)
-        return found
-    listed = jvm_class(spark, "java.util.regex.Pattern").compile("\0").split("\0".join(paths))
-    return DataFrame(reader._jreader.parquet(listed), spark)
+class _Constants:
+    """The columns of a relation that are constant in each file, but not the same in all."""
+
+    def __init__(self, group: RelationFiles, wanted: ScanColumns, held: spark_types.StructType) -> None:
+        varying = [each for each in wanted.fields if each.field_id in group.constants and group.varies(each.field_id)]
+        mark = "_"
+        while any(name.lower().startswith(mark) for name in held.names):
+            mark += "_"
+        self._names = {each.field_id: f"{mark}{at}" for at, each in enumerate(varying)}
+        self.start = f"{mark}start"
+        fields = [
+            spark_types.StructField(self._names[each.field_id], to_spark_type(each.field_type), not each.required)
+            for each in varying
+        ]
+        values = [[in_json(each.field_type, value) for value in group.constants[each.field_id]] for each in varying]
+        if group.deleted is not None:
+            fields.append(spark_types.StructField(self.start, spark_types.IntegerType(), False))
+            values.append(list(map(group.deleted.start, (task.file.file_path for task in group.tasks))))
+        self.schema = spark_types.StructType(fields)
+        self.values = list(zip(*values, strict=True)) if values else [()] * len(group.paths)
+
+    def name(self, field_id: int) -> str | None:
+        """The name of the column with a field's values; None if they are the same in all files."""
+        return self._names.get(field_id)
 
 
-def _as_required(spark: SparkSession, frame: DataFrame, schema: spark_types.StructType) -> DataFrame:
-    """A relation of files under columns that are not null where the schema says so, as their footers do.
-
-    Spark's readers make every column nullable, and no function of its API undoes this.
-    """
-    relation = frame._jdf.queryExecution().analyzed()
-    fields = jvm_class(spark, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).fields()
-    columns = []
-    for at, new in enumerate(fields):
-        old = relation.output().apply(at)
-        columns.append(
-            old.copy(old.name(), new.dataType(), new.nullable(), old.metadata(), old.exprId(), old.qualifier())
-        )
-    parts = [relation.productElement(at) for at in range(relation.productArity())]
-    parts[1] = seq(spark, columns)
-    dataset = jvm_class(spark, frame._jdf.getClass().getName())
-    return DataFrame(dataset.ofRows(frame._jdf.sparkSession(), relation.copy(*parts)), spark)
+def _relation(
+    spark: SparkSession, group: RelationFiles, schema: spark_types.StructType, constants: _Constants
+) -> DataFrame:
+    options = _options(schema.fields, group.has_nans, group.is_old)
+    if takes_constants(spark):
+        files = [
+            (path, task.file.file_size_in_bytes, values)
+            for path, task, values in zip(group.paths, group.tasks, constants.values, strict=True)
+        ]
+        return relation_of(spark, schema, constants.schema, options, files)
+    # The driver looks files up itself: a Spark job for it takes seconds.
+    with at_least(spark, _LISTED_BY_JOB, len(group.paths), 32):
+        return spark.read.schema(schema).options(**options).parquet(*group.paths)
 
 
 def _options(fields: Sequence[spark_types.StructField], has_nans: bool, is_old: bool) -> dict[str, str]:
@@ -119,13 +125,13 @@ def _holds_floats(kind: spark_types.DataType) -> bool:
     return isinstance(kind, _FLOATS)
 
 
-def _made(column: NestedField, group: RelationFiles) -> Column:
+def _made(column: NestedField, group: RelationFiles, constants: _Constants) -> Column:
     """A column of the table, computed from the columns of the files."""
     found = group.held.get(column.field_id)
     if found is not None and column.field_id not in OF_FILES:
         made = _held(found, column)
         return functions.nanvl(made, functions.lit(math.nan).cast(found.wanted)) if _hides_nans(found, group) else made
-    made = _known(column, found, group)
+    made = _known(column, found, group, constants.name(column.field_id))
     # Spark sees that ``made`` is never null, which would be wrong for an optional column. It drops this condition
     # later.
     return made if column.required else functions.when(functions.lit(True), made)
@@ -149,26 +155,22 @@ def _is_named(column: NestedField, group: RelationFiles) -> bool:
     return found.asked.name == column.name and found.asked.dataType == found.wanted
 
 
-def _known(column: NestedField, found: FileColumn | None, group: RelationFiles) -> Column:
-    """A column that is not simply read: it is constant for a file, or computed from the positions of rows."""
-    if column.field_id == FILE:
-        return _location(*group.prefixes)
+def _known(column: NestedField, found: FileColumn | None, group: RelationFiles, name: str | None) -> Column:
+    """A column that is not simply read: it is constant for a file, or computed from the positions of rows.
+
+    ``name``: of the relation's column with the values of the files, if these differ.
+    """
     if column.field_id == POS:
         return functions.expr(f"coalesce({_POSITION}, -1L)")  # which is never null
-    constant = group.constants[column.field_id]
+    constant = group.constants[column.field_id][0]
+    if column.field_id in (ROW_ID, LAST_UPDATED):
+        same = "NULL" if constant is None else f"{constant}L"
+        return _lineage(column, found, same if name is None else quoted(name))
+    if name is not None:
+        return functions.expr(quoted(name))
     if column.field_id == PARTITION:
         return _partition(column, constant)
-    if column.field_id in (ROW_ID, LAST_UPDATED):
-        return _lineage(column, found, constant)
     return literal(column.field_type, constant)
-
-
-def _location(of_table: str, of_spark: str) -> Column:
-    """The location of a row's file as the table spells it."""
-    spelt, rest = "_metadata.file_path", f"substring(_metadata.file_path, {len(of_spark) + 1})"
-    if of_spark == "file://":  # which Spark shortens
-        rest = f"IF(startswith({spelt}, 'file:///'), {rest}, substring({spelt}, {len('file:') + 1}))"
-    return functions.concat(functions.lit(of_table), functions.expr(rest))
 
 
 def _partition(column: NestedField, values: tuple[Any, ...]) -> Column:
@@ -186,8 +188,6 @@ def _held(found: FileColumn, column: NestedField) -> Column:
     return read if found.asked.dataType == found.wanted else read.cast(found.wanted)
 
 
-def _lineage(column: NestedField, found: FileColumn | None, inherited: Any) -> Column:
-    if inherited is None:
-        return functions.lit(None).cast("bigint")
-    made = functions.expr(f"{_POSITION} + {inherited}L" if column.field_id == ROW_ID else f"{inherited[0]}L")
+def _lineage(column: NestedField, found: FileColumn | None, inherited: str) -> Column:
+    made = functions.expr(f"CAST({inherited} AS BIGINT)" + (f" + {_POSITION}" if column.field_id == ROW_ID else ""))
     return made if found is None else functions.coalesce(_held(found, column), made)

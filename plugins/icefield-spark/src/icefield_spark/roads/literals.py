@@ -1,8 +1,11 @@
-"""Internal values of Iceberg as literals of Spark."""
+"""Internal values of Iceberg for Spark: as literals, and as JSON."""
 
 from __future__ import annotations
 
+import base64
+import struct
 import uuid
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +26,34 @@ _PLAIN = (
     iceberg.StringType,
     iceberg.UnknownType,
 )
+
+_AS_THEY_ARE = (
+    iceberg.BooleanType,
+    iceberg.IntegerType,
+    iceberg.LongType,
+    iceberg.DateType,
+    iceberg.TimestampType,
+    iceberg.TimestamptzType,
+    iceberg.StringType,
+)
+_ENCODED: dict[type[iceberg.IcebergType], Callable[[Any], Any]] = {
+    iceberg.FloatType: lambda value: struct.unpack("<i", struct.pack("<f", value))[0],
+    iceberg.DoubleType: lambda value: struct.unpack("<q", struct.pack("<d", value))[0],
+    iceberg.DecimalType: lambda value: format(value, "f"),
+    iceberg.UUIDType: lambda value: str(uuid.UUID(bytes=bytes(value))),
+    iceberg.BinaryType: lambda value: base64.b64encode(value).decode(),
+    iceberg.FixedType: lambda value: base64.b64encode(value).decode(),
+}
+
+
+def has_json(kind: iceberg.IcebergType) -> bool:
+    """Whether values of a type can be given to the JVM as JSON."""
+    return isinstance(kind, _AS_THEY_ARE) or type(kind) in _ENCODED
+
+
+def in_json(kind: iceberg.IcebergType, value: Any) -> Any:
+    """A value of a type that ``has_json``, as the class ``Values`` in the JVM takes it."""
+    return value if value is None or isinstance(kind, _AS_THEY_ARE) else _ENCODED[type(kind)](value)
 
 
 def literal(kind: iceberg.IcebergType, value: Any) -> Column:

@@ -15,7 +15,7 @@ from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from icefield_spark.catalog.configuration import PREFIX
+from icefield_spark.catalog.java_properties import PREFIX
 from icefield_spark.catalog.own_statements import parse_own_statements
 from icefield_spark.catalog.provider import offered, show
 from icefield_spark.failures import original_in
