@@ -222,7 +222,7 @@ def test_deletes_that_were_rewritten_meanwhile_are_found_by_who_checks_for_new_o
     assert read is not None
     table.delete("id = 2")
     table.maintenance.rewrite_position_delete_files(rewrite_all=True)
-    rewriting = RewriteFiles(table._commit).validate_from_snapshot(read.snapshot_id)
+    rewriting = RewriteFiles(table.stage).validate_from_snapshot(read.snapshot_id)
     rewriting.delete_file(file).add_file(*new_rows(table))
     with pytest.raises(ValidationFailed, match="row-level deletes"):
         rewriting.commit()

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         TableStatsOptions,
     )
     from icefield_maintenance.paths import RewriteTablePathResult
+    from icefield_maintenance.puffin_reader import PuffinReader
+    from icefield_maintenance.versions import diff, rollback, undo
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
 __getattr__, __dir__ = lazy_names(
@@ -64,6 +66,8 @@ __getattr__, __dir__ = lazy_names(
             "TableStatsOptions",
         ),
         "icefield_maintenance.paths": ("RewriteTablePathResult",),
+        "icefield_maintenance.versions": ("diff", "rollback", "undo"),
+        "icefield_maintenance.puffin_reader": ("PuffinReader",),
     },
 )
 
@@ -80,6 +84,7 @@ __all__ = [
     "Ordering",
     "OrderingRequest",
     "PartitionStatsOptions",
+    "PuffinReader",
     "RemoveDanglingDeletesResult",
     "RemoveDanglingOptions",
     "RemoveOrphansOptions",
@@ -93,5 +98,8 @@ __all__ = [
     "RewriteTablePathResult",
     "RewrittenGroup",
     "TableStatsOptions",
+    "diff",
     "options_of",
+    "rollback",
+    "undo",
 ]

@@ -12,6 +12,7 @@ from icefield_maintenance.hookspecs import CompactionStrategy, HealthRules
 if TYPE_CHECKING:
     from icefield_cli import Command
 
+_VERSIONS = "icefield_maintenance.versions"
 _CHECKS = "icefield_maintenance.doctor.tables"
 _STRATEGIES = "icefield_maintenance.compaction.strategies"
 
@@ -24,8 +25,13 @@ def icefield_addhooks() -> Sequence[str]:
 
 @hookimpl
 def icefield_table_services() -> Sequence[TableService]:
-    """Provide ``table.maintenance``."""
-    return [TableService("maintenance", "icefield_maintenance.maintenance_table:MaintenanceTable")]
+    """Provide ``table.maintenance``, ``table.undo``, ``table.rollback`` and ``table.diff``."""
+    return [
+        TableService("maintenance", "icefield_maintenance.maintenance_table:MaintenanceTable"),
+        TableService("undo", f"{_VERSIONS}:undoing"),
+        TableService("rollback", f"{_VERSIONS}:rolling_back"),
+        TableService("diff", f"{_VERSIONS}:comparing"),
+    ]
 
 
 @hookimpl(optionalhook=True)

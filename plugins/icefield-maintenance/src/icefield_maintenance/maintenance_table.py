@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
-from typing import Any, Self
+from functools import partial, wraps
+from inspect import signature
+from typing import Any, ParamSpec, Self, TypeVar
 
 from icefield import Table
 from icefield.abc import WorkRunner
@@ -38,6 +39,25 @@ from icefield_maintenance.orphans.prefixes import EqualPrefixes
 from icefield_maintenance.orphans.remove import remove_orphans
 from icefield_maintenance.paths import RewriteTablePathResult, rewrite_table_path
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _told(method: Callable[P, R]) -> Callable[P, R]:
+    """Tell listeners when an operation starts and ends, unless it is a dry run."""
+    dry_run = signature(method).parameters.get("dry_run")
+    operation = method.__name__.replace("_", "-")
+
+    @wraps(method)
+    def telling(*args: P.args, **keywords: P.kwargs) -> R:
+        table = args[0]._table  # type: ignore[attr-defined]
+        if dry_run is not None and keywords.get("dry_run", dry_run.default):
+            return method(*args, **keywords)
+        with table.io.listeners.operation(operation, table.name()):
+            return method(*args, **keywords)
+
+    return telling
+
 
 class MaintenanceTable:
     """Maintenance of a table: each call works on the newest version at its beginning, and makes its own commit.
@@ -47,7 +67,7 @@ class MaintenanceTable:
     """
 
     def __init__(self, table: Table) -> None:
-        self._load = table.access
+        self._table, self._load = table, table.access
         self._runner: WorkRunner | None = None
 
     def on(self, runner: WorkRunner) -> Self:
@@ -63,6 +83,7 @@ class MaintenanceTable:
         """The newest version, for one call."""
         return replace(self._load(), runner=self._runner)
 
+    @_told
     def expire_snapshots(
         self,
         older_than: Timestamp | None = None,
@@ -97,6 +118,7 @@ class MaintenanceTable:
         asked = Retention.asked(clock.local_now_ms(), older_than, retain_last, snapshot_ids)
         return expire(self._target(), asked, dry_run=dry_run, clean_files=clean_files)
 
+    @_told
     def remove_orphan_files(
         self,
         older_than: Timestamp | None = None,
@@ -144,6 +166,7 @@ class MaintenanceTable:
             exclusive=exclusive,
         )
 
+    @_told
     def compute_partition_stats(
         self, snapshot_id: int | None = None, *, file_format: str | None = None, incremental: bool = True
     ) -> PartitionStatisticsFile | None:
@@ -159,6 +182,7 @@ class MaintenanceTable:
         """
         return compute_partition_stats(self._target, snapshot_id, file_format, incremental=incremental)
 
+    @_told
     def compute_table_stats(
         self, columns: Sequence[str] | str | None = None, snapshot_id: int | None = None
     ) -> StatisticsFile | None:
@@ -174,6 +198,7 @@ class MaintenanceTable:
         """
         return compute_table_stats(self._target, columns, snapshot_id)
 
+    @_told
     def rewrite_data_files(
         self,
         strategy: Strategy = "binpack",
@@ -255,6 +280,7 @@ class MaintenanceTable:
         gone = removed.removed_position_delete_files + removed.removed_deletion_vectors
         return replace(result, removed_delete_files=gone + removed.removed_equality_delete_files)
 
+    @_told
     def rewrite_manifests(
         self,
         spec_id: int | None = None,
@@ -292,6 +318,7 @@ class MaintenanceTable:
         )
         return done(target, begin, branch, dry_run=dry_run)
 
+    @_told
     def rewrite_position_delete_files(
         self,
         where: str | BooleanExpression | None = None,
@@ -326,6 +353,7 @@ class MaintenanceTable:
         )
         return done(target, begin, branch, dry_run=dry_run)
 
+    @_told
     def remove_dangling_deletes(
         self,
         *,
@@ -348,6 +376,7 @@ class MaintenanceTable:
         begin = partial(RemoveDanglingDeletes, gone=gone, branch=branch, snapshot_properties=snapshot_properties)
         return done(self._target(), begin, branch, dry_run=dry_run)
 
+    @_told
     def convert_equality_deletes(
         self,
         where: str | BooleanExpression | None = None,
@@ -375,6 +404,7 @@ class MaintenanceTable:
         )
         return done(target, begin, branch, dry_run=dry_run)
 
+    @_told
     def rewrite_table_path(
         self,
         source_prefix: str,

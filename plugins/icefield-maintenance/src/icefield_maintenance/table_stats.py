@@ -14,10 +14,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.abc import Attempt, Done, Work, WorkRunner
-from icefield.engine import to_bytes_array
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.metadata import BlobMetadata, Snapshot, StatisticsFile, TableMetadata
-from icefield.puffin import Blob, BlobType, PuffinReader, PuffinWriter, writer_name
+from icefield.puffin import Blob, BlobType, PuffinWriter, writer_name
 from icefield.scan import FileScanTask, ScanContext, TableScan, read_tasks
 from icefield.schema import Schema
 from icefield.storage import FileIO, LocationProvider
@@ -33,7 +32,9 @@ from icefield.types import (
 )
 
 from icefield_maintenance.local_runner import LocalRunner
+from icefield_maintenance.puffin_reader import PuffinReader
 from icefield_maintenance.theta import ThetaSketch
+from icefield_maintenance.theta.binary_values import to_bytes_array
 
 _log = logging.getLogger(__name__)
 

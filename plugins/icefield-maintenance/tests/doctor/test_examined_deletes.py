@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import pytest
 from icefield import Table
 from icefield.manifest import clear_caches
-from icefield.puffin import PuffinReader
 from icefield_maintenance.doctor import Result, examine_table
 from icefield_maintenance.doctor.tables import delete_checks
+from icefield_maintenance.puffin_reader import PuffinReader
 from planted_breaches import PATHS, POSITIONS, bound, move_deletes, name_another_file, of_column
 from planted_faults import Planted
 

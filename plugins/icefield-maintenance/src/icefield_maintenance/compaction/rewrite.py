@@ -183,7 +183,7 @@ class _Rewrite:
     def _notify(self) -> None:
         self.tried += 1
         event = MaintenanceProgress(self.target.name, "rewrite-data-files", "groups of files", self.tried, self.planned)
-        self.target.io.plugins.emit(event)
+        self.target.io.listeners.tell(event)
 
     def _written(
         self, work: RewriteGroup, groups: Sequence[FileGroup], note: Note, failed: list[FileGroup]

@@ -96,7 +96,7 @@ def _delete(io: FileIO, table: tuple[str, ...], found: Unreachable) -> int:
         expected = int(counts[list(stage)].sum())
 
         def notify(number: int, before: int = done, step: str = stage[0].label) -> None:
-            io.plugins.emit(MaintenanceProgress(table, "expire-snapshots", step, before + number, total))
+            io.listeners.tell(MaintenanceProgress(table, "expire-snapshots", step, before + number, total))
 
         locations = _locations(found, stage)
         if stage is _STAGES[-1] and expected > 1:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from icefield.abc import WorkRunner
-from icefield.engine import FileKind, Kinds, files_of_manifests, live_paths, manifests_of
+from icefield.engine import FileKind, Kinds, files_of_manifests, manifests_of
 from icefield.manifest import ManifestFile
 from icefield.metadata import METADATA_DELETE_AFTER_COMMIT, Snapshot, TableMetadata, get_bool
 from icefield.storage import FileIO, HashedLocations, LocationSet, TableFiles, folders_in
@@ -160,7 +160,8 @@ def _protect_live_files(
 ) -> None:
     # The latest manifests, from merges and rewrites, list most of the candidates.
     order = sorted(manifests, key=lambda manifest: manifest.sequence_number, reverse=True)
-    for locations in live_paths(io, [one for one in order if _may_hold_files(one)], runner):
+    holding = [one for one in order if _may_hold_files(one)]
+    for locations, _ in files_of_manifests(io, holding, live=True, lenient=False, kinds=False, runner=runner):
         content.protect(locations)
         if not len(content):
             return

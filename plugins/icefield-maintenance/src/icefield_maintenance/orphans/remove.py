@@ -58,7 +58,7 @@ def remove_orphans(
     for batch in listing.candidates(io.list_files(root)):
         left = held.orphans(batch, mismatch)
         batches += [left] if left.num_rows else []
-        io.plugins.emit(MaintenanceProgress(name, "remove-orphan-files", "list", listing.listed, None))
+        io.listeners.tell(MaintenanceProgress(name, "remove-orphan-files", "list", listing.listed, None))
     # The newest version is loaded after the listing: files committed during the listing belong to the table.
     if target.newest is not None:
         metadata, metadata_location = target.newest()
@@ -132,7 +132,7 @@ def _refuse_shared(metadata: TableMetadata) -> None:
 
 def _delete(io: FileIO, name: tuple[str, ...], orphans: pa.Table) -> int:
     def notify(done: int) -> None:
-        io.plugins.emit(MaintenanceProgress(name, "remove-orphan-files", "delete", done, orphans.num_rows))
+        io.listeners.tell(MaintenanceProgress(name, "remove-orphan-files", "delete", done, orphans.num_rows))
 
     return delete_files(io, _locations(orphans), notify)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from icefield.engine import is_damaged, is_of_another
-from icefield.errors import IcefieldError
+from icefield.abc import FileSystem
+from icefield.engine import is_of_another, table_uuid_in
+from icefield.errors import FileMissing, IcefieldError, InvalidMetadata
 from icefield.metadata import TableMetadata, decode_metadata, inflated
 from icefield.storage import FileIO
 from icefield.toolkit import version_of
@@ -52,7 +53,7 @@ class Versions:
         storage = self._io.storage(location)
         if is_of_another(storage, location, self._uuid):
             return True
-        is_found_by_path = version_of(location) is not None and not is_damaged(storage, location)
+        is_found_by_path = version_of(location) is not None and not _is_damaged(storage, location)
         return is_found_by_path and self._place_of(f"{location.rpartition('/')[0]}/-") != self._folder
 
     def _look_further_back(self, oldest: str) -> None:
@@ -69,3 +70,12 @@ class Versions:
         if not named <= self._places:
             self._oldest = log[0].metadata_file
             self._places |= named
+
+
+def _is_damaged(system: FileSystem, metadata_file: str) -> bool:
+    """Whether a metadata file cannot be read."""
+    try:
+        table_uuid_in(system, metadata_file)
+    except (FileMissing, InvalidMetadata):
+        return True
+    return False

@@ -9,12 +9,13 @@ import pyarrow as pa
 from icefield.engine import position_delete_batches
 from icefield.errors import UnsupportedFeature
 from icefield.manifest import DataFile
-from icefield.puffin import REFERENCED_DATA_FILE, Blob, PuffinReader, PuffinWriter
+from icefield.puffin import REFERENCED_DATA_FILE, Blob, PuffinWriter
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO
 from icefield.types import DELETE_FILE_PATH, DELETE_FILE_POS
 
 from icefield_maintenance.paths.prefixes import Prefixes
+from icefield_maintenance.puffin_reader import PuffinReader
 
 _COLUMNS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 _ARROW: Final = schema_to_arrow(_COLUMNS)

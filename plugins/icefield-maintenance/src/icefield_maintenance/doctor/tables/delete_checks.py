@@ -11,7 +11,7 @@ from icefield.abc import Metrics
 from icefield.engine import EqualityDeletes, named_positions, read_vector, stored_position_deletes, with_dropped
 from icefield.errors import IcefieldError, UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
-from icefield.puffin import REFERENCED_DATA_FILE, BlobType, Positions, PuffinReader
+from icefield.puffin import REFERENCED_DATA_FILE, BlobType, Positions
 from icefield.scan import TableScan
 from icefield.schema import Schema, schema_to_arrow
 from icefield.toolkit import MetricsCollector
@@ -21,6 +21,7 @@ from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.stated_bounds import wrong_bound, wrong_count
 from icefield_maintenance.doctor.tables.subject import Subject
+from icefield_maintenance.puffin_reader import PuffinReader
 
 RULES: Final = (
     rules.VECTORS_DAMAGED,
