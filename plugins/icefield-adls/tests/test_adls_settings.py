@@ -15,6 +15,7 @@ from icefield_adls.adls_file_system import AdlsFileSystem
 from icefield_adls.locations import BlobLocation, place_of
 from icefield_adls.settings import settings_of
 from object_stores import ObjectStoreTests, failures, said_by
+from servers.azure import Azure
 from servers.process import free_port
 
 SECRET = "planted-secret-of-azure"
@@ -37,6 +38,11 @@ class TestAdlsStore(ObjectStoreTests):
     sdk = frozenset({"adlfs", "azure"})
     given: ClassVar = {"adls.account-name": "account", "adls.account-key": KEY}
     other: ClassVar = {"adls.request-timeout": "9"}
+
+    @pytest.fixture
+    def used(self, azure: Azure) -> tuple[dict[str, str], str]:
+        properties = {**azure.properties, "adls.request-timeout": "19"}
+        return properties, f"list(system.list_files('az://{azure.container}/none'))"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def test_plugins_are_listed_with_what_they_provide(run: Run) -> None:
     listed = {row["plugin"]: row for row in run("plugins", "--output", "json").objects}
     assert listed["builtin"]["distribution"] == "icefield"
     assert "commit strategy rename" in listed["builtin"]["provides"].split(", ")
+    assert listed["rest"]["provides"].split(", ")[-1] == "listener"
     assert run("plugins").lines[0].split() == ["plugin", "distribution", "version", "provides", "error"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +78,19 @@ def test_which_credentials_are_used_is_said_without_them(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-secret")
     own = {name: value for name, value in lock_properties.items() if "access-key" not in name}
     assert said({**own, "lock.table": "others"}) == "'of-the-environment', found by the SDK's chain (env)"
+
+
+def test_the_sdks_debug_log_shows_no_token_of_a_request(
+    lock_properties: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    given = {**lock_properties, "dynamodb.session-token": "planted-token"}
+    strategy = DynamoDbLockStrategy(("db", "t"), f"file://{tmp_path}/t", LocalFileSystem(), given)
+    assert strategy.load() is None
+    assert "planted-token" not in caplog.text
+    # The same log of another's client in this process stays as it was.
+    logging.getLogger("botocore.auth").debug("of another")
+    assert "of another" in caplog.text
 
 
 def test_a_profile_that_is_not_there_is_an_error_of_icefield(lock_properties: dict[str, str], tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from icefield.errors import FileMissing, InvalidArgument, StorageError
 from icefield_gcs.gcs_file_system import GcsFileSystem
 from icefield_gcs.settings import settings_of
 from object_stores import ObjectStoreTests, failures, said_by
+from servers.gcs import Gcs
 from servers.process import free_port
 
 SECRET = "planted-secret-of-gcs"
@@ -28,6 +29,11 @@ class TestGcsStore(ObjectStoreTests):
     sdk = frozenset({"gcsfs", "google"})
     given: ClassVar = {"gcs.no-auth": "true"}
     other: ClassVar = {"gcs.project-id": "let-go"}
+
+    @pytest.fixture
+    def used(self, gcs: Gcs) -> tuple[dict[str, str], str]:
+        properties = {**gcs.properties, "gcs.request-timeout": "19"}
+        return properties, f"list(system.list_files('gs://{gcs.bucket}/none'))"
 
 
 def test_an_access_token_is_used_as_it_is_until_it_expires() -> None:

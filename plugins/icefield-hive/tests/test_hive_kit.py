@@ -10,6 +10,7 @@ from typing import ClassVar
 import pytest
 from icefield import FileIO, LocalFileSystem, Plugins
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem, Proposal
+from icefield.toolkit import Backoff
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
 from icefield_hive.locks import HiveLock
@@ -24,10 +25,16 @@ WAITS = {"iceberg.hive.lock-check-min-wait-ms": "10", "iceberg.hive.lock-check-m
 
 class TestHiveCatalog(CatalogSuite):
     listing_page = 10
+    locks_expire = True  # by the metastore's ``hive.txn.timeout``
     namespaces_of_the_store: ClassVar = frozenset({("default",)})
     properties_of_the_store: ClassVar = frozenset(
         {"location", "hive.metastore.database.owner", "hive.metastore.database.owner-type"}
     )
+
+    @pytest.fixture(autouse=True)
+    def looks_soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The strategy waits less between its looks for the outcome of a change whose reply was lost."""
+        monkeypatch.setattr("icefield_hive.strategy._LOOK_AGAIN", Backoff(0.01, 0.1, jitter=0))
 
     @pytest.fixture
     def backend(self, hive: str, tmp_path: Path) -> Iterator[CatalogBackend]:
@@ -52,6 +59,8 @@ class TestHiveCatalog(CatalogSuite):
 
 @pytest.mark.spec("COMMIT-01", "COMMIT-05", "FS-10", "META-34")
 class TestHiveStrategy(CommitStrategySuite):
+    lease_seconds = 300.0  # the metastore forgets a lock without heartbeats after five minutes
+
     @pytest.fixture
     def file_system(self) -> FileSystem:
         return LocalFileSystem()

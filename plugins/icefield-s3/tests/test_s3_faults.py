@@ -10,7 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from fsspec.asyn import sync
-from http_between import Answered, Asked, Between, Forward, answer, lose_request
+from http_between import Answered, Asked, Between, Forward, answer
 from icefield import load_catalog
 from icefield.abc import FileSystem, PutMode
 from icefield.errors import AccessDenied, StorageError
@@ -129,16 +129,13 @@ class TestS3Faults(OnServer, KilledCommits, StoreFaults, StoreRequests):
         assert self.raw_get(f"{root}/a") == b"mine"
         assert len(between.asked) == 3
 
-    def test_a_connection_that_was_used_before_and_breaks_is_no_silent_repetition(
-        self, between: Between, root: str
-    ) -> None:
-        system = self.system(between, retry__num_retries="0")
-        system.put(f"{root}/a", b"first", PutMode.CREATE)  # the connection is kept
-        between.faulty(lose_request, self.is_put)
-        with pytest.raises(StorageError) as failed:
-            system.put(f"{root}/b", b"second", PutMode.CREATE)
-        assert failed.value.retryable
-        assert len(between.asked) == 2
+    def test_a_redirected_upload_is_refused_and_says_what_to_set(self, between: Between, root: str) -> None:
+        elsewhere = Answered(307, {"Location": f"{between.url}/elsewhere"})
+        between.faulty(lambda asked, forward: elsewhere, self.is_put, None)
+        with pytest.raises(StorageError, match=r"set s3\.region") as failed:
+            self.system(between).put(f"{root}/a", b"x", PutMode.CREATE)
+        assert not failed.value.retryable
+        assert len(between.asked) == 1
 
     # -- uploads
 

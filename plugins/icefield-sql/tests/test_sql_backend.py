@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -92,6 +93,8 @@ class TestPostgresCatalog(CatalogSuite):
 
 
 class TestPostgresStrategy(CommitStrategySuite):
+    lease_seconds = math.inf  # a row is locked until the transaction ends
+
     @pytest.fixture
     def file_system(self) -> FileSystem:
         return LocalFileSystem()

@@ -7,9 +7,7 @@ about retries.
 from __future__ import annotations
 
 import asyncio
-import os
-import weakref
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -32,7 +30,7 @@ from azure.storage.blob import BlobBlock
 from azure.storage.blob.aio import BlobServiceClient
 from icefield.abc import FileAccess
 from icefield.errors import IcefieldError, StorageError
-from icefield.toolkit import LimitedStream, answer_limit, persist, refusal_in, together
+from icefield.toolkit import LimitedStream, answer_limit, close_with, persist, refusal_in, together
 
 from icefield_adls.accounts import Account
 from icefield_adls.settings import AdlsSettings
@@ -43,34 +41,46 @@ _MOST_IN_ONE: Final = 5_000 * 1024 * 1024  # the store's limit for one request
 T = TypeVar("T")
 
 
-class AdlsResponse(aiohttp.ClientResponse):
-    """An answer that is read only up to a maximum length."""
-
-    async def start(self, connection: Any) -> aiohttp.ClientResponse:
-        """Read status and headers."""
-        await super().start(connection)
-        self.content = LimitedStream(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
-        return self
+class LostConnection(aiohttp.ClientConnectionError):
+    """A connection that broke after a request was sent."""
 
 
-class Transport(AioHttpTransport):  # type: ignore[misc]
-    """The SDK's transport, where one request is one request.
+async def send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Send a request once; its answer is read only up to a maximum length.
 
     aiohttp repeats a PUT when a reused connection breaks. The second answer would then hide that the first request may
     have been carried out, although its answer was lost.
     """
+    try:
+        answer = await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise LostConnection(type(error).__name__) from error
+    answer.content = LimitedStream(answer.content, answer_limit(answer.status, answer.request_info.headers))  # type: ignore[assignment]
+    return answer
 
-    async def open(self) -> None:
-        """Open the session."""
-        await super().open()
-        # Private names of aiohttp (3.14): `_retry_connection` has no public form, and `_response_class` is an argument
-        # of the session that azure-core makes. This can go when azure-core takes arguments for its session.
-        self.session._retry_connection, self.session._response_class = False, AdlsResponse
-        self.session.headers["Accept-Encoding"] = "identity"  # the SDK would inflate without a limit
+
+class Transport(AioHttpTransport):  # type: ignore[misc]
+    """The SDK's transport, where one request is one request."""
+
+    async def send(self, request: Any, **options: Any) -> Any:
+        """Send a request."""
+        request.headers["Accept-Encoding"] = "identity"  # the SDK would inflate without a limit
+        return await super().send(request, middlewares=(send_once,), **options)
+
+
+class _Connected(Exception):
+    """The end of adlfs's constructor."""
 
 
 class AdlsClient(AzureBlobFileSystem):  # type: ignore[misc]
-    """adlfs on one account, without its cache of listings."""
+    """adlfs on one account, without its cache of listings and without its finalizers.
+
+    adlfs's finalizers keep each client for ever, and at the end of a forked process they wait for an event loop that
+    does not run there. No setting prevents them. adlfs (2026.8) registers them at the end of its constructor, after
+    ``do_connect``. So ``do_connect`` ends the constructor here, and this class closes the connections.
+    """
 
     cachable = False
 
@@ -83,22 +93,18 @@ class AdlsClient(AzureBlobFileSystem):  # type: ignore[misc]
     ) -> None:
         self.account, self.settings = account, settings
         self._access, self._anew, self._given = access, anew, None if access is None else access.properties()
-        super().__init__(
-            account_name=account.name,
-            credential=account.credential,
-            anon=True,  # or adlfs would look for credentials: that is done
-            use_listings_cache=False,
-        )
-        # adlfs's own finalizers keep each client for ever, and at the end of a forked process they wait for a loop that
-        # does not run there. adlfs (2026.8) does not keep the handles of its finalizers, so they are only found in
-        # `_registry` of the standard library. This can go when adlfs keeps the handles, or has a setting for it.
-        for finalizer, info in weakref.finalize._registry.copy().items():  # type: ignore[attr-defined]
-            if any(argument is self for argument in info.args):
-                finalizer.detach()
-        weakref.finalize(self, _close, os.getpid(), self.loop, self.service_client, account.credential)
+        with suppress(_Connected):
+            super().__init__(
+                account_name=account.name,
+                credential=account.credential,
+                anon=True,  # or adlfs would look for credentials: that is done
+                use_listings_cache=False,
+            )
+        self.max_concurrency = _PARALLEL
+        close_with(self, self.loop, self.service_client, account.credential)
 
     def do_connect(self) -> None:
-        """Build the service client; adlfs calls it."""
+        """Build the service client, and end adlfs's constructor, which calls this method."""
         transport = Transport(
             connection_timeout=self.settings.connect_timeout,
             read_timeout=self.settings.request_timeout,
@@ -116,6 +122,7 @@ class AdlsClient(AzureBlobFileSystem):  # type: ignore[misc]
         else:
             made = BlobServiceClient(self.account.url, credential=self.account.credential, **options)
         self.service_client = made
+        raise _Connected
 
     async def _persist(self, attempt: Callable[[], Awaitable[T]]) -> T:
         async def once() -> T:
@@ -278,19 +285,6 @@ class AdlsClient(AzureBlobFileSystem):  # type: ignore[misc]
                 await blob.delete_blob(etag=str(put["etag"]), match_condition=MatchConditions.IfNotModified)
 
         await self._persist(attempt)
-
-
-def _close(process: int, loop: asyncio.AbstractEventLoop, *opened: Any) -> None:
-    """Close connections, only in the process that opened them, without waiting."""
-    if process == os.getpid() and loop.is_running():
-        asyncio.run_coroutine_threadsafe(_close_all(opened), loop)
-
-
-async def _close_all(opened: Iterable[Any]) -> None:
-    for one in opened:
-        closing = getattr(one, "close", None)
-        if closing is not None:
-            await closing()
 
 
 def status_of(error: BaseException) -> int | None:

@@ -64,7 +64,12 @@ class ItemStrategy(VersionedStrategy):
     ) -> None:
         super().__init__(table, location, file_system, properties)
         self._options = LockOptions.of(self.properties)
-        self._items = ItemTable.of(ClientOptions.of(self.properties), self._options.table)
+        self._client = ClientOptions.of(self.properties)
+        ItemTable.of(self._client, self._options.table)  # creates the table, or raises
+
+    @property
+    def _items(self) -> ItemTable:
+        return ItemTable.of(self._client, self._options.table)  # a forked process has connections of its own
 
     def top(self) -> Top | None:
         version = self.hint()
@@ -108,6 +113,7 @@ class ItemStrategy(VersionedStrategy):
             self.file_system.put(target, data, PutMode.OVERWRITE)
             if not uuid:
                 delete_quietly(self.file_system, durable)
+                return self.pointer_to(target)
         return Pointer(durable, version_of(target))
 
     def withdraw(self, published: Pointer) -> None:

@@ -21,6 +21,7 @@ from botocore.exceptions import ConnectionError as NotConnected
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 from icefield.errors import StorageError
+from icefield.toolkit import without_debug_log
 
 from icefield_dynamodb.options import ClientOptions
 
@@ -139,7 +140,8 @@ class ItemTable:
     def _call(self, verb: str, request: Callable[[], Answer]) -> Answer:
         passed_on = self._client.exceptions
         try:
-            return request()
+            with without_debug_log("botocore"):
+                return request()
         except (
             passed_on.ConditionalCheckFailedException,
             passed_on.ResourceInUseException,
@@ -195,9 +197,10 @@ def _client(options: ClientOptions, _process: int) -> tuple[Any, str]:
     # client, but forked processes cannot.
     config = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
     try:
-        session = _session(options)
-        source = _source(options, session.get_credentials())
-        return session.create_client("dynamodb", endpoint_url=options.endpoint, config=config), source
+        with without_debug_log("botocore"):
+            session = _session(options)
+            source = _source(options, session.get_credentials())
+            return session.create_client("dynamodb", endpoint_url=options.endpoint, config=config), source
     except BotoCoreError as error:
         raise StorageError(f"DynamoDB cannot be used: {error}; set dynamodb.region or client.region") from error
 

@@ -31,7 +31,12 @@ class FencedByStore(VersionedStrategy):
     ) -> None:
         super().__init__(table, location, file_system, properties)
         self._options = LockOptions.of(self.properties)
-        self._locks = ItemTable.of(ClientOptions.of(self.properties), self._options.table)
+        self._client = ClientOptions.of(self.properties)
+        ItemTable.of(self._client, self._options.table)  # creates the table, or raises
+
+    @property
+    def _locks(self) -> ItemTable:
+        return ItemTable.of(self._client, self._options.table)  # a forked process has connections of its own
 
     def publish(self, target: str, data: bytes) -> Pointer | None:
         temporary = f"{target.rpartition('/')[0]}/{temporary_metadata_name()}"

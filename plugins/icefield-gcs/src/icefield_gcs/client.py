@@ -1,4 +1,4 @@
-"""The requests that the plugin makes, over gcsfs: its credentials, its session, its form of a request."""
+"""The requests that the plugin makes, over gcsfs: its credentials, its addresses, its settings of a session."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from uuid import uuid4
 import aiohttp
 from gcsfs.core import GCSFileSystem
 from gcsfs.retry import NonRetryableError, is_retriable, validate_response
+from google.auth.transport.mtls import get_default_ssl_context
 from icefield.errors import IcefieldError
-from icefield.toolkit import LimitedStream, answer_limit, persist, together
+from icefield.toolkit import LimitedStream, answer_limit, close_with, persist, together
 
 from icefield_gcs.settings import GcsSettings
 
@@ -25,21 +26,19 @@ _ANSWER: Final = re.compile(rb"^HTTP/[\d.]+ +(\d{3})", re.MULTILINE)
 Reply = tuple[int, Mapping[str, str], bytes]
 
 
-class GcsResponse(aiohttp.ClientResponse):
-    """An answer that is read only up to a maximum length."""
-
-    async def start(self, connection: Any) -> aiohttp.ClientResponse:
-        """Read status and headers."""
-        await super().start(connection)
-        self.content = LimitedStream(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
-        return self
+async def limited(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Send a request; its answer is read only up to a maximum length."""
+    answer = await send(request)
+    answer.content = LimitedStream(answer.content, answer_limit(answer.status, answer.request_info.headers))  # type: ignore[assignment]
+    return answer
 
 
 class GcsClient(GCSFileSystem):  # type: ignore[misc]
-    """gcsfs with time-outs, with retries that end, and without its cache of listings.
+    """gcsfs with time-outs, without its cache of listings, and with requests of its own.
 
-    Its base is the class of ``gcsfs.core``. The default class of gcsfs asks over gRPC for the kind of the bucket before
-    each operation, and waits a minute if nothing answers.
+    gcsfs repeats a request six times by a schedule of its own, and offers no setting for it. So this class sends its
+    requests over a session of its own. Its base is the class of ``gcsfs.core``. The default class of gcsfs asks over
+    gRPC for the kind of the bucket before each operation, and waits a minute if nothing answers.
     """
 
     cachable = False
@@ -53,61 +52,59 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
             endpoint_url=settings.endpoint,
             requester_pays=settings.user_project,
             default_location=settings.location,
-            session_kwargs={**settings.session, "response_class": GcsResponse},
+            session_kwargs={**settings.session, "middlewares": (limited,)},
             requests_timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=settings.connect_timeout, sock_read=settings.request_timeout
             ),
             use_listings_cache=False,
         )
+        self._opened: aiohttp.ClientSession | None = None
+        self._opening = asyncio.Lock()
 
     @property
     def _root(self) -> str:
         """The address of the service."""
         return str(self.base).removesuffix("/storage/v1/")
 
-    # Private names of gcsfs (2026.10): `_request` is replaced, since gcsfs repeats a request six times by a schedule of
-    # its own and offers no setting for it; its own `_request` calls `_set_session`, `_format_path`, `_get_params` and
-    # `_get_headers`; `_get_object` describes one object, in a coroutine and without the listings that `_info` falls
-    # back to. This can go when gcsfs accepts a number of retries and a time limit.
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        *args: str,
-        headers: Mapping[str, str] | None = None,
-        json: Any = None,
-        data: Any = None,
-        cache_type: Any = None,
-        cache_source: Any = None,
-        **params: Any,
-    ) -> tuple[int, Any, Any, bytes]:
-        """Make a request of gcsfs, with an end to its retries."""
+    @property
+    def _payer(self) -> dict[str, str]:
+        """The parameter that names the project that pays for the requests, if the bucket's own does not."""
+        payer = self.requester_pays
+        return {"userProject": payer if isinstance(payer, str) else str(self.project)} if payer else {}
 
-        async def attempt() -> tuple[int, Any, Any, bytes]:
-            url = self._format_path(path, args)
-            return await self._once(method, url, headers, self._get_params(params), json=json, data=data)
-
-        return await persist(self.settings.limits, attempt, is_transient)
+    async def connected(self) -> aiohttp.ClientSession:
+        """The session of HTTP, opened if there is none."""
+        async with self._opening:
+            if self._opened is None:
+                options = self.session_kwargs
+                if self._root.startswith("https://"):
+                    certificate = await asyncio.to_thread(get_default_ssl_context)
+                    options = options | ({"connector": aiohttp.TCPConnector(ssl=certificate)} if certificate else {})
+                self._opened = aiohttp.ClientSession(**options)
+                close_with(self, self.loop, self._opened)
+        return self._opened
 
     async def _once(
         self, method: str, url: str, headers: Mapping[str, str] | None, params: Mapping[str, Any], **body: Any
-    ) -> tuple[int, Any, Any, bytes]:
-        status, answered, asked, pieces = await self._pieces(method, url, headers, params, **body)
-        return status, answered, asked, b"".join(pieces)
+    ) -> Reply:
+        status, answered, pieces = await self._pieces(method, url, headers, params, **body)
+        return status, answered, b"".join(pieces)
 
     async def _pieces(
         self, method: str, url: str, headers: Mapping[str, str] | None, params: Mapping[str, Any], **body: Any
-    ) -> tuple[int, Any, Any, list[bytes]]:
+    ) -> tuple[int, Mapping[str, str], list[bytes]]:
         """One request; the answer's body as it comes in, so that a long one is put together once."""
+        sent = {"User-Agent": "icefield", **(headers or {})}
         # A refresh of the credentials blocks: it has a thread of its own.
         if self.credentials.credentials is not None:
             await asyncio.to_thread(self.credentials.maybe_refresh)
-        await self._set_session()
-        async with self.session.request(
+            self.credentials.apply(sent)
+        session = await self.connected()
+        async with session.request(
             method=method,
             url=url,
             params=params,
-            headers=self._get_headers(headers),
+            headers=sent,
             timeout=self.requests_timeout,
             allow_redirects=False,  # 308 says how much of an upload has arrived
             **body,
@@ -115,12 +112,26 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
             pieces = [piece async for piece in answer.content.iter_any()]
             if answer.status >= 400:
                 _check(answer.status, b"".join(pieces))
-            return answer.status, answer.headers, answer.request_info, pieces
+            return answer.status, answer.headers, pieces
 
-    async def ask(self, method: str, path: str, *args: str, **more: Any) -> Reply:
-        """One request: status, headers, body."""
-        status, headers, _, contents = await self._request(method, path, *args, **more)
-        return status, headers, contents
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        *names: str,
+        headers: Mapping[str, str] | None = None,
+        json: Any = None,
+        data: Any = None,
+        **params: str | None,
+    ) -> Reply:
+        """One request, with an end to its retries: status, headers, body. Names replace the braces of the path."""
+        url = path if path.startswith("http") else self.base + path.format(*(quote(name, safe="") for name in names))
+        given = {name: value for name, value in params.items() if value is not None} | self._payer
+
+        async def attempt() -> Reply:
+            return await self._once(method, url, headers, given, json=json, data=data)
+
+        return await persist(self.settings.limits, attempt, is_transient)
 
     async def put_object(self, bucket: str, key: str, data: bytes, *, create: bool) -> str | None:
         """Upload a whole object in one request; with ``create`` only if none has the name, which the store decides.
@@ -154,11 +165,11 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
         """Bytes by a ``Range``: their offset, they, in pieces, and the size of the object."""
         url = f"{self._root}/download/storage/v1/b/{quote(bucket, safe='')}/o/{quote(key, safe='')}?alt=media"
 
-        async def attempt() -> tuple[int, Any, Any, list[bytes]]:
-            return await self._pieces("GET", url, {"Range": wanted}, self._get_params({}))
+        async def attempt() -> tuple[int, Mapping[str, str], list[bytes]]:
+            return await self._pieces("GET", url, {"Range": wanted}, self._payer)
 
         try:
-            status, headers, _, pieces = await persist(self.settings.limits, attempt, is_transient)
+            status, headers, pieces = await persist(self.settings.limits, attempt, is_transient)
         except Exception as error:
             if status_of(error) != 416:  # nothing is there
                 raise
@@ -183,7 +194,8 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
 
     async def describe(self, bucket: str, key: str) -> dict[str, Any]:
         """Return the metadata of an object. Raises ``FileNotFoundError``."""
-        found: dict[str, Any] = await self._get_object(f"{bucket}/{key}")
+        _, _, contents = await self.ask("GET", "b/{}/o/{}", bucket, key)
+        found: dict[str, Any] = json.loads(contents)
         return found
 
     async def page(self, bucket: str, prefix: str, delimiter: str, token: str | None) -> dict[str, Any]:
@@ -217,7 +229,7 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
 
     async def _delete_batch(self, objects: list[tuple[str, str]]) -> None:
         boundary = uuid4().hex
-        query = "".join(f"?userProject={quote(str(name))}" for name in self._get_params({}).values())
+        query = "".join(f"?userProject={quote(name)}" for name in self._payer.values())
         parts = [
             f"--{boundary}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n"
             f"Content-ID: <{boundary}+{number}>\r\n\r\n"
@@ -252,8 +264,7 @@ class GcsClient(GCSFileSystem):  # type: ignore[misc]
 
         It is a POST, as in gcsfs: aiohttp repeats a PUT itself when a connection breaks.
         """
-        status, answered, _, contents = await self._once("POST", upload, headers, {}, data=data)
-        return status, answered, contents
+        return await self._once("POST", upload, headers, {}, data=data)
 
     def _upload_url(self, bucket: str) -> str:
         return f"{self._root}/upload/storage/v1/b/{quote(bucket, safe='')}/o"

@@ -35,6 +35,7 @@ TEMPORARY_SUFFIX: Final = ".icefield-tmp"
 _SCHEMES: Final = ("hdfs", "viewfs", "webhdfs", "swebhdfs")
 _THREADS: Final = 8
 _DEEPEST: Final = 1000  # the limit of a name node
+_FOLDER_TRIES: Final = 3
 _RETRIES: Final = 2
 _BACKOFF: Final = Backoff(0.1, 0.5, growth=5)
 
@@ -53,19 +54,19 @@ class HadoopFileSystem(FileSystem):
         """Raise ``LocationRefused`` for a host to which no credential goes. Nothing is asked."""
 
     def open_input(self, location: str) -> InputFile:
-        return HdfsInput(location, lambda: self._client(location).open(path_of(location)), self.translated).open()
+        return HdfsInput(location, lambda: self._client(location).open(_file_path_of(location)), self.translated).open()
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         if mode is PutMode.CREATE:
             self.require(FileSystemAbility.ATOMIC_CREATE, "create a file atomically: use the commit strategy rename")
         with self.translated(location):
             client = self._client(location)
-            temporary = _temporary(path_of(location))
+            temporary = _temporary(_file_path_of(location))
             writer = client.create(temporary)
             try:
                 writer.write(data)
                 writer.close()
-                self._replace(client, temporary, path_of(location))
+                self._replace(client, temporary, _file_path_of(location))
             except BaseException:
                 writer.give_up()
                 with suppress(Exception):  # the caller needs the first error, not an error of the clean-up
@@ -73,7 +74,7 @@ class HadoopFileSystem(FileSystem):
                 raise
 
     def open_output(self, location: str) -> OutputStream:
-        path = path_of(location)
+        path = _file_path_of(location)
         temporary = _temporary(path)
         with self.translated(location):
             client = self._client(location)
@@ -86,7 +87,7 @@ class HadoopFileSystem(FileSystem):
 
     def stat(self, location: str) -> FileInfo:
         with self.translated(location):
-            found = self._client(location).status(path_of(location))
+            found = self._client(location).status(_file_path_of(location))
         if found.is_folder:
             raise FileMissing(f"{location} is no file", location=location)
         return FileInfo(location, found.size, found.modified_ms)
@@ -123,7 +124,7 @@ class HadoopFileSystem(FileSystem):
                     self.check(location)
             if here and there and here != there:
                 raise InvalidArgument(f"{target} is no new name of {source}: it is on another host", location=target)
-            self._rename(self._client(source), path_of(source), path_of(target))
+            self._rename(self._client(source), _file_path_of(source), _file_path_of(target))
 
     def remove_empty_folder(self, location: str) -> None:
         with suppress(Exception):
@@ -163,7 +164,7 @@ class HadoopFileSystem(FileSystem):
 
     def _delete(self, location: str) -> None:
         with self.translated(location):
-            self._client(location).delete(path_of(location))
+            self._client(location).delete(_file_path_of(location))
 
     def _discard(self, client: Client, path: str) -> None:
         """Delete a temporary file that no other process knows."""
@@ -171,15 +172,16 @@ class HadoopFileSystem(FileSystem):
             client.delete(path)
 
     def _rename(self, client: Client, source: str, target: str) -> None:
-        """Rename, creating the folder of the target where it is missing."""
-        try:
-            client.rename(source, target)
-        except FileNotFoundError:
+        """Rename, creating the folder of the target where it is missing, or where another process removed it."""
+        for _ in range(_FOLDER_TRIES):
+            with suppress(FileNotFoundError):
+                client.rename(source, target)
+                return
             # Either the source or the folder of the target is missing. A client that repeats a request after a lost
             # reply also reports a missing source.
             client.status(source)
             client.make_folder(target.rpartition("/")[0] or "/")
-            client.rename(source, target)
+        client.rename(source, target)
 
     def _replace(self, client: Client, temporary: str, path: str) -> None:
         """Rename a file and replace the target. Nobody else moves the source: if it is gone, the rename succeeded."""
@@ -223,6 +225,13 @@ def _is_there(client: Client, path: str) -> bool:
 def path_of(location: str) -> str:
     """The path of a location, to the letter: nothing is decoded."""
     return f"/{_parts_of(location).path}"
+
+
+def _file_path_of(location: str) -> str:
+    """The path of a file. HDFS cuts a slash at the end, which would make ``f/`` the file ``f``."""
+    if location.endswith("/"):
+        raise LocationRefused(f"{location} is refused: it ends with a slash", location=location)
+    return path_of(location)
 
 
 def authority_of(location: str) -> tuple[str, str]:

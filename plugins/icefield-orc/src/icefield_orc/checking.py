@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from icefield.abc import InputFile
+from icefield.errors import IcefieldError
 
 from icefield_orc.compression import NONE, unpack
 from icefield_orc.run_lengths import sum_of_lengths
@@ -39,6 +40,12 @@ class PrefetchedFile(InputFile):
     def __init__(self, source: InputFile) -> None:
         self._source = source
         self._pieces: list[tuple[int, bytes]] = []
+        self._storage_error: IcefieldError | None = None
+
+    def storage_error(self) -> IcefieldError | None:
+        """The error of the storage that a read raised last, once: pyarrow renames an error that passes through it."""
+        found, self._storage_error = self._storage_error, None
+        return found
 
     def hold(self, spans: Iterable[tuple[int, int]]) -> None:
         """Read pieces ahead by start and end, and drop earlier ones; read pieces close to each other together."""
@@ -63,7 +70,11 @@ class PrefetchedFile(InputFile):
         for first, data in self._pieces:
             if first <= offset and offset + length <= first + len(data):
                 return data[offset - first : offset - first + length]
-        return self._source.read_at(offset, length)
+        try:
+            return self._source.read_at(offset, length)
+        except IcefieldError as error:
+            self._storage_error = error
+            raise
 
     @property
     def closed(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -23,13 +23,21 @@ _DAMAGE = (
 
 
 @contextmanager
-def reading(location: str, what: str) -> Iterator[None]:
+def reading(
+    location: str, what: str, storage_error: Callable[[], IcefieldError | None] = lambda: None
+) -> Iterator[None]:
     """Turn exceptions from a damaged file into ``InvalidFile``.
 
-    An error of the storage keeps its kind. Features that pyarrow lacks raise ``UnsupportedFeature``.
+    An error of the storage keeps its kind. Features that pyarrow lacks raise ``UnsupportedFeature``. pyarrow renames an
+    error that the file raised: ``storage_error`` gives the original.
     """
     try:
-        yield
+        try:
+            yield
+        except (OSError, *_DAMAGE):
+            if (original := storage_error()) is not None:
+                raise original from None
+            raise
     except IcefieldError as error:
         if "location" in error.data:
             raise

@@ -38,11 +38,11 @@ class OrcReader(FormatReader):
     def __init__(self, source: InputFile, location: str, size: int | None) -> None:
         self._source = source
         self._location = location
+        self._ahead = PrefetchedFile(source)
         try:
-            with reading(location, "the tail"):
+            with reading(location, "the tail", self._ahead.storage_error):
                 self._tail = read_tail(source, source.size if size is None else size)
                 self._root = read_tree(self._tail.types, self._tail.metadata)
-                self._ahead = PrefetchedFile(source)
                 self._file = po.ORCFile(self._ahead.arrow_file())
                 if self._file.nstripes != len(self._tail.stripes) or self._file.nrows != self._tail.rows:
                     raise ValueError("its tail is ambiguous")
@@ -110,7 +110,7 @@ class OrcReader(FormatReader):
     def _read_stripe(self, stripe: int, selection: PickedColumns, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         rows, first = self._tail.stripes[stripe].rows, self._first_rows[stripe]
         self._check_size(rows, selection)
-        with reading(self._location, f"stripe {stripe}"):
+        with reading(self._location, f"stripe {stripe}", self._ahead.storage_error):
             self._check(stripe, decoded(self._root, selection))
             columns = self._columns(stripe, selection, request.columns)
         if any(len(column) != rows for column in columns):

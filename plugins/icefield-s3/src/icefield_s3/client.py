@@ -7,9 +7,7 @@ retries.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -18,10 +16,9 @@ from typing import Any, Final, TypeVar
 from botocore.exceptions import ClientError, NoCredentialsError
 from icefield.abc import FileAccess
 from icefield.errors import StorageError
-from icefield.toolkit import persist, refusal_in, together
+from icefield.toolkit import close_with, persist, refusal_in, together, without_debug_log
 from s3fs import S3FileSystem
 
-from icefield_s3 import log_redaction
 from icefield_s3.failures import code_of, is_missing, is_transient, status_of
 from icefield_s3.sessions import config_of, session_of
 from icefield_s3.settings import S3Settings
@@ -41,7 +38,6 @@ class S3Client(S3FileSystem):  # type: ignore[misc]
     def __init__(self, settings: S3Settings, access: FileAccess | None = None) -> None:
         self.settings = settings
         self._signer = signer_of(settings, access)
-        log_redaction.install()
         own = settings.role is None and settings.access_key is not None and access is None
         super().__init__(
             anon=settings.anonymous or self._signer is not None,
@@ -54,23 +50,21 @@ class S3Client(S3FileSystem):  # type: ignore[misc]
             session=session_of(settings, access),
             use_listings_cache=False,
         )
-        self.asynchronous = True  # s3fs leaves closing to us
+        self.asynchronous = True  # s3fs registers no finalizer, which would also run in forked processes
+        self._known_store: Any = None
 
     async def set_session(self, refresh: bool = False, kwargs: Any = None) -> Any:
         """The client of the SDK, made if there is none."""
-        # Private names of s3fs (2026.9): `_s3` is the client, and `_s3creator` closes it. s3fs offers no other way to
-        # close connections than a finalizer that also runs in forked processes. This can go when that finalizer runs
-        # only in the process that opened the connections.
-        known = self._s3
         store = await super().set_session(refresh)
-        if store is not known:
-            weakref.finalize(self, _close, os.getpid(), self.loop, self._s3creator)
+        if store is not self._known_store:
+            self._known_store = store
+            close_with(self, self.loop, store)
             if self._signer is not None:
                 store.meta.events.register("before-send.s3", partial(self._signer, region=store.meta.region_name))
         return store
 
     async def _persist(self, attempt: Callable[[Any], Awaitable[T]]) -> T:
-        with log_redaction.discreet():
+        with without_debug_log("aiobotocore", "botocore"):
             store = await self.set_session()
 
             async def once() -> T:
@@ -89,7 +83,7 @@ class S3Client(S3FileSystem):  # type: ignore[misc]
 
     async def found_credentials(self) -> str:
         """Which credentials the SDK's chain has found, in words without a secret."""
-        with log_redaction.discreet():
+        with without_debug_log("aiobotocore", "botocore"):
             await self.set_session()
             found = await self.session.get_credentials()
         if found is None:
@@ -255,12 +249,3 @@ class S3Client(S3FileSystem):  # type: ignore[misc]
         for upload in found.get("Uploads", ()):
             if upload["Key"] == key:
                 await self.abort(bucket, key, upload["UploadId"])
-
-
-def _close(process: int, loop: asyncio.AbstractEventLoop, opened: Any) -> None:
-    """Close connections, only in the process that opened them, without waiting.
-
-    s3fs would close them in a forked process, too, and in its event loop, where they do not belong.
-    """
-    if process == os.getpid() and loop.is_running():
-        asyncio.run_coroutine_threadsafe(opened.__aexit__(None, None, None), loop)

@@ -15,11 +15,12 @@ from aiobotocore.credentials import (
 )
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
-from aiohttp import BytesIOPayload, ClientResponse
+from aiohttp import BytesIOPayload, BytesPayload, ClientPayloadError
 from botocore.credentials import ReadOnlyCredentials
-from botocore.exceptions import NoCredentialsError
+from botocore.exceptions import ConnectionClosedError, NoCredentialsError
 from botocore.loaders import Loader, create_loader
 from icefield.abc import FileAccess
+from icefield.errors import StorageError
 from icefield.toolkit import LimitedStream, answer_limit
 
 from icefield_s3.settings import Role, S3Settings, settings_of
@@ -27,39 +28,60 @@ from icefield_s3.settings import Role, S3Settings, settings_of
 _SMALL: Final = 1024 * 1024  # aiohttp warns of more in one piece
 
 
-class S3Response(ClientResponse):
-    """An answer that is read only up to a maximum length."""
+class _SentOnce:
+    """A body that is sent once.
 
-    async def start(self, connection: Any) -> ClientResponse:
-        """Read status and headers."""
-        await super().start(connection)
-        self.content = LimitedStream(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
-        return self
+    aiohttp repeats a PUT when a reused connection breaks, unless the body is consumed. The second answer would then
+    hide that the first request may have been carried out, although its answer was lost.
+    """
+
+    @property
+    def consumed(self) -> bool:
+        """Whether the body cannot be sent again."""
+        return True
+
+
+class SmallBody(_SentOnce, BytesPayload):
+    """A body in one piece."""
+
+
+class LargeBody(_SentOnce, BytesIOPayload):
+    """A body in several pieces, between which other requests go on."""
 
 
 class Connections(AIOHTTPSession):  # type: ignore[misc]
-    """The SDK's connections, where one request is one request.
-
-    aiohttp repeats a PUT when a reused connection breaks. The second answer would then hide that the first request may
-    have been carried out, although its answer was lost.
-    """
-
-    # Only `_get_session` of aiobotocore (3.10) makes sessions of aiohttp; it passes on neither a response class nor
-    # other settings. `_retry_connection` of aiohttp (3.14) has no public form but a middleware, and `_response_class`
-    # is an argument of the session that aiobotocore makes. This can go when aiobotocore takes arguments for its
-    # sessions.
-    async def _get_session(self, proxy_url: str | None) -> Any:
-        session = await super()._get_session(proxy_url)
-        session._retry_connection, session._response_class = False, S3Response
-        return session
+    """The SDK's connections. One upload is one request, and an answer is read only up to a maximum length."""
 
     async def send(self, request: Any) -> Any:
         """Send a request with its body at once: to learn first that it may cost a round trip more."""
         request.headers.pop("Expect", None)
-        if isinstance(request.body, BytesIO):
+        if isinstance(request.body, BytesIO):  # each upload has such a body, an empty file too
             small = request.body.getbuffer().nbytes <= _SMALL
-            request.body = request.body.getvalue() if small else BytesIOPayload(request.body)
-        return await super().send(request)
+            request.body = SmallBody(request.body.getvalue()) if small else LargeBody(request.body)
+        streamed, request.stream_output = request.stream_output, True
+        try:
+            answer = await super().send(request)
+        except ConnectionClosedError as error:
+            if isinstance(error.__context__, ClientPayloadError):  # aiohttp sends no consumed body elsewhere
+                message = "the store redirects uploads to another address; set s3.region or s3.endpoint"
+                raise StorageError(message, retryable=False) from None
+            raise
+        found = answer.raw
+        found.content = LimitedStream(found.content, answer_limit(found.status, found.request_info.headers))
+        if not streamed:
+            await answer.content
+        return answer
+
+
+class KnownCredentials:
+    """A provider of known credentials, in place of the SDK's chain."""
+
+    def __init__(self, credentials: AioCredentials) -> None:
+        self._credentials = credentials
+
+    async def load_credentials(self) -> AioCredentials:
+        """Return the credentials."""
+        return self._credentials
 
 
 def config_of(settings: S3Settings) -> dict[str, Any]:
@@ -107,9 +129,7 @@ def session_of(settings: S3Settings, access: FileAccess | None = None) -> AioSes
     elif access is not None and settings.access_key is not None:
         own = Renewed(access, settings)
     if own is not None:
-        # `_credentials` of botocore's session: `set_credentials` takes strings only, not credentials that refresh
-        # themselves. This can go when botocore offers a setter for these.
-        session._credentials = own
+        session.register_component("credential_provider", KnownCredentials(own))
     return session
 
 

@@ -43,6 +43,8 @@ def commit_together(
     except IcefieldError:
         _discard(staged)
         raise
+    for each, change, _ in staged:
+        each.delete_old(change.base, change.proposal)
     by_name = {each.table: Committed(pointer) for each, _, pointer in staged}
     return tuple(by_name[change.table] for change in changes)
 

@@ -31,7 +31,9 @@ def run(context: Context) -> None:
                 "plugin": info.name,
                 "distribution": info.distribution,
                 "version": info.version,
-                "provides": ", ".join(f"{_NOUNS[kind]} {name}" for kind, name in provided),
+                "provides": ", ".join(
+                    [*(f"{_NOUNS[kind]} {name}" for kind, name in provided), *(["listener"] if info.listens else [])]
+                ),
                 "error": "disabled" if info.disabled else info.error,
             }
         )
