@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from icefield.base.lazy_names import lazy_names
+from icefield.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from icefield.builtin.local import LocalFileSystem
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
     )
     from icefield.errors import IcefieldError
     from icefield.manifest import clear_caches
-    from icefield.plugins import InstallHint, PluginInfo, Plugins, Provider, TableService, hookimpl, hookspec
+    from icefield.plugins import (
+        InstallHint,
+        PluginInfo,
+        PluginKind,
+        Plugins,
+        Provider,
+        TableService,
+        hookimpl,
+        hookspec,
+    )
     from icefield.schema import Schema
     from icefield.storage import FileIO
 
@@ -41,6 +51,7 @@ __getattr__, __dir__ = lazy_names(
         "icefield.plugins": (
             "InstallHint",
             "PluginInfo",
+            "PluginKind",
             "Plugins",
             "Provider",
             "TableService",
@@ -52,7 +63,7 @@ __getattr__, __dir__ = lazy_names(
     },
 )
 
-__version__ = "0.1.0"
+
 __all__ = [
     "Catalog",
     "FileIO",
@@ -61,6 +72,7 @@ __all__ = [
     "LocalFileSystem",
     "MemoryFileSystem",
     "PluginInfo",
+    "PluginKind",
     "Plugins",
     "Provider",
     "Schema",

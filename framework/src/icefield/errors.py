@@ -112,6 +112,10 @@ class LocationWarning(UserWarning):
     """A location may belong to another table: a table was there, and it is unknown whether it still exists."""
 
 
+class UncommittedWarning(UserWarning):
+    """A transaction, or a change that was built step by step, was dropped without a commit, so its changes are lost."""
+
+
 class NoSuchTable(IcefieldError, LookupError):
     """No table has that identifier. Carries ``table``."""
 

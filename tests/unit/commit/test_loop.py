@@ -9,7 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from icefield.abc import CommitConflict, CommitMade, CommitStrategy, Committed, Conflict, Pointer, Proposal
+from icefield.abc import (
+    CommitStrategy,
+    Committed,
+    Conflict,
+    Pointer,
+    Proposal,
+)
 from icefield.catalog import Table
 from icefield.commit import RetryPolicy, TableHandle, TableState, WrittenFiles, commit_table, load_table
 from icefield.errors import (
@@ -27,7 +33,6 @@ from icefield.metadata.updates import AssignUUID
 from tables import (
     EAGER,
     Around,
-    Listener,
     again,
     around,
     handle_of,
@@ -388,22 +393,6 @@ def test_a_failure_that_does_not_pass_leaves_no_file_behind():
     with pytest.raises(CommitFailed):
         around(table, before=failing(busy)).append(rows([1]))
     assert orphans(table) == set()
-
-
-def test_listeners_hear_of_conflicts_and_of_the_commit():
-    listener = Listener()
-    table = new_table(catalog=memory_catalog(listener))
-    listener.events.clear()
-    holder = meddled(table, lambda other: other.append(rows([1])))
-    holder.append(rows([2]))
-    (conflict,) = listener.of(CommitConflict)
-    assert (conflict.table, conflict.attempt) == (("db", "t"), 1)
-    assert conflict.base_location.endswith("v1.metadata.json")
-    first, second = listener.of(CommitMade)
-    assert (first.attempts, second.attempts) == (1, 2)
-    assert second.snapshot_id == holder.current_snapshot().snapshot_id
-    assert second.operation == "append"
-    assert second.metadata_location == holder.metadata_location
 
 
 @pytest.mark.spec("COMMIT-30")

@@ -38,6 +38,7 @@ from icefield.expressions import (
     field_ids,
     parse,
 )
+from icefield.expressions.bound import is_bound
 from icefield.expressions.expressions import leaves
 from icefield.schema import Schema
 from icefield.types import ListType, MapType, NestedField, StructType, UnknownType, parse_type
@@ -344,3 +345,12 @@ def test_a_list_is_sorted_and_has_each_value_once():
     assert bind(SCHEMA, In("c_string", ["b", "a", "b", "é"])).value == ("a", "b", "é")
     assert bind(SCHEMA, In("c_int", [3, 1, 2, 1])) == bind(SCHEMA, In("c_int", [1, 2, 3]))
     assert bind(SCHEMA, GreaterThan("c_int", 1)) != bind(SCHEMA, GreaterThan("c_long", 1))
+
+
+def test_only_predicates_and_constants_that_are_bound_are_bound():
+    bound = bind(SCHEMA, parse("c_int = 1 and not (c_int = 2)"))
+    assert is_bound(bound)
+    assert is_bound(AlwaysTrue())
+    assert is_bound(AlwaysFalse())
+    assert not is_bound(parse("c_int = 1"))
+    assert not is_bound(And(bound, parse("c_int = 1")))

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icefield.expressions import bind, inclusive_metrics, parse, strict_metrics
-from icefield.expressions.bounds import count_smaller
+from icefield.expressions import Op, bind, inclusive_metrics, parse, strict_metrics
+from icefield.expressions.bounds import Bounds, count_smaller
 from metrics_verdicts import UUID, verdict
 from naive_filters import COLUMNS, NAN, SCHEMA, UUIDS, naive, predicates, rows
 from naive_statistics import ColumnStatistics, File, Statistics
@@ -181,3 +181,19 @@ def test_values_below_a_probe_are_counted_for_every_type(data):
 
 def _bytes(value):
     return value.encode() if isinstance(value, str) else value
+
+
+@pytest.mark.spec("MET-07")
+def test_the_second_half_of_a_uuid_bound_does_not_count_where_the_orders_differ():
+    low, high = bytes([1]) + bytes(7) + bytes([0x80]) + bytes(7), bytes([1]) + bytes(7) + bytes([0x7F]) + bytes(7)
+    between = bytes([1]) + bytes(7) + bytes([0x01]) + bytes(7)  # Java compares the halves as signed numbers
+    assert sorted([low, between, high], key=_signed) == [low, between, high]
+    assert verdict(f"c_uuid = X'{between.hex()}'", uuid=(10, 0, None, low, high)) == "some"
+
+
+def test_bounds_may_be_a_part_of_a_longer_array():
+    leaf = bind(SCHEMA, parse(f"c_uuid = X'{bytes(16).hex()}'"))
+    low, high = (pa.array([bytes([first]) * 16 for first in firsts], pa.binary(16)) for firsts in ([0, 9], [8, 9]))
+    for start in (0, 1):
+        bounds = Bounds(leaf, low[start:], high[start:], 2 - start)
+        assert bounds.exclude(Op.EQ, leaf).tolist() == [False, True][start:]

@@ -30,6 +30,8 @@ from icefield.expressions import (
     as_expression,
     parse,
 )
+from icefield.expressions.lexer import fail
+from icefield.expressions.literals import shown
 from outcomes import counted_outcomes
 
 X1, Y2, Z3 = EqualTo("x", 1), EqualTo("y", 2), EqualTo("z", 3)
@@ -277,3 +279,18 @@ def _neutral_peer(expression, peer):
         one for one in [getattr(expression, "literal", None)] if one is not None
     ]
     return (kind, expression.term.name, tuple(sorted(literal.value for literal in literals)))
+
+
+@pytest.mark.parametrize(("before", "after"), [(29, 28), (30, 29), (31, 30), (0, 0), (90, 2)])
+def test_an_error_shows_thirty_characters_on_each_side(before, after):
+    text = "x" * before + "?" + "y" * after
+    with pytest.raises(InvalidExpression) as error:
+        fail("no", text, before)
+    left = "..." * (before > 30) + "x" * min(before, 30)
+    right = ("?" + "y" * after)[:30] + "..." * (after + 1 > 30)
+    assert str(error.value).endswith(f"character {before + 1}: no: {left}⟨here⟩{right}")
+
+
+def test_a_literal_is_shown_on_one_line():
+    assert shown("a" * 78) == "'" + "a" * 78 + "'"
+    assert shown("a" * 79) == "'" + "a" * 76 + "..."

@@ -1,5 +1,6 @@
 """Projections of row filters to partitions, by brute force over all transforms."""
 
+import itertools
 from decimal import Decimal
 
 import pyarrow as pa
@@ -339,3 +340,31 @@ def test_the_partition_type_may_be_given_as_a_struct_to_bind_to():
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [case for case in TRANSFORM_CASES if case[1] in ("int", "long", "date") and case[0] != "void"]
+)
+@pytest.mark.spec("SCAN-10")
+def test_projections_are_sound_at_both_ends_of_a_type(text, kind):
+    name = column_name(kind)
+    low, high = (-(2**63), 2**63 - 1) if kind == "long" else (-(2**31), 2**31 - 1)
+    ends = [low, low + 1, high - 1, high]
+    for literal, op in itertools.product(ends, ["<", "<=", ">", ">=", "=", "!="]):
+        check_sound(spec_of((name, text)), parse(f"{name} {op} {literal}"), [{name: value} for value in ends])
+
+
+@pytest.mark.spec("SCAN-10")
+@pytest.mark.parametrize(("kind", "low"), [("int", -(2**31)), ("long", -(2**63))])
+def test_a_width_that_divides_the_least_number_leaves_no_partition_out_of_order(kind, low):
+    schema = Schema(NestedField(1, "a", parse_type(kind)))
+    even, odd = (PartitionSpec(PartitionField(1, 1000, f"truncate[{width}]", "p")) for width in (4, 3))
+    assert [str(one) for one in both(even, parse("a < 10"), schema)] == ["p <= 8", "p < 8"]
+    assert [str(one) for one in both(even, parse(f"a > {low + 5}"), schema)] == [f"p >= {low + 4}", f"p > {low + 4}"]
+    assert " or p " in str(both(odd, parse("a < 10"), schema)[0]).lower()
+
+
+def test_the_greatest_decimal_of_a_type_has_a_partition():
+    schema = Schema(NestedField(1, "a", parse_type("decimal(4, 2)")))
+    spec = PartitionSpec(PartitionField(1, 1000, "truncate[10]", "p"))
+    assert str(both(spec, parse("a >= 99.99"), schema)[0]) == "p >= 99.90"

@@ -14,10 +14,11 @@ import pytest
 from icefield import Table
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata import StatisticsFile
-from icefield.puffin import BlobType, PuffinReader, PuffinWriter
+from icefield.puffin import BlobType, PuffinWriter
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import NestedField
 from icefield.types.values import to_bytes, to_internal
+from icefield_maintenance.puffin_reader import PuffinReader
 from icefield_maintenance.theta import ThetaSketch, distinct_values, theta_estimate
 from tables import again, new_table, orphans, rows
 

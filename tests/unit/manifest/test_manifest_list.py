@@ -439,3 +439,7 @@ def test_no_damage_leads_to_anything_but_a_typed_error_that_names_the_list(lists
             refused.append((location, str(error)))
     assert 100 < len(refused) < 200
     assert all(location in message for location, message in refused)
+
+
+def test_a_list_that_is_not_decoded_counts_more_than_its_file() -> None:
+    assert ManifestList("memory://list/l.avro", raw=b"x" * 5_000).nbytes > 5_000

@@ -42,3 +42,13 @@ def test_columns_of_several_keys_are_those_of_each_key(kind: Any, value: Any, ke
             assert wanted == [None] * len(maps)
         else:
             assert column.to_pylist() == alone.to_pylist() == wanted
+
+
+@pytest.mark.parametrize("value", [1, None])
+def test_maps_with_the_same_keys_are_not_searched_one_by_one(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def searched(*_: Any) -> None:
+        raise AssertionError("a map was searched")
+
+    monkeypatch.setattr("icefield.manifest.statistics.map_column", searched)
+    found = map_columns(pa.array([[(1, 5), (2, value)]] * 3, MAP_TYPES[VALUE_COUNTS]), [2])
+    assert [column.to_pylist() for column in found.values() if column is not None] == [[value] * 3]

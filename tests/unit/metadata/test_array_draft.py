@@ -77,3 +77,10 @@ def test_the_next_id_and_the_first_of_a_content_are_those_of_what_is_left(start,
             assert (found and found.schema_id) == wanted
     assert [(each.schema_id, each.fields[0].name) for each in draft.array()] == [(i, f"c{c}") for i, c in model.items()]
     assert draft.array().next_id() == max(model, default=-1) + 1
+
+
+def test_elements_go_up_to_the_last_of_several_ids() -> None:
+    model = [statistics(number, number) for number in (1, 2, 3, 4)]
+    draft = ArrayDraft(JsonArray.of(STATISTICS, model))
+    draft.drop_through([3, 1])
+    assert list(draft) == model[3:]

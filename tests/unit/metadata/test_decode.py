@@ -478,3 +478,12 @@ def test_ancestors_are_followed_without_decoding_and_a_ring_is_refused():
     source["snapshots"] = [row(1, 3), row(2, 1), row(3, 2)]
     with pytest.raises(InvalidMetadata, match="own ancestor"):
         list(load(source).ancestor_ids(3))
+
+
+def test_a_v1_file_without_the_last_partition_id_continues_after_the_highest_of_all_specs():
+    def spec(number: int, field_id: int) -> dict[str, Any]:
+        return {"spec-id": number, "fields": [{"field-id": field_id, "source-id": 1, "name": "p", "transform": "void"}]}
+
+    stated = document(V1_LOGGED) | {"partition-specs": [spec(0, 1004), spec(1, 1002)], "default-spec-id": 1}
+    stated.pop("last-partition-id", None)
+    assert load(stated).last_partition_id == 1004

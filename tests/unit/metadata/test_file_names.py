@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
 from icefield.metadata.file_names import (
     file_system_metadata_name,
+    is_metadata_file,
     new_metadata_file_name,
     parse_metadata_file_name,
     parse_version_hint,
@@ -23,6 +24,7 @@ NAMES = VECTORS["metadata_file_names"]
 @pytest.mark.parametrize(("name", "expected"), [*NAMES["hadoop"].items(), *NAMES["metastore"].items()])
 def test_names_of_metadata_files_state_version_and_compression(name, expected):
     for text in (name, f"s3://b/t/metadata/{name}"):
+        assert is_metadata_file(text)
         parsed = parse_metadata_file_name(text)
         assert (parsed.version, parsed.gzip) == (expected["version"], expected.get("gzip", False))
         assert version_of(text) == (expected["version"] if name.startswith("v") else None)
@@ -78,3 +80,8 @@ def test_a_version_hint_is_a_decimal_number_or_nothing():
     assert parse_version_hint(b" 12\n") == 12
     for wrong in (b"", "", b"v3", b"\xff", "three", "-1", "1.0", b"9" * 100, "²"):
         assert parse_version_hint(wrong) is None
+
+
+@pytest.mark.parametrize("name", ["snap-3-x.avro", "version-hint.text", "v3.json", "v3.metadata.json.tmp"])
+def test_other_files_of_a_table_have_no_name_of_a_metadata_file(name):
+    assert not is_metadata_file(name)

@@ -1,15 +1,29 @@
 """New tables: field ids are assigned, and the format version follows from the argument or the properties."""
 
 import time
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature
-from icefield.metadata import new_table_metadata
+from icefield.metadata import RefType, SnapshotRef, new_table_metadata
+from icefield.metadata.updates import (
+    AddSnapshot,
+    AssignUUID,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetLocation,
+    SetProperties,
+    SetSnapshotRef,
+    UpgradeFormatVersion,
+    created_by,
+    creation_updates,
+)
 from icefield.partitioning import UNPARTITIONED, UNSORTED, PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
 from icefield.types import ListType, LongType, NestedField, StringType, StructType, TimestampNanoType
-from metadata_examples import BY_DAY, NOW_MS, SCHEMA, new_table, written
+from metadata_examples import BY_DAY, NOW_MS, SCHEMA, new_table, snapshot_for, written
 
 ODD = Schema(
     NestedField(70, "id", LongType(), True),
@@ -112,3 +126,45 @@ def test_a_uuid_can_be_given_and_must_be_one():
         new_table(table_uuid="x")
     assert new_table().table_uuid != new_table().table_uuid
     assert new_table().last_updated_ms == NOW_MS
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_the_updates_of_a_creation_lead_to_the_same_metadata(version):
+    given = new_table_metadata(SCHEMA, BY_DAY, UNSORTED, "s3://b/t", {"a": "b"}, version, now_ms=NOW_MS)
+    assert written(created_by(creation_updates(given), now_ms=NOW_MS)) == written(given)
+    bare = new_table_metadata(Schema(), location="s3://b/t", format_version=version, now_ms=NOW_MS)
+    assert bare.last_column_id == 0
+    assert written(created_by(creation_updates(bare), now_ms=NOW_MS)) == written(bare)
+
+
+def test_a_creation_without_uuid_and_version_has_a_new_uuid_and_the_usual_version():
+    given = new_table_metadata(SCHEMA, location="s3://b/t")
+    updates = [each for each in creation_updates(given) if not isinstance(each, AssignUUID | UpgradeFormatVersion)]
+    made = created_by(updates)
+    assert UUID(made.table_uuid).version == 4
+    assert made.format_version == 2
+    assert not any(isinstance(each, SetProperties) for each in creation_updates(given))
+    unnamed = replace(given, table_uuid=None, format_version=1)
+    assert not any(isinstance(each, AssignUUID) for each in creation_updates(unnamed))
+
+
+def test_a_creation_that_leaves_something_out_is_refused_and_the_part_is_named():
+    updates = creation_updates(new_table_metadata(SCHEMA, location="s3://b/t"))
+    for kind, part in [
+        (SetLocation, "a location"),
+        (SetCurrentSchema, "a current schema"),
+        (SetDefaultSpec, "a default partition spec"),
+        (SetDefaultSortOrder, "a default sort order"),
+    ]:
+        with pytest.raises(InvalidArgument, match=f"leave out {part}$"):
+            created_by([each for each in updates if not isinstance(each, kind)])
+
+
+def test_a_creation_may_end_with_an_append_and_a_version_above_three_is_refused():
+    given = new_table_metadata(SCHEMA, location="s3://b/t")
+    updates, first = creation_updates(given), snapshot_for(given, 1)
+    made = created_by([*updates, AddSnapshot(first), SetSnapshotRef("main", SnapshotRef(1, RefType.BRANCH))])
+    assert made.current_snapshot_id == 1
+    assert [entry.snapshot_id for entry in made.snapshot_log] == [1]
+    with pytest.raises(UnsupportedFeature):
+        created_by([UpgradeFormatVersion(4), *updates])

@@ -72,3 +72,16 @@ def test_a_table_that_is_gone_fails_every_requirement_but_creation(requirement):
 def test_a_table_without_a_uuid_is_not_the_one_that_has_one():
     with pytest.raises(ValidationFailed, match="uuid"):
         check([AssertTableUUID("fb072c92-a02b-11e9-ae9c-1bb7bc9eca94")], load(V1_MINIMAL))
+
+
+@pytest.mark.parametrize(
+    ("ref", "expected", "words"),
+    [
+        (MAIN_BRANCH, 12, "'main' was at snapshot 12 and is now at snapshot 11"),
+        (MAIN_BRANCH, None, "'main' was absent and is now at snapshot 11"),
+        ("audit", 11, "'audit' was at snapshot 11 and is now absent"),
+    ],
+)
+def test_a_moved_reference_is_described(ref, expected, words):
+    with pytest.raises(CommitFailed, match=words):
+        check([AssertRefSnapshotID(ref, expected)], TABLE)

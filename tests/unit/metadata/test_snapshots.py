@@ -247,3 +247,10 @@ def test_counting_many_at_once_is_counting_them_one_by_one(changes):
             bulk.count(added=added, content=content, files=len(group), records=records, size=size, dvs=dvs)
     bulk.touch([1] if changes else [])
     assert bulk.build("overwrite", None) == single.build("overwrite", None)
+
+
+def test_the_only_changed_partition_is_stated():
+    builder = SummaryBuilder()
+    assert "partition-summaries-included" not in builder.build("append", None, partition_limit=1)
+    count(builder, True, File(), "p1", path="day=1")
+    assert builder.build("append", None, partition_limit=1)["partition-summaries-included"] == "true"

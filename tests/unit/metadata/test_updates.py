@@ -426,3 +426,14 @@ def test_encryption_keys_are_added_and_removed_from_v3_on():
         apply_updates(metadata, [AddEncryptionKey(EncryptedKey("k", "b3RoZXI="))])
     with pytest.raises(InvalidArgument, match="version 3"):
         apply_updates(new_table(2), [AddEncryptionKey(key)])
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_minus_one_after_a_new_and_a_known_object_is_the_known_spec_or_order_but_no_schema(kind):
+    known, new, choose = KNOWN[kind]
+    if kind == "schema":
+        with pytest.raises(InvalidArgument, match="-1 stands for"):
+            apply_updates(new_table(), [new, known, choose()])
+    else:
+        made = apply_updates(new_table(), [new, choose(), known, choose()])
+        assert made.default_spec_id + made.default_sort_order_id == 0

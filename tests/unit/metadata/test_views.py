@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 from icefield.errors import InvalidArgument, InvalidMetadata, UnsupportedFeature, ValidationFailed
@@ -12,6 +13,8 @@ from icefield.metadata import (
     apply_view_updates,
     decode_view_metadata,
     encode_view_metadata,
+    new_view_metadata,
+    view_creation_updates,
     view_requirements_from_json,
     view_requirements_to_json,
     view_updates_from_json,
@@ -204,3 +207,47 @@ def test_updates_and_requirements_are_written_as_they_are_read() -> None:
     requirement.check(decoded())
     with pytest.raises(ValidationFailed):
         requirement.check(None)
+
+
+def test_a_new_view_has_its_first_schema_and_version_and_the_updates_that_create_it() -> None:
+    example = decoded()
+    given = replace_version(example.current_version(), version_id=7)
+    made = new_view_metadata(example.schema().with_schema_id(5), given, "s3://b/v/", {"a": "b"}, example.view_uuid)
+    assert made.view_uuid == example.view_uuid
+    assert (made.location, made.format_version, dict(made.properties)) == ("s3://b/v", 1, {"a": "b"})
+    assert made.schema() == example.schema().with_schema_id(0)
+    assert (made.current_version_id, made.current_version().schema_id) == (7, 0)
+    assert [entry.version_id for entry in made.version_log] == [7]
+    assert UUID(new_view_metadata(example.schema(), given, "s3://b/v").view_uuid).version == 4
+    updates = view_updates_to_json(view_creation_updates(made))
+    assert [update["action"] for update in updates] == [
+        "assign-uuid", "upgrade-format-version", "set-location", "add-schema", "add-view-version",
+        "set-current-view-version", "set-properties",
+    ]  # fmt: skip
+    assert updates[4]["view-version"]["schema-id"] == -1
+    plain = new_view_metadata(example.schema(), given, "s3://b/v")
+    assert view_updates_to_json(view_creation_updates(plain))[-1]["action"] == "set-current-view-version"
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_a_view_keeps_as_many_versions_as_its_property_says_and_the_current_one(kept: int) -> None:
+    metadata = decoded(properties={"version.history.num-entries": str(kept)})
+    for number in range(2, 6):
+        metadata = changed(metadata, added(**{"representations": [query(f"SELECT {number}")]}))
+    newest = list(range(5, 5 - kept, -1))
+    assert sorted(metadata.versions.positions, reverse=True) == newest
+    assert [entry.version_id for entry in metadata.version_log] == newest[::-1]
+    again = apply_view_updates(metadata, [SetCurrentViewVersion(newest[-1])])
+    assert again.current_version_id == newest[-1]
+    assert sorted(again.versions.positions, reverse=True) == newest
+
+
+@pytest.mark.parametrize("kept", ["0", "-1", "x", "", "\u0663"])
+def test_a_number_of_kept_versions_that_is_not_positive_is_refused(kept: str) -> None:
+    metadata = decoded(properties={"version.history.num-entries": kept})
+    with pytest.raises(InvalidArgument, match="is a positive number"):
+        changed(metadata, added(representations=[query("SELECT 2")]))
+
+
+def query(text: str, dialect: str = "spark") -> dict[str, str]:
+    return {"type": "sql", "sql": text, "dialect": dialect}

@@ -8,6 +8,7 @@ import pytest
 from icefield import Plugins, Provider, TableService, hookimpl
 from icefield.abc import CommitMade, Event
 from icefield.errors import MissingPlugin
+from icefield.plugins import Listeners
 from made_plugins import plugin, schemes
 
 MADE = CommitMade(("db", "t"), "memory://t/v1.metadata.json", None, None, 1, 0.0)
@@ -26,7 +27,7 @@ def test_a_disabled_plugin_provides_nothing_and_hears_nothing() -> None:
             heard.append(event)
 
     plugins = Plugins([Listener(), plugin("two", icefield_file_systems=schemes("y"))], disable=["Listener"])
-    plugins.emit(MADE)
+    Listeners(plugins, {}, None).tell(MADE)
     assert heard == []
     assert plugins.names("file-systems") == ["y"]
     assert [info.disabled for info in plugins.listing()] == [True, False]

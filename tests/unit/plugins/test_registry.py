@@ -19,7 +19,7 @@ from icefield.abc import CommitMade, Event, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
 from icefield.metadata import Property
-from icefield.plugins import registry
+from icefield.plugins import Listeners, registry
 from made_plugins import LOCAL, plugin, schemes
 
 MADE = CommitMade(("db", "t"), "memory://t/v1.metadata.json", None, None, 1, 0.0)
@@ -124,7 +124,7 @@ def test_hook_icefield_events_hears_what_happens_and_fails_nothing(
             raise error
 
     with caplog.at_level(logging.ERROR):
-        Plugins([Fails(), Listener()]).emit(MADE)
+        Listeners(Plugins([Fails(), Listener()]), {}, None).tell(MADE)
     assert heard == [MADE]
     assert "Fails" in caplog.text
 

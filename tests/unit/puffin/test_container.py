@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from icefield.base.limits import MAX_PUFFIN_FOOTER_BYTES
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidFile, UnsupportedFeature
-from icefield.puffin import Blob, BlobType, PuffinReader, PuffinWriter
-from icefield.puffin.codecs import decompress
+from icefield.puffin import Blob, BlobType, PuffinWriter
 from icefield.toolkit import BytesInput
+from icefield_maintenance.puffin_reader import PuffinReader, decompress
 from lz4_frames import lz4_frame
 from outcomes import Outcomes, counted_outcomes
 from vectors import VECTORS
@@ -206,3 +206,16 @@ def test_a_damaged_file_is_one_typed_error_or_bytes(outcomes: Outcomes, data: st
 def test_blobs_are_values() -> None:
     first = Blob(type="t", fields=(1,), snapshot_id=1, sequence_number=1, offset=4, length=0)
     assert first.strings == {}
+
+
+def test_a_closed_reader_closes_its_file() -> None:
+    class Source(BytesInput):
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    source = Source(EMPTY)
+    with PuffinReader(source, "a.puffin"):
+        assert not source.closed
+    assert source.closed

@@ -270,3 +270,26 @@ def test_any_bytes_are_one_typed_error_or_a_vector(outcomes: Outcomes, junk: byt
     for data in (junk, blob_of(junk)):
         with outcomes.of("any bytes", InvalidFile):
             decode_vector(data, "v")
+
+
+def test_every_row_of_a_file_may_be_deleted_and_no_row_behind_it() -> None:
+    vector = encode_vector(positions_of([0, 1, 2]))
+    assert decode_vector(vector, "a", cardinality=3, most=3).tolist() == [0, 1, 2]
+    with pytest.raises(InvalidFile, match="3 positions in a file of 2 rows"):
+        decode_vector(vector, "a", most=2)
+    with pytest.raises(InvalidFile, match="position 3 in a file of 3 rows"):
+        decode_vector(encode_vector(positions_of([3])), "a", most=3)
+
+
+@pytest.mark.parametrize("kind", ["array", "runs", "bits", "runs with offsets"])
+def test_a_vector_that_is_cut_anywhere_is_said_to_be_cut_off(kind: str) -> None:
+    positions = {
+        "array": [1, 3, 70_000],
+        "runs": [*range(5, 50), *range(90, 120)],
+        "bits": list(range(0, 65_536, 3)),
+        "runs with offsets": [at + (block << 16) for block in range(4) for at in range(9)],
+    }[kind]
+    whole = encode_vector(np.array(positions, np.int64))[8:-4]
+    for end in sorted({*range(8, min(len(whole), 90)), len(whole) - 1}):
+        with pytest.raises(InvalidFile, match=r"it is cut off|\d bitmaps in \d"):
+            decode_vector(blob_of(whole[:end]), "a")

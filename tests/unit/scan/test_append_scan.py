@@ -96,7 +96,7 @@ def test_a_range_whose_beginning_has_expired_is_refused() -> None:
         appended(table, from_snapshot_id_exclusive=first)
     with pytest.raises(NoSuchSnapshot, match=f"no snapshot {second}, with which the range begins"):
         appended(table, from_snapshot_id_inclusive=second)
-    with pytest.raises(NoSuchSnapshot, match="has expired, and with it what changed after"):
+    with pytest.raises(NoSuchSnapshot, match="has expired, and with it the changes after"):
         appended(table, from_timestamp=begun.timestamp_ms)
     # The start before the oldest kept snapshot may have expired, because the range itself is complete.
     assert appended(table, from_snapshot_id_exclusive=second) == [5, 6]
@@ -109,7 +109,7 @@ def expire(table: Table, *snapshot_ids: int) -> None:
         def apply(self, base: Any, context: Any) -> Changes:
             return Changes((RemoveSnapshots(tuple(snapshot_ids)),))
 
-    Expire(table._commit).commit()
+    Expire(table.stage).commit()
 
 
 def test_rows_come_under_the_current_schema_filtered_projected_and_limited() -> None:

@@ -4,6 +4,7 @@ import pytest
 from format_strategies import primitives, same, schemas, types, values
 from hypothesis import example, given
 from hypothesis import strategies as st
+from icefield.base.limits import MAX_NAME_LENGTH
 from icefield.errors import InvalidSchema, UnsupportedFeature
 from icefield.schema import Schema, schema_from_json, schema_to_json
 from icefield.schema.json import type_from_json, type_to_json
@@ -167,8 +168,8 @@ MAP = {"type": "map", "key-id": 3, "key": "int", "value-id": 4, "value-required"
         (column(doc=5), "'doc'"), (column(type=None), "schema.a"), (column(type=5), "schema.a"),
         (column(type="decimal(39,2)"), "schema.a: type 'decimal"), (column(type="x" * 2000), "schema.a"),
         (column(type="unknown", required=True), "schema.a"), ({**column(), "schema-id": "0"}, "'schema-id'"),
-        ({**column(), "identifier-field-ids": [True]}, "identifier"),
-        ({**column(), "identifier-field-ids": "1"}, "identifier"),
+        ({**column(), "identifier-field-ids": [True]}, "identifier-field-ids is not a list of integers"),
+        ({**column(), "identifier-field-ids": "1"}, "identifier-field-ids is not a list of integers"),
         ({**column(), "identifier-field-ids": [1]}, "schema: identifier"),
         ({**column(), "identifier-field-ids": [9]}, "schema: identifier"),
         (column(**{"initial-default": "x"}), "schema.a.initial-default"),
@@ -198,7 +199,7 @@ def test_an_unknown_type_is_unsupported_and_its_field_named(kind):
         schema_from_json(column(type={**LIST, "element": kind}))
 
 
-@pytest.mark.parametrize("shape", ["list", "struct", "map"])
+@pytest.mark.parametrize("shape", ["list", "struct", "map", "keys"])
 def test_nesting_beyond_the_limit_is_one_typed_error(shape):
     def nested(levels):
         kind = "int"
@@ -206,7 +207,9 @@ def test_nesting_beyond_the_limit_is_one_typed_error(shape):
             if shape == "list":
                 kind = {"type": "list", "element-id": id_, "element-required": False, "element": kind}
             elif shape == "map":
-                kind = {**MAP, "key-id": id_, "value-id": id_ + 10_000, "value": kind}
+                kind = {**MAP, "key-id": id_, "value-id": id_ + 60_000, "value": kind}
+            elif shape == "keys":
+                kind = {**MAP, "key-id": id_, "value-id": id_ + 60_000, "key": kind}
             else:
                 kind = {"type": "struct", "fields": [{"id": id_, "name": "n", "required": False, "type": kind}]}
         return kind
@@ -214,7 +217,7 @@ def test_nesting_beyond_the_limit_is_one_typed_error(shape):
     assert type_from_json(nested(100)).depth == 100
     assert type_from_json(through_text(type_to_json(type_from_json(nested(100))))).depth == 100
     for levels in (101, 50_000):
-        with pytest.raises(InvalidSchema, match="100 levels"):
+        with pytest.raises(InvalidSchema, match="is nested deeper than 100 levels"):
             type_from_json(nested(levels))
 
 
@@ -251,3 +254,10 @@ def test_no_json_whatever_makes_the_reader_fail_otherwise(outcomes, obj):
     for read in (schema_from_json, type_from_json):
         with outcomes.of(read.__name__, InvalidSchema, UnsupportedFeature):
             read(obj)
+
+
+def test_a_name_has_a_longest_length():
+    name = "x" * MAX_NAME_LENGTH
+    assert schema_from_json(column(name=name)).column_names == [name]
+    with pytest.raises(InvalidSchema, match="'name' has more than 65,536 characters"):
+        schema_from_json(column(name=name + "x"))

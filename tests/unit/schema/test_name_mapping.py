@@ -16,8 +16,8 @@ from icefield.schema import (
     schema_from_arrow,
     schema_to_arrow,
 )
-from icefield.schema.name_mapping import update_name_mapping
-from icefield.types import ListType, MapType, NestedField, StructType
+from icefield.schema.name_mapping import carries_ids, update_name_mapping
+from icefield.types import MAX_NESTING_DEPTH, ListType, MapType, NestedField, StructType
 from icefield.types.arrow.types import child_fields, field_id, with_field_id
 from pyiceberg.table.name_mapping import parse_mapping_from_json
 from vectors import VECTORS
@@ -277,3 +277,34 @@ def test_a_file_nested_beyond_the_limit_is_one_typed_error():
 def test_a_mapping_that_is_very_long_or_deep_is_refused_soon(mapping, said):
     with bounded(seconds=1, megabytes=64), pytest.raises(InvalidSchema, match=said):
         parse_name_mapping(mapping)
+
+
+def test_an_id_of_a_mapping_has_31_bits():
+    for id_, is_right in ((0, True), (2**31 - 1, True), (2**31, False), (-1, False), (True, False)):
+        text = json.dumps([{"field-id": id_, "names": ["a"]}])
+        if is_right:
+            assert parse_name_mapping(text).fields[0].field_id == id_
+        else:
+            with pytest.raises(InvalidSchema, match="'field-id' is no id"):
+                parse_name_mapping(text)
+
+
+def test_a_mapping_may_be_nested_as_deep_as_a_schema():
+    def nested(levels):
+        field = {"field-id": levels, "names": ["x"]}
+        for id_ in reversed(range(levels)):
+            field = {"field-id": id_, "names": ["x"], "fields": [field]}
+        return [field]
+
+    parse_name_mapping(nested(MAX_NESTING_DEPTH))
+    with pytest.raises(InvalidSchema, match="nested deeper than 100 levels"):
+        parse_name_mapping(nested(MAX_NESTING_DEPTH + 1))
+
+
+def test_ids_are_looked_for_down_to_the_deepest_level_that_a_schema_may_have():
+    kind = pa.int64()
+    for _ in range(MAX_NESTING_DEPTH):
+        kind = pa.struct([("x", kind)])
+    assert not carries_ids([pa.field("x", kind)])
+    with pytest.raises(InvalidSchema, match="nested deeper"):
+        carries_ids([pa.field("x", pa.struct([("x", kind)]))])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.schema import Schema, assign_fresh_ids, check_schema
 from icefield.types import DecimalType, ListType, LongType, MapType, NestedField, StringType, StructType
+from icefield.types.reserved import MAX_USER_FIELD_ID, ROW_ID
 from vectors import VECTORS
 
 POINT = StructType(NestedField(11, "x", "int", required=True), NestedField(12, "y", "int"))
@@ -357,6 +358,15 @@ def test_a_scale_out_of_bounds_can_be_read_but_not_put_into_a_table(scale, why):
     with pytest.raises(InvalidSchema, match=why):
         check_schema(schema, 3)
     check_schema(schema, 2, known=[schema])
+    check_schema(Schema(NestedField(1, "a", DecimalType(9, 0)), NestedField(2, "b", DecimalType(9, 9))), 3)
+
+
+@pytest.mark.spec("RSV-01")
+def test_a_reserved_id_is_for_the_metadata_column_alone():
+    assert Schema(ROW_ID, NestedField(MAX_USER_FIELD_ID, "a", "int")).highest_field_id == MAX_USER_FIELD_ID
+    for field in (NestedField(ROW_ID.field_id, "a", "long"), NestedField(MAX_USER_FIELD_ID + 1, "a", "long")):
+        with pytest.raises(InvalidSchema, match="is reserved"):
+            Schema(field)
 
 
 def test_pieces_of_a_schema_are_what_they_were_given_as():
@@ -366,3 +376,32 @@ def test_pieces_of_a_schema_are_what_they_were_given_as():
     assert schema.find_type("tags.key") == StringType()
     assert schema.has_field("place.lat")
     assert not schema.has_field("lat")
+
+
+def test_an_unknown_column_is_named_as_it_was_given_and_a_like_name_is_suggested():
+    for name, shown in [("idd", "'idd'"), (("place", "latt"), r"\('place', 'latt'\)")]:
+        with pytest.raises(InvalidArgument, match=rf"^no column is named {shown}; did you mean '(id|place\.lat)'\?"):
+            example().find_field(name)
+
+
+@pytest.mark.parametrize("width", [7, 8, 9])
+def test_a_path_is_followed_in_narrow_and_wide_structs_with_and_without_case(width):
+    inner = StructType(*(NestedField(100 + i, f"In{i}", "int") for i in range(width)))
+    schema = Schema(*(NestedField(i, f"Col{i}", "int") for i in range(1, width)), NestedField(99, "s", inner))
+    for case_sensitive in (True, False, True):
+        assert schema.find_field(("s", "In3"), case_sensitive).field_id == 103
+        assert schema.find_field(("Col2",), case_sensitive).field_id == 2
+    assert schema.find_field(("S", "iN4"), case_sensitive=False).field_id == 104
+    assert not schema.has_field(("s", "in3"))
+
+
+def test_ids_that_a_caller_gives_end_below_the_reserved_ones():
+    schema = Schema(NestedField(1, "a", "int"))
+    assert assign_fresh_ids(schema, MAX_USER_FIELD_ID)[1] == {1: MAX_USER_FIELD_ID}
+    with pytest.raises(InvalidSchema, match="no id is left for field 'a'"):
+        assign_fresh_ids(schema, MAX_USER_FIELD_ID + 1)
+
+
+def test_a_metadata_column_is_no_column_of_a_table():
+    with pytest.raises(InvalidSchema, match="'_row_id' is reserved for metadata columns"):
+        check_schema(Schema(ROW_ID), 3)

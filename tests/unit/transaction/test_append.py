@@ -422,13 +422,6 @@ def test_rows_with_the_same_identifier_are_accepted():
     assert ids(table) == [1, 1, 1, 1, 2, 2]
 
 
-def test_rows_as_python_objects_are_refused_with_the_call_that_makes_a_table_of_them():
-    with pytest.raises(InvalidArgument, match=r"pyarrow\.Table\.from_pylist"):
-        new_table().append([{"id": 1}])
-    with pytest.raises(InvalidArgument, match=r"pyarrow\.table\(columns\)"):
-        new_table().append({"id": [1]})
-
-
 def test_a_decimal_with_more_digits_after_the_point_than_it_has_is_read_and_takes_no_rows():
     """No file format holds its values, so its rows are null; another engine may have put it into the metadata."""
     catalog = memory_catalog()

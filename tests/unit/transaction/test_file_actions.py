@@ -52,7 +52,7 @@ def add_deletes(table: Table, *files: DataFile) -> None:
         def operation(self, changes):
             return Operation.DELETE
 
-    AddDeletes(table._commit).commit()
+    AddDeletes(table.stage).commit()
 
 
 # -- deleting named files --------------------------------------------------------------------------------------------

@@ -229,7 +229,7 @@ def test_rows_are_taken_in_every_arrow_form():
     table.append([data])
     table.append(data.to_pandas() if hasattr(data.to_pandas(), "__arrow_c_stream__") else data)
     assert ids(table) == [1] * 6
-    for wrong in ("rows", {"id": [1]}, 7, [1, 2]):
+    for wrong in ("rows", {"id": "1"}, 7, [1, 2]):
         with pytest.raises(InvalidArgument):
             table.append(wrong)
     assert orphans(table) == set()

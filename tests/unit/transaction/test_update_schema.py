@@ -231,7 +231,7 @@ def test_a_deleted_column_comes_back_if_no_row_could_lack_it():
     table.update_schema().delete_column("id").commit()
     back = table.update_schema().undelete_column("id")
     with pytest.raises(ValidationFailed):
-        meddled(table, lambda other: other.append(pa.table({"kind": ["x"]})))._commit(back)
+        meddled(table, lambda other: other.append(pa.table({"kind": ["x"]}))).stage(back)
     table.refresh()
     with pytest.raises(InvalidSchema, match="cannot bring back required"):
         table.update_schema().undelete_column("id")

@@ -7,7 +7,8 @@ from icefield.catalog import Table
 from icefield.errors import InvalidArgument
 from icefield.metadata import BlobMetadata, PartitionStatisticsFile, StatisticsFile, decode_metadata, encode_metadata
 from icefield.metadata.updates import RemoveSnapshots, apply_updates
-from icefield.puffin import BlobType, PuffinReader, PuffinWriter
+from icefield.puffin import BlobType, PuffinWriter
+from icefield_maintenance import PuffinReader
 from tables import again, new_table, rows
 
 

@@ -16,7 +16,18 @@ from icefield.abc.catalog import (
     ViewProposal,
 )
 from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal, TableChange
-from icefield.abc.events import CommitConflict, CommitMade, Event, MaintenanceProgress, MetricsReported, ScanPlanned
+from icefield.abc.events import (
+    CommitConflict,
+    CommitMade,
+    Event,
+    MaintenanceProgress,
+    MetricsReported,
+    OperationEvent,
+    OperationFailed,
+    OperationFinished,
+    OperationStarted,
+    ScanPlanned,
+)
 from icefield.abc.file_format import (
     FileFormat,
     FlushingWriter,
@@ -95,6 +106,10 @@ __all__ = [
     "NamespaceName",
     "NewTable",
     "Note",
+    "OperationEvent",
+    "OperationFailed",
+    "OperationFinished",
+    "OperationStarted",
     "OutputStream",
     "Page",
     "Pointer",

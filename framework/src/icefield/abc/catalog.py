@@ -115,7 +115,7 @@ class CatalogBackend(ABC):
 
     @abstractmethod
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
-        """Create a namespace, and its parents where the store has them. Raises ``NamespaceExists``."""
+        """Create a namespace. Raises ``NamespaceExists``, and ``NoSuchNamespace`` unless it makes missing parents."""
 
     @abstractmethod
     def drop_namespace(self, namespace: NamespaceName) -> None:

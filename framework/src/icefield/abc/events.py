@@ -1,4 +1,4 @@
-"""Events for listeners: frozen records of scans, commits and maintenance."""
+"""Events for listeners: frozen records of operations, scans, commits and maintenance."""
 
 from __future__ import annotations
 
@@ -8,6 +8,45 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from icefield.expressions import BooleanExpression
+
+
+@dataclass(frozen=True, slots=True)
+class OperationEvent:
+    """The start or the end of an operation: of loading, scanning, changing or maintaining a table, for example.
+
+    ``operation`` is its kind, such as ``create-table``. ``name`` is the name of the table, view or namespace, and
+    ``new_name`` its name after a rename. ``id`` is a UUID, the same for the start and the end. ``parent`` is the id of
+    the operation of this thread that this one is part of.
+    """
+
+    operation: str
+    name: tuple[str, ...]
+    id: str
+    catalog: str | None = None
+    parent: str | None = None
+    new_name: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationStarted(OperationEvent):
+    """An operation has started."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationFinished(OperationEvent):
+    """An operation has finished without an error; ``updates`` and ``removals`` are the properties that it changed."""
+
+    seconds: float = 0.0
+    updates: Mapping[str, str] = field(default_factory=dict, repr=False)
+    removals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OperationFailed(OperationEvent):
+    """An operation has ended in ``error``. After ``CommitStateUnknown`` the change may be visible."""
+
+    seconds: float = 0.0
+    error: BaseException = field(default_factory=Exception)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,5 +123,5 @@ class MetricsReported:
     metrics: Mapping[str, float]
 
 
-Event = ScanPlanned | CommitMade | CommitConflict | MaintenanceProgress | MetricsReported
+Event = OperationEvent | ScanPlanned | CommitMade | CommitConflict | MaintenanceProgress | MetricsReported
 """Every record that ``icefield_events`` may be called with."""

@@ -13,15 +13,20 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from stat import S_ISREG
 from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
 from icefield.abc.access import FileAccess
+from icefield.abc.local_files import path_for, reported
 from icefield.base.concurrency import map_ahead, worker_count
-from icefield.errors import FileMissing, UnsupportedFeature
+from icefield.errors import FileMissing, InvalidArgument, StorageError, UnsupportedFeature
+
+_STEP, _STEPS = 4 << 20, 4  # to copy a file: the bytes of a read, and the reads at once
 
 
 class FileSystemAbility(Enum):
@@ -111,6 +116,28 @@ class InputFile(ABC):
         """
         return pa.PythonFile(_ArrowView(self), mode="r")
 
+    @contextmanager
+    def local_path(self, max_bytes: int) -> Iterator[str]:
+        """A path on the local disk during a ``with`` block, for a library that opens files itself.
+
+        The path may name the stored file, or a copy that is deleted after the block: do not write to it. It stays valid
+        after ``close``. Raises ``UnsupportedFeature`` if a copy would need more than ``max_bytes`` of the disk.
+        """
+        self.__check_open()
+        if self.size > max_bytes:
+            raise UnsupportedFeature(f"the file has {self.size:,} bytes, and at most {max_bytes:,} are copied")
+        path, delete = path_for(self)
+        try:
+            with reported("copy a file to the local disk"), open(path, "xb") as copy:
+                ranges = [(start, min(_STEP, self.size - start)) for start in range(0, self.size, _STEP)]
+                for first in range(0, len(ranges), _STEPS):
+                    copy.writelines(self.read_ranges(ranges[first : first + _STEPS]))
+                if copy.tell() != self.size:
+                    raise StorageError(f"the file ended after {copy.tell():,} of {self.size:,} bytes")
+            yield path
+        finally:
+            delete()
+
     def read(self, size: int | None = -1, /) -> bytes:
         """The next ``size`` bytes, fewer at the end of the file; all that are left when it is negative or None."""
         if size is None or size < 0:
@@ -199,6 +226,27 @@ class OutputStream(ABC):
     @abstractmethod
     def write(self, data: Any, /) -> int:
         """Append a bytes-like object; return the number of bytes taken, always all of them."""
+
+    def adoptable_path(self) -> str:
+        """A path where a file for ``adopt`` can be written. A file that is not adopted is deleted with this stream."""
+        return path_for(self)[0]
+
+    def adopt(self, path: str, /) -> None:
+        """Append a finished local file and delete it, also after an error; a stream to a local disk may rename it.
+
+        Raises ``ValueError``, and keeps the file, if the stream is closed or ``path`` names no regular file.
+        """
+        if self.closed:
+            raise ValueError("the stream is closed")
+        if not (os.path.lexists(path) and S_ISREG(os.lstat(path).st_mode)):
+            raise InvalidArgument(f"{path} is no regular file")
+        try:
+            with reported(f"read {path}"), open(path, "rb") as file:
+                while data := file.read(_STEP):
+                    self.write(data)
+        finally:
+            with suppress(OSError):
+                os.unlink(path)
 
     @abstractmethod
     def tell(self) -> int:

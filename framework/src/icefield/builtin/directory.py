@@ -134,7 +134,7 @@ class DirectoryBackend(CatalogBackend):
 
     def _path(self, name: Sequence[str]) -> str:
         for level in name:
-            if "/" in level or "\\" in level or level in (".", "..") or level.startswith(".icefield"):
+            if "/" in level or "\\" in level or level.startswith("."):  # folders with a dot are hidden: never listed
                 raise InvalidArgument(f"'{level}' cannot be a name in catalog '{self.name}': names are folders here")
         return "/".join((self.warehouse, *name))
 

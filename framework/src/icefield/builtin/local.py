@@ -10,14 +10,15 @@ from __future__ import annotations
 import errno
 import os
 import stat as stats
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
+from icefield.abc.local_files import path_for
 from icefield.errors import (
     AccessDenied,
     FileExists,
@@ -29,6 +30,8 @@ from icefield.errors import (
 )
 from icefield.storage import local_path
 from icefield.toolkit import ArrowInput
+
+T = TypeVar("T")
 
 TEMPORARY_SUFFIX = ".icefield-tmp"
 """The suffix of files that were never published; orphan removal deletes them."""
@@ -46,6 +49,7 @@ _REFUSALS: Final = frozenset(
 After any other error a network disk may have done the operation, or still do it.
 """
 
+_FOLDER_TRIES: Final = 3
 _FLUSHES_NO_FOLDERS: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
@@ -59,8 +63,7 @@ class LocalFileSystem(FileSystem):
         with translated(location):
             if not stats.S_ISREG(os.stat(path).st_mode):
                 raise FileMissing(f"{location} is no file", location=location)
-            # pyarrow's own file, so that Arrow's readers need no Python to read it
-            return ArrowInput(pa.OSFile(path, "rb"))
+            return _LocalInput(path, location)
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         target = local_path(location)
@@ -79,9 +82,7 @@ class LocalFileSystem(FileSystem):
     def open_output(self, location: str) -> OutputStream:
         target = local_path(location)
         with translated(location):
-            self._make_folder(os.path.dirname(target))
-            temporary = _temporary(target)
-            return _LocalOutput(self, location, target, temporary, _create(temporary))
+            return _LocalOutput(self, location, target, *self._open_temporary(target))
 
     def stat(self, location: str) -> FileInfo:
         found = _look(location)
@@ -102,11 +103,7 @@ class LocalFileSystem(FileSystem):
 
     def rename(self, source: str, target: str) -> None:
         with translated(source, target):
-            self._make_folder(os.path.dirname(local_path(target)))
-            with self._flushed(local_path(target)):
-                _link(local_path(source), local_path(target))
-                with suppress(OSError):  # the file has its new name: no later step may fail
-                    os.unlink(local_path(source))
+            self._in_folder(local_path(target), lambda: self._move(local_path(source), local_path(target)))
 
     def credentials(self, location: str) -> str | None:
         return f"those of the user with the id {os.geteuid()}" if hasattr(os, "geteuid") else None
@@ -120,9 +117,7 @@ class LocalFileSystem(FileSystem):
         return self.properties.get("file.sync", "true").lower() != "false"
 
     def _write_temporary(self, target: str, data: bytes) -> tuple[str, os.stat_result]:
-        self._make_folder(os.path.dirname(target))
-        temporary = _temporary(target)
-        descriptor = _create(temporary)
+        temporary, descriptor = self._open_temporary(target)
         try:
             _write_all(descriptor, data)
             if self._syncs:
@@ -135,6 +130,25 @@ class LocalFileSystem(FileSystem):
         finally:
             os.close(descriptor)
 
+    def _open_temporary(self, target: str) -> tuple[str, int]:
+        temporary = _temporary(target)
+        return temporary, self._in_folder(target, lambda: _create(temporary))
+
+    def _move(self, source: str, target: str) -> None:
+        with self._flushed(target):
+            _link(source, target)
+            with suppress(OSError):  # the file has its new name: no later step may fail
+                os.unlink(source)
+
+    def _in_folder(self, path: str, make: Callable[[], T]) -> T:
+        """Make the folder of a path, then something in it; again if another process removed the empty folder."""
+        for _ in range(_FOLDER_TRIES):
+            with suppress(FileNotFoundError):
+                self._make_folder(os.path.dirname(path))
+                return make()
+        self._make_folder(os.path.dirname(path))
+        return make()
+
     def _make_folder(self, path: str) -> None:
         """Make a folder and those above it, and make their names durable: a file is no safer than its folder."""
         parent = os.path.dirname(path)
@@ -144,7 +158,7 @@ class LocalFileSystem(FileSystem):
         try:
             os.mkdir(path)
         except FileExistsError:  # somebody was faster, and may not have flushed it yet
-            if not os.path.isdir(path):
+            if os.path.lexists(path) and not os.path.isdir(path):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
         self._flush_folder(parent)
 
@@ -304,13 +318,28 @@ def _walk(path: str, location: str, shallow: bool) -> Iterator[FileInfo]:
                 yield FileInfo(below, size.st_size, size.st_mtime_ns // 1_000_000)
 
 
+class _LocalInput(ArrowInput):
+    """pyarrow's own file, so that Arrow's readers need no Python to read it."""
+
+    def __init__(self, path: str, location: str) -> None:
+        super().__init__(pa.OSFile(path, "rb"))
+        self._path, self._location = path, location
+
+    @contextmanager
+    def local_path(self, max_bytes: int) -> Iterator[str]:
+        self.tell()  # raises ``ValueError`` after ``close``
+        with translated(self._location):
+            os.stat(self._path)  # it may have been deleted
+        yield self._path
+
+
 class _LocalOutput(OutputStream):
     """Writes under a temporary name; ``close`` flushes and links."""
 
     def __init__(self, owner: LocalFileSystem, location: str, target: str, temporary: str, descriptor: int) -> None:
         self._owner, self._location, self._target, self._temporary = owner, location, target, temporary
         self._descriptor: int | None = descriptor
-        self._written = 0
+        self._written, self._process = 0, os.getpid()
 
     def write(self, data: Any, /) -> int:
         if self._descriptor is None:
@@ -319,6 +348,22 @@ class _LocalOutput(OutputStream):
             count = _write_all(self._descriptor, data)
         self._written += count
         return count
+
+    def adoptable_path(self) -> str:
+        return path_for(self, os.path.dirname(self._target))[0]
+
+    def adopt(self, path: str, /) -> None:
+        with suppress(OSError):  # a file of another disk or user is copied
+            found = os.lstat(path)
+            alone = stats.S_ISREG(found.st_mode) and found.st_nlink == 1  # no other name can change it later
+            if alone and not self._written and self._descriptor is not None:
+                os.chmod(path, stats.S_IMODE(os.fstat(self._descriptor).st_mode))
+                with open(path, "ab") as file:
+                    _replace(path, self._temporary, os.fstat(file.fileno()))
+                    os.dup2(file.fileno(), self._descriptor, inheritable=False)
+                self._written = found.st_size
+                return
+        super().adopt(path)
 
     def tell(self) -> int:
         return self._written
@@ -347,8 +392,8 @@ class _LocalOutput(OutputStream):
             os.unlink(self._temporary)
 
     def __del__(self) -> None:
-        # A stream that was forgotten publishes nothing.
-        if getattr(self, "_descriptor", None) is not None:
+        # A forgotten stream publishes nothing. In a forked process, it keeps the files of the parent.
+        if getattr(self, "_descriptor", None) is not None and self._process == os.getpid():
             self.abort()
 
     @property

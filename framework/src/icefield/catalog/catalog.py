@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from os import PathLike
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -22,12 +21,12 @@ from icefield.abc import (
     ServedCatalog,
     TableName,
 )
-from icefield.base.limits import MAX_LISTED_CHARACTERS, MAX_LISTED_NAMES
-from icefield.base.secrets import has_password
 from icefield.catalog.changes import ChangesOfCatalog
-from icefield.catalog.identifiers import namespace_name, table_name
+from icefield.catalog.identifiers import namespace_name, namespace_strings, table_name
+from icefield.catalog.pages import pages
 from icefield.catalog.purge import delete_files_of
 from icefield.catalog.table import Table
+from icefield.catalog.telling import told
 from icefield.catalog.transaction import CatalogTransaction
 from icefield.catalog.views import ViewsOfCatalog
 from icefield.commit import TableHandle, TableState
@@ -35,7 +34,6 @@ from icefield.errors import (
     FileMissing,
     IcefieldError,
     InvalidArgument,
-    InvalidMetadata,
     LocationInUse,
     LocationRefused,
     MissingPlugin,
@@ -47,12 +45,12 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
-from icefield.metadata.properties import check_properties
+from icefield.metadata.properties import FORMAT_VERSION, check_properties, get_int
 from icefield.metadata.updates import creation_updates
 from icefield.metadata.validation import check_names_differ
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.parse import partition_spec_of, sort_order_of
-from icefield.schema import Schema, as_schema
+from icefield.schema import Schema
 from icefield.storage import FileIO, given_location
 from icefield.storage.neighbours import check_location, forget_name, free_location, refuse_twins, warn_of_twins
 from icefield.toolkit.from_catalogs import checked_properties
@@ -60,8 +58,8 @@ from icefield.toolkit.versioned_strategy import says_dropped
 from icefield.transaction import Transaction, property_strings
 from icefield.transaction.metadata_changes.replace_table import ReplaceTable
 from icefield.transaction.metadata_changes.update_properties import check_key
+from icefield.transaction.rows import Rows, columns_of, with_columns_known
 
-Name = TypeVar("Name", bound="tuple[str, ...]")
 Identifier = str | Iterable[str]
 """A name as a string, ``"db.events"``, or as its levels, ``("db", "events")``."""
 
@@ -130,10 +128,13 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 
     # -- namespaces -----------------------------------------------------------------------------------------------
 
+    @told("create-namespace", namespace_name)
     def create_namespace(self, namespace: Identifier, properties: Mapping[str, Any] | None = None) -> None:
         """Create a namespace. Raises ``NamespaceExists``."""
         name = self._namespace(namespace)
-        self._backend.create_namespace(name, _namespace_strings(name, properties))
+        strings = namespace_strings(name, properties)
+        self._backend.create_namespace(name, strings)
+        self.io.listeners.changed({}, strings)
 
     def create_namespace_if_not_exists(
         self, namespace: Identifier, properties: Mapping[str, Any] | None = None
@@ -142,6 +143,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         with suppress(NamespaceExists):
             self.create_namespace(namespace, properties)
 
+    @told("drop-namespace", namespace_name)
     def drop_namespace(self, namespace: Identifier) -> None:
         """Drop an empty namespace. Raises ``NoSuchNamespace``, ``NamespaceNotEmpty``."""
         self._backend.drop_namespace(self._namespace(namespace))
@@ -168,13 +170,14 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """The child namespaces of a namespace, or the top-level ones, sorted. Raises ``NoSuchNamespace``."""
         parent = self._namespace(namespace) if namespace else ()
         listing = f"the namespaces of catalog '{self.name}'"
-        return list(_pages(listing, lambda token: self._backend.list_namespaces(parent, token=token)))
+        return list(pages(listing, lambda token: self._backend.list_namespaces(parent, token=token)))
 
     def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
         """The properties of a namespace. Raises ``NoSuchNamespace``."""
         name = self._namespace(namespace)
         return checked_properties(name, self._backend.namespace_properties(name))
 
+    @told("update-namespace", namespace_name)
     def update_namespace_properties(
         self, namespace: Identifier, removals: Iterable[str] | None = None, updates: Mapping[str, Any] | None = None
     ) -> PropertiesUpdateSummary:
@@ -182,11 +185,13 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         name = self._namespace(namespace)
         for key in (keys := tuple(removals or ())):
             check_key(key)
-        gone, strings = frozenset(keys), _namespace_strings(name, updates)
+        gone, strings = frozenset(keys), namespace_strings(name, updates)
         if both := gone & strings.keys():
             raise InvalidArgument(f"namespace property '{min(both)}' cannot be both set and removed")
         before = self._backend.namespace_properties(name)
         self._backend.update_namespace_properties(name, strings, gone)
+        after = {key: value for key, value in {**before, **strings}.items() if key not in gone}
+        self.io.listeners.changed(before, after)
         return PropertiesUpdateSummary(
             removed=sorted(gone & before.keys()), updated=sorted(strings), missing=sorted(gone - before.keys())
         )
@@ -200,11 +205,19 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def _list_names(self, what: str, namespace: Identifier, read: Callable[..., Page[TableName]]) -> list[TableName]:
         name = self._namespace(namespace)
         listing = f"the {what} of {'.'.join(name)} in catalog '{self.name}'"
-        return list(_pages(listing, lambda token: read(name, token=token)))
+        return list(pages(listing, lambda token: read(name, token=token)))
 
     def load_table(self, identifier: Identifier) -> Table:
         """A table at its current version. Raises ``NoSuchTable``."""
         return Table(*self._loaded(table_name(identifier)))
+
+    def __getitem__(self, identifier: Identifier) -> Table:
+        """A table at its current version: ``catalog["db.events"]``. Raises ``NoSuchTable``."""
+        return self.load_table(identifier)
+
+    def __contains__(self, identifier: Identifier) -> bool:
+        """Whether there is a table of that name."""
+        return self.table_exists(identifier)
 
     def transaction(self) -> CatalogTransaction:
         """A transaction over several tables: ``with catalog.transaction() as tx: tx.table("db.a").append(rows)``.
@@ -224,10 +237,11 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         except NotSupportedByCatalog:  # a view, or a table of another kind
             return False
 
+    @told("create-table")
     def create_table(
         self,
         identifier: Identifier,
-        schema: Schema | pa.Schema,
+        schema: Schema | pa.Schema | Rows,
         location: Location | None = None,
         partition_spec: PartitionSpec | Any = None,
         sort_order: SortOrder | Any = None,
@@ -235,17 +249,20 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     ) -> Table:
         """Create a table. If two writers create the same name, one of them fails.
 
-        Column ids are given afresh. ``partition_spec``: a ``PartitionSpec``, or a list such as
-        ``[("ts", "day"), "bucket[16](id)", "region"]``; ``sort_order``: a ``SortOrder``, or a list such as
-        ``["id", "ts desc nulls last"]``. The property ``format-version`` selects the format version, 2 by default. The
-        default ``location`` follows from the name; if files exist there, such as the files of a renamed table, a
-        location next to it is used. The ``location`` of another table of this catalog is refused (``LocationInUse``),
-        and the former location of another table gives a ``LocationWarning``. Raises ``TableExists``,
-        ``NoSuchNamespace``, ``InvalidArgument``, ``InvalidSchema``.
+        ``schema`` may be a frame, or any other rows: the table gets their columns and no row; see ``create_table_as``.
+        Nanoseconds become microseconds below format version 3. Column ids are given afresh. ``partition_spec``: a
+        ``PartitionSpec``, or a list such as ``[("ts", "day"), "bucket[16](id)", "region"]``; ``sort_order``: a
+        ``SortOrder``, or a list such as ``["id", "ts desc nulls last"]``. The property ``format-version`` selects the
+        format version, 2 by default. The default ``location`` follows from the name; if files exist there, such as the
+        files of a renamed table, a location next to it is used. The ``location`` of another table of this catalog is
+        refused (``LocationInUse``), and the former location of another table gives a ``LocationWarning``. Raises
+        ``TableExists``, ``NoSuchNamespace``, ``InvalidArgument``, ``InvalidSchema``.
         """
         if isinstance(self._backend, ServedCatalog):
             name, given = table_name(identifier), (schema, location, partition_spec, sort_order, properties)
-            return Table(*self._create_served(self._backend, name, *given))
+            served = Table(*self._create_served(self._backend, name, *given))
+            self.io.listeners.changed({}, served.properties)
+            return served
         staged = identifier, schema, location, partition_spec, sort_order, properties
         try:
             return self.create_table_transaction(*staged).commit_transaction()
@@ -258,7 +275,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def create_table_if_not_exists(
         self,
         identifier: Identifier,
-        schema: Schema | pa.Schema,
+        schema: Schema | pa.Schema | Rows,
         location: Location | None = None,
         partition_spec: PartitionSpec | Any = None,
         sort_order: SortOrder | Any = None,
@@ -270,10 +287,31 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         except TableExists:
             return self.load_table(identifier)
 
+    @told("create-table")
+    def create_table_as(
+        self,
+        identifier: Identifier,
+        df: Rows,
+        location: Location | None = None,
+        partition_spec: PartitionSpec | Any = None,
+        sort_order: SortOrder | Any = None,
+        properties: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """Create a table with the columns and the rows of a frame, in one commit; see ``create_table``.
+
+        Raises ``InvalidArgument`` for rows with nanoseconds that a table of format version 2 would lose.
+        """
+        columns, rows = with_columns_known(df)
+        with self.create_table_transaction(
+            identifier, columns, location, partition_spec, sort_order, properties
+        ) as transaction:
+            transaction.append(rows)
+            return transaction.commit_transaction()
+
     def create_table_transaction(
         self,
         identifier: Identifier,
-        schema: Schema | pa.Schema,
+        schema: Schema | pa.Schema | Rows,
         location: Location | None = None,
         partition_spec: PartitionSpec | Any = None,
         sort_order: SortOrder | Any = None,
@@ -303,7 +341,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def replace_table_transaction(
         self,
         identifier: Identifier,
-        schema: Schema | pa.Schema,
+        schema: Schema | pa.Schema | Rows,
         location: Location | None = None,
         partition_spec: PartitionSpec | Any = None,
         sort_order: SortOrder | Any = None,
@@ -315,12 +353,14 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         column keeps its id if the table had a column of the same full name. Raises ``NoSuchTable``, and
         ``LocationInUse`` for the location of another table.
         """
-        transaction, columns = self.load_table(identifier).transaction(), as_schema(schema)
+        transaction = self.load_table(identifier).transaction()
+        columns = columns_of(schema, transaction.shape.format_version)
         spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
         given = self._table_properties(properties)
         ReplaceTable(transaction.stage, transaction.shape, columns, spec, order, location, given).commit()
         return transaction
 
+    @told("register-table")
     def register_table(self, identifier: Identifier, metadata_location: Location) -> Table:
         """Add a table from its existing metadata file.
 
@@ -341,6 +381,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         self._backend.register_table(name, location)
         return self.load_table(name)
 
+    @told("rename-table")
     def rename_table(self, from_identifier: Identifier, to_identifier: Identifier) -> Table:
         """Rename a table; its files stay where they are.
 
@@ -351,6 +392,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         self._backend.rename_table(table_name(from_identifier), target)
         return self.load_table(target)
 
+    @told("drop-table")
     def drop_table(self, identifier: Identifier, purge: bool = False, *, io: FileIO | None = None) -> None:
         """Drop a table; with ``purge``, delete its files too, by ``io`` or the table's own. Raises ``NoSuchTable``.
 
@@ -397,7 +439,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         self,
         backend: ServedCatalog,
         name: TableName,
-        schema: Schema | pa.Schema,
+        schema: Schema | pa.Schema | Rows,
         location: Location | None,
         *given: Any,
         staged: bool = False,
@@ -413,14 +455,15 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 
     def _first_metadata(
         self,
-        schema: Schema | pa.Schema,
+        schema: Schema | pa.Schema | Rows,
         location: str,
         partition_spec: PartitionSpec | Any,
         sort_order: SortOrder | Any,
         properties: Mapping[str, Any] | None,
     ) -> tuple[TableMetadata, dict[str, str]]:
         """The metadata of a new table, from the user's arguments, and its properties."""
-        columns, given = as_schema(schema), self._table_properties(properties)
+        given = self._table_properties(properties)
+        columns = columns_of(schema, get_int(given, FORMAT_VERSION))
         spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
         return new_table_metadata(columns, spec, order, location.rstrip("/"), given), given
 
@@ -451,36 +494,3 @@ def metadata_at(io: FileIO, location: str) -> TableMetadata:
     if says_dropped(data):
         raise NoSuchTable(f"{location} marks that the table was dropped; its last version is the one before")
     return decode_metadata(data, location)
-
-
-def _namespace_strings(namespace: NamespaceName, properties: Mapping[str, Any] | None) -> dict[str, str]:
-    """Checked properties of a namespace: valid strings, and no passwords, since every user of the catalog sees them."""
-    try:
-        strings = checked_properties(namespace, property_strings(properties or {}))
-    except InvalidMetadata as error:
-        raise InvalidArgument(error.message) from error
-    for key, value in strings.items():
-        if has_password(value):
-            raise InvalidArgument(
-                f"namespace property '{key}' holds a password in its URI, and everybody who uses the catalog sees it: "
-                "remove it there, and give the credentials by properties of the catalog"
-            )
-    return strings
-
-
-def _pages(listing: str, read: Callable[[str | None], Page[Name]]) -> Iterator[Name]:
-    """The names of all pages. Raises ``InvalidMetadata`` if the pages do not end; a page may be empty."""
-    page = read(None)
-    steps = characters = 0
-    while True:
-        steps += max(1, len(page.items))
-        characters += sum(map(len, chain.from_iterable(page.items)))
-        if steps > MAX_LISTED_NAMES or characters > MAX_LISTED_CHARACTERS:
-            raise InvalidMetadata(
-                f"{listing} do not end after {steps:,} names and pages, and {characters:,} characters; "
-                f"{MAX_LISTED_NAMES:,} and {MAX_LISTED_CHARACTERS:,} are the most: load tables by their names"
-            )
-        yield from page.items
-        if page.next_token is None:
-            return
-        page = read(page.next_token)

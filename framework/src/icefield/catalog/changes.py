@@ -9,8 +9,9 @@ from typing import Any
 from icefield.abc import CatalogBackend, CommitStrategy, Proposal, ServedCatalog, TableName
 from icefield.catalog.identifiers import table_name
 from icefield.catalog.table import Table
-from icefield.catalog.transaction import ChangeOfTables, Staged, changes_several
-from icefield.commit import TableHandle, TableState, commit_table, load_table, settle
+from icefield.catalog.telling import told
+from icefield.catalog.transaction import ChangeOfTables, Staged, changes_several, settle_tables
+from icefield.commit import TableHandle, TableState, commit_table, load_table
 from icefield.errors import InvalidArgument, NoSuchTable, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import check_properties
@@ -130,7 +131,10 @@ class ChangesOfCatalog:
         if len({change.table for change in given}) != len(given):
             raise InvalidArgument("a change of several tables names each table once")
         known: dict[TableName, TableState] = {}
-        settle(ChangeOfTables(backend, lambda: [self._staged(change, known) for change in given]))
+        settle_tables(
+            ChangeOfTables(backend, lambda: [self._staged(change, known) for change in given]),
+            {change.table: "create-table" if change.creates else "commit" for change in given},
+        )
 
     def _checked(self, updates: Iterable[TableUpdate]) -> tuple[TableUpdate, ...]:
         """The updates. Raises ``InvalidArgument`` for the value of a property that a plugin refuses."""
@@ -158,6 +162,7 @@ class ChangesOfCatalog:
         foreign = change.judge is not None
         return Staged(handle, base, Proposal(logged, change.updates, change.requirements, base.metadata, foreign))
 
+    @told("load-table")
     def _loaded(self, name: TableName, known: TableState | None = None) -> tuple[TableHandle, TableState]:
         """A table at its current version; its metadata is read unless it is ``known``. Raises ``NoSuchTable``."""
         handle = TableHandle(name, self._io, self._backend.strategy(name))

@@ -3,7 +3,8 @@
 A catalog's property is looked for in the arguments of ``load_catalog``, then in the environment as
 ``ICEFIELD_CATALOG__<NAME>__<PROPERTY>`` (upper case; ``_`` for ``-``, ``__`` for ``.``), then in the table
 ``[catalog.<name>]`` of the first ``icefield.toml`` found: ``$ICEFIELD_CONFIG``, the working directory, the home
-directory.
+directory. If these give neither ``type`` nor ``uri`` nor ``warehouse``, plugins may know the catalog from the
+configuration of another tool (``icefield_configurations``).
 
 A relative ``warehouse`` is resolved against the folder of the configuration file, or else against the working
 directory. The ``warehouse`` of a ``ServedCatalog`` is a name that its service knows.
@@ -14,16 +15,16 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from icefield.abc import CatalogBackend, ServedCatalog
 from icefield.base.limits import MAX_CONFIGURATION_BYTES
+from icefield.base.spelling import nearest
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.metadata.property_checks import warn_at_caller
-from icefield.metadata.spelling import nearest
-from icefield.plugins import Plugins
+from icefield.plugins import Plugins, Provider
 from icefield.plugins.records import DISABLE, PREFER
 
 _PREFIX = "ICEFIELD_CATALOG__"
@@ -42,7 +43,7 @@ _NAMES: Final = (
     "io.manifest.cache-enabled",
     DISABLE,
 )
-_PREFIXES: Final = ("location.map", PREFER, "table-default", "table-override")
+_PREFIXES: Final = ("location.map", PREFER, "table-default", "table-override", "events", "snapshot-property")
 _IMPLEMENTATIONS: Final = {"py-catalog-impl": "a class of PyIceberg", "catalog-impl": "a class of Java"}
 
 
@@ -62,8 +63,13 @@ def catalog_properties(
     path, properties = _from_file(name, environment)
     own = _from_environment(name, environment)
     own.update({key: _string(key, value) for key, value in given.items() if value is not None})
+    folder = Path.cwd() if "warehouse" in own else path.absolute().parent
     properties.update(own)
-    return _anchored(properties, Path.cwd() if "warehouse" in own else path.absolute().parent, plugins)
+    if not properties.keys() & {"type", "uri", "warehouse"}:
+        others = _others(environment, plugins)
+        if (read := others.get(name) or others.get(name.lower())) is not None:
+            properties, folder = {**read(), **properties}, Path.cwd()
+    return _anchored(properties, folder, plugins)
 
 
 def backend_class(properties: Mapping[str, str], plugins: Plugins) -> type[CatalogBackend] | None:
@@ -118,9 +124,9 @@ def default_catalog_name(environment: Mapping[str, str] | None = None) -> str:
 
 
 def configured_catalogs(environment: Mapping[str, str] | None = None) -> list[str]:
-    """The names of every catalog that the file or the environment configures, sorted."""
+    """The names of every catalog that the file, the environment or another tool configures, sorted."""
     environment = os.environ if environment is None else environment
-    names = set(_read_file(environment)[1].get("catalog", {}))
+    names = set(_others(environment, None)) | set(_read_file(environment)[1].get("catalog", {}))
     names |= {key[len(_PREFIX) :].split("__", 1)[0].lower() for key in environment if key.startswith(_PREFIX)}
     return sorted(names)
 
@@ -135,6 +141,16 @@ def configuration_file(environment: Mapping[str, str] | None = None) -> Path | N
         raise InvalidArgument(f"ICEFIELD_CONFIG names {named}, which is no file")
     places = [Path(named)] if named else [Path.cwd() / FILE_NAME, Path.home() / FILE_NAME]
     return next((path for path in places if path.is_file()), None)
+
+
+def _others(environment: Mapping[str, str], plugins: Plugins | None) -> dict[str, Callable[[], Mapping[str, str]]]:
+    """The catalogs of other tools' configurations; of two tools with one name, the first in alphabetical order wins."""
+    found: dict[str, Callable[[], Mapping[str, str]]] = {}
+    plugins = plugins or Plugins.configured({})
+    records = plugins.records("icefield_configurations", Provider)
+    for plugin, each in sorted(records, key=lambda record: record[1].names, reverse=True):
+        found |= plugins.load(plugin, each.target, f"configuration '{each.names[0]}'")(environment)
+    return found
 
 
 def _from_environment(name: str, environment: Mapping[str, str]) -> dict[str, str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from icefield.abc import NamespaceName, TableName
-from icefield.errors import InvalidArgument
+from icefield.base.secrets import has_password
+from icefield.errors import InvalidArgument, InvalidMetadata
+from icefield.toolkit.from_catalogs import checked_properties
+from icefield.transaction import property_strings
 
 _MAX_LEVELS: Final = 64
 _MAX_LENGTH: Final = 1_024
@@ -39,3 +42,18 @@ def _levels(identifier: str | Iterable[str], what: str) -> tuple[str, ...]:
         if len(level) > _MAX_LENGTH or not level.isprintable():
             raise InvalidArgument(f"{identifier!r:.200} is no {what}'s name: a level is too long or not printable")
     return levels
+
+
+def namespace_strings(namespace: NamespaceName, properties: Mapping[str, Any] | None) -> dict[str, str]:
+    """Checked properties of a namespace: valid strings, and no passwords, since every user of the catalog sees them."""
+    try:
+        strings = checked_properties(namespace, property_strings(properties or {}))
+    except InvalidMetadata as error:
+        raise InvalidArgument(error.message) from error
+    for key, value in strings.items():
+        if has_password(value):
+            raise InvalidArgument(
+                f"namespace property '{key}' holds a password in its URI, and everybody who uses the catalog sees it: "
+                "remove it there, and give the credentials by properties of the catalog"
+            )
+    return strings

@@ -45,7 +45,9 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
     if not issubclass(backend, ServedCatalog) and found.get("warehouse"):
         check = local_path if scheme_of(found["warehouse"]) == "file" else split_location
         check(found["warehouse"])  # refuses an invalid location before anything is written
-    return Catalog(backend(called, found, FileIO(plugins, found, catalog=called)))
+    io = FileIO(plugins, found, catalog=called)
+    io.listeners.check_names()
+    return Catalog(backend(called, found, io))
 
 
 def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:

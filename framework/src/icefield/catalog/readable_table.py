@@ -37,6 +37,11 @@ class ReadableTable(ABC):
         """The service that plans its scans; None without a service."""
         return None
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns, in their order."""
+        return [field.name for field in self.metadata.schema().fields]
+
     def scan(
         self,
         row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -15,34 +15,23 @@ from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import NoSuchTable, printable
 from icefield.metadata import SnapshotLogEntry, TableMetadata, decode_metadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
-from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
+from icefield.metadata.refs import SnapshotRef
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.plugins import Extensible
 from icefield.schema import NameMapping, Schema, parse_name_mapping
 from icefield.storage import FileIO, LocationProvider
-from icefield.transaction import (
-    Action,
-    IsolationLevel,
-    ManageSnapshots,
-    Merge,
-    Rows,
-    TableAccess,
-    Transaction,
-    UpdateSchema,
-    UpdateSnapshot,
-    UpdateSortOrder,
-    UpdateSpec,
-    UpdateStatistics,
-)
+from icefield.transaction import Action, TableAccess, Transaction
+from icefield.transaction.builders import ChangeBuilders
 from icefield.transaction.row_changes import RowChanges
 from icefield.writing import WriteContext
 
 if TYPE_CHECKING:
     from icefield_maintenance import MaintenanceTable
-
-_NO_STRINGS: Mapping[str, str] = {}
+    from icefield_maintenance import diff as _diff
+    from icefield_maintenance import rollback as _rollback
+    from icefield_maintenance import undo as _undo
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,7 +48,7 @@ def _in_one_commit(method: Callable[Concatenate[Transaction[Table], P], T]) -> C
     return changed
 
 
-class Table(ReadableTable, Extensible):
+class Table(ReadableTable, Extensible, ChangeBuilders):
     """A table at one version.
 
     It stays at its loaded version until ``refresh`` is called or it commits a change; then it moves to the new version.
@@ -185,7 +174,7 @@ class Table(ReadableTable, Extensible):
 
         Raises ``NoSuchSnapshot``, and ``InvalidArgument`` for an invalid time.
         """
-        return self.metadata.snapshot_as_of(as_milliseconds(timestamp_ms))
+        return self.metadata.snapshot_as_of(as_milliseconds(timestamp_ms), self._handle.full_name)
 
     def refs(self) -> dict[str, SnapshotRef]:
         """Branches and tags by name."""
@@ -200,7 +189,8 @@ class Table(ReadableTable, Extensible):
         """The metadata tables: snapshots, files, manifests, ..."""
         return InspectTable(self.metadata, self.io, self.metadata_location)
 
-    if TYPE_CHECKING:  # a service of icefield-maintenance
+    if TYPE_CHECKING:  # services of icefield-maintenance
+        undo, rollback, diff = _undo, _rollback, _diff
 
         @property
         def maintenance(self) -> MaintenanceTable: ...
@@ -219,6 +209,16 @@ class Table(ReadableTable, Extensible):
         """Several changes in one commit: ``with table.transaction() as tx: ...``."""
         return Transaction(self._handle, self._state, finish=self._at)
 
+    @property
+    def shape(self) -> TableMetadata:
+        """The metadata of this version, to which changes apply."""
+        return self.metadata
+
+    def stage(self, action: Action) -> None:
+        """Commit one change."""
+        with self.transaction() as tx:
+            tx.stage(action)
+
     append = _in_one_commit(RowChanges.append)
     overwrite = _in_one_commit(RowChanges.overwrite)
     delete = _in_one_commit(RowChanges.delete)
@@ -229,66 +229,12 @@ class Table(ReadableTable, Extensible):
     apply_changes = _in_one_commit(RowChanges.apply_changes)
     add_files = _in_one_commit(RowChanges.add_files)
 
-    def merge(
-        self,
-        source: Rows,
-        on: Sequence[str] | Mapping[str, str] | str | None = None,
-        *,
-        source_name: str = "source",
-        case_sensitive: bool = True,
-        branch: str | None = MAIN_BRANCH,
-        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
-        isolation_level: IsolationLevel | str | None = None,
-    ) -> Merge:
-        """Begin a merge: ``table.merge(df, "id").when_matched_update_all().when_not_matched_insert_all().commit()``.
-
-        ``on`` are the key columns, or a mapping from the table's key columns to the source's; the schema's identifier
-        fields by default. Conditions and values refer to the source as a struct named ``source_name``.
-        """
-        return Merge(
-            self._commit,
-            self.metadata,
-            source,
-            on,
-            source_name=source_name,
-            case_sensitive=case_sensitive,
-            branch=branch,
-            snapshot_properties=snapshot_properties,
-            isolation_level=isolation_level,
-        )
-
-    def update_snapshot(
-        self, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
-    ) -> UpdateSnapshot:
-        """Add and remove files that the caller has written; each change is a separate commit."""
-        return UpdateSnapshot(self._commit, branch=branch, snapshot_properties=snapshot_properties)
-
     def write_context(self) -> WriteContext:
         """The context to write data files for this table in another process, such as an executor; picklable.
 
         Commit the written files with ``transaction().append_files(files)``.
         """
         return WriteContext.from_metadata(self.metadata, self.io)
-
-    def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
-        """Change the columns: ``with table.update_schema() as update: update.add_column("x", "long")``."""
-        return UpdateSchema(self._commit, self.metadata, allow_incompatible_changes, case_sensitive)
-
-    def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:
-        """Change how new files are partitioned."""
-        return UpdateSpec(self._commit, self.metadata, case_sensitive)
-
-    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
-        """Change the order in which writers should sort rows."""
-        return UpdateSortOrder(self._commit, self.metadata, case_sensitive)
-
-    def manage_snapshots(self) -> ManageSnapshots:
-        """Create, move and remove branches and tags; roll back; publish staged snapshots."""
-        return ManageSnapshots(self._commit)
-
-    def update_statistics(self) -> UpdateStatistics:
-        """Set and remove the files with statistics of snapshots, and with statistics of their partitions."""
-        return UpdateStatistics(self._commit)
 
     def set_properties(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Table:
         """Set table properties."""
@@ -299,10 +245,11 @@ class Table(ReadableTable, Extensible):
         return self.transaction().remove_properties(*keys).commit_transaction()
 
     def _current(self) -> TableState:
-        state = load_table(self._handle, self._state, read_again=True)
-        if state is None:
-            raise NoSuchTable(f"no table {self._handle.full_name}", table=self._handle.name)
-        return state
+        with self._handle.io.listeners.operation("load-table", self._handle.name):
+            state = load_table(self._handle, self._state, read_again=True)
+            if state is None:
+                raise NoSuchTable(f"no table {self._handle.full_name}", table=self._handle.name)
+            return state
 
     def access(self) -> TableAccess:
         """The newest version, for a service of the table. This object keeps its version until a change is committed."""
@@ -330,10 +277,6 @@ class Table(ReadableTable, Extensible):
     def _newest(self) -> tuple[TableMetadata, str]:
         self.refresh()
         return self.metadata, self.metadata_location
-
-    def _commit(self, action: Action) -> None:
-        with self.transaction() as tx:
-            tx.stage(action)
 
     def _at(self, state: TableState) -> Table:
         self._at_state(self._handle, state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -19,7 +20,6 @@ from icefield.commit import (
     holds,
     load_table,
     settle,
-    snapshot_of,
     snapshots_of,
     tell_conflict,
     tell_made,
@@ -77,7 +77,7 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
         stage: Callable[[], Sequence[Staged]],
         expose: Callable[[bool], None] = lambda _: None,
     ) -> None:
-        self._backend, self._stage, self._expose = backend, stage, expose
+        self.backend, self._stage, self._expose = backend, stage, expose
         self.parts: Sequence[Staged] = ()
 
     @property
@@ -108,7 +108,7 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
     def publish(self) -> dict[TableName, Committed] | Conflict:
         changes = [change for part in self.parts if (change := part.change()) is not None]
         self._expose(True)
-        outcome = self._backend.commit_tables(changes)
+        outcome = self.backend.commit_tables(changes)
         if isinstance(outcome, Conflict):
             return outcome
         return {change.table: made for change, made in zip(changes, outcome, strict=True)}
@@ -155,6 +155,23 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
 
     def _changed(self) -> list[Staged]:
         return [part for part in self.parts if part.proposal is not None]
+
+
+def settle_tables(change: ChangeOfTables, operations: Mapping[TableName, str]) -> dict[TableName, Committed]:
+    """Settle a change of several tables. Listeners are told of an operation, and of a commit, for each table."""
+    listeners = change.backend.io.listeners
+    with ExitStack() as stack:
+        told = {
+            name: stack.enter_context(listeners.operation(operation, name, nested=False))
+            for name, operation in operations.items()
+        }
+        settled = settle(change)
+        for part in change.parts:
+            made = settled.result.get(part.handle.name)
+            if made is not None and part.proposal is not None:
+                state = TableState.after(made, part.proposal, part.base)
+                tell_made(part.handle, part.base, state, part.proposal, settled, told[part.handle.name])
+    return settled.result
 
 
 def changes_several(backend: CatalogBackend) -> MultiTableCatalog:
@@ -204,6 +221,9 @@ class CatalogTransaction:
         self._check_open()
         self._open = False
         parts = list(self._parts.values())
+        if len(parts) > 1:
+            for part in parts:
+                part.staged.end()
         if len(parts) < 2:
             for part in parts:
                 part.staged.commit_transaction()
@@ -234,23 +254,16 @@ class CatalogTransaction:
             for part in parts:
                 part.staged.context.written.exposed = exposed
 
-        settled = settle(
-            ChangeOfTables(changes_several(self._backend), lambda: [each.restaged() for each in parts], expose)
-        )
+        change = ChangeOfTables(changes_several(self._backend), lambda: [each.restaged() for each in parts], expose)
+        made = settle_tables(change, {part.handle.name: "commit" for part in parts})
         # No step after this may fail.
         for part in parts:
             written = part.staged.context.written
-            made = settled.result.get(part.handle.name)
-            if made is None:
-                discard(part.handle, written.all())
-                continue
-            assert part.proposal is not None
-            discard(part.handle, written.retired())
-            state = TableState.after(made, part.proposal, part.state)
-            tell_made(part.handle, state, snapshot_of(part.proposal), settled)
+            discard(part.handle, written.retired() if part.handle.name in made else written.all())
 
     def _discard(self) -> None:
         for part in self._parts.values():
+            part.staged.end()
             discard_unexposed(part.handle, part.staged.context.written)
 
     def _check_open(self) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from icefield.abc import CatalogBackend, CommitConflict, Conflict, CurrentView, TableName, ViewCatalog, ViewProposal
 from icefield.catalog.identifiers import table_name
+from icefield.catalog.telling import told
 from icefield.commit import Change, RetryPolicy, settle
 from icefield.errors import CommitFailed, InvalidArgument, NoSuchView, NotSupportedByCatalog, ViewExists
 from icefield.metadata import (
@@ -141,7 +142,11 @@ def commit_view(
     Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitStateUnknown``, and ``CommitFailed`` when
     retries did not settle a conflict.
     """
-    return settle(_ViewChange(backend, name, build, tuple(requirements), judge)).result
+    with backend.io.listeners.operation("commit-view", name):
+        change = _ViewChange(backend, name, build, tuple(requirements), judge)
+        made = settle(change).result
+        backend.io.listeners.changed(change.replaced.metadata.properties, made.metadata.properties)
+        return made
 
 
 class _ViewChange(Change[CurrentView]):
@@ -157,7 +162,7 @@ class _ViewChange(Change[CurrentView]):
     ) -> None:
         self._backend, self._view, self.name = backend, name, ".".join(name)
         self._build, self._requirements, self._judge = build, requirements, judge
-        self._base = self._loaded()
+        self._base = self.replaced = self._loaded()
         properties = {COMMIT_RETRY_NUM_RETRIES.name: _RETRIES, **self._base.metadata.properties}
         self._policy = RetryPolicy.from_properties(properties)
         self._checks = RetryPolicy.of_status_checks(properties)
@@ -172,7 +177,7 @@ class _ViewChange(Change[CurrentView]):
         return self._checks
 
     def prepare(self) -> CurrentView | None:
-        base = self._base
+        base = self.replaced = self._base
         for requirement in self._requirements:
             requirement.check(base.metadata)
         updates = tuple(self._build(base.metadata))
@@ -198,7 +203,7 @@ class _ViewChange(Change[CurrentView]):
         return current if moved and unchanged else None
 
     def tell(self, attempt: int, conflict: Conflict) -> None:
-        self._backend.io.plugins.emit(CommitConflict(self._view, attempt, self._base.location, None))
+        self._backend.io.listeners.tell(CommitConflict(self._view, attempt, self._base.location, None))
 
     def renew(self) -> None:
         self._base = self._loaded()
@@ -252,6 +257,7 @@ class ViewsOfCatalog:
         """The views directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
         return self._list_names("views", namespace, self._views.list_views)
 
+    @told("load-view")
     def load_view(self, identifier: str | Iterable[str]) -> View:
         """A view at its current version. Raises ``NoSuchView``."""
         name = table_name(identifier)
@@ -266,6 +272,7 @@ class ViewsOfCatalog:
             return False
         return self._backend.load_view(table_name(identifier)) is not None
 
+    @told("create-view")
     def create_view(
         self,
         identifier: str | Iterable[str],
@@ -289,6 +296,7 @@ class ViewsOfCatalog:
         made = backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
         if made is None:
             raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{backend.name}'", view=name)
+        backend.io.listeners.changed({}, metadata.properties)
         return View(backend, name, made)
 
     def commit_view(
@@ -307,12 +315,14 @@ class ViewsOfCatalog:
         name, steps = table_name(identifier), tuple(updates)
         return View(self._views, name, commit_view(self._views, name, lambda _: steps, requirements, judge))
 
+    @told("rename-view")
     def rename_view(self, from_identifier: str | Iterable[str], to_identifier: str | Iterable[str]) -> View:
         """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
         target = table_name(to_identifier)
         self._views.rename_view(table_name(from_identifier), target)
         return self.load_view(target)
 
+    @told("drop-view")
     def drop_view(self, identifier: str | Iterable[str]) -> None:
         """Drop a view. Raises ``NoSuchView``."""
         self._views.drop_view(table_name(identifier))

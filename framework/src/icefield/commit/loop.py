@@ -22,6 +22,7 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.updates import AddSnapshot
+from icefield.plugins import ToldOperation
 
 NO_LOOK = RetryPolicy(0)
 """The policy of status checks for a change without a snapshot: one check."""
@@ -49,16 +50,17 @@ def commit_table(
     of ``build`` are raised, such as ``ValidationFailed`` when the change cannot be re-applied.
     """
     change = _TableAttempts(handle, base, build, written if written is not None else WrittenFiles(), policy)
-    try:
-        settled = settle(change, sleep)
-    except BaseException:  # including interrupts
-        discard_unexposed(handle, change.written)
-        raise
-    if change.is_published:
-        discard(handle, change.written.retired())
-        tell_made(handle, settled.result, snapshot_of(change.proposal), settled)
-    else:  # there was nothing to change
-        discard(handle, change.written.all())
+    with handle.io.listeners.operation("create-table" if base is None else "commit", handle.name) as operation:
+        try:
+            settled = settle(change, sleep)
+        except BaseException:  # including interrupts
+            discard_unexposed(handle, change.written)
+            raise
+        if change.is_published:
+            discard(handle, change.written.retired())
+            tell_made(handle, change.replaced, settled.result, change.proposal, settled, operation)
+        else:  # there was nothing to change
+            discard(handle, change.written.all())
     return settled.result
 
 
@@ -84,9 +86,20 @@ def holds(state: TableState, proposal: Proposal | None) -> bool:
     return bool(ours) and all(state.metadata.snapshot_by_id(each.snapshot_id) is not None for each in ours)
 
 
-def tell_made(handle: TableHandle, state: TableState, snapshot: Snapshot | None, settled: Settled[Any]) -> None:
-    """Tell listeners that a commit is visible."""
-    handle.io.plugins.emit(
+def tell_made(
+    handle: TableHandle,
+    base: TableState | None,
+    state: TableState,
+    proposal: Proposal | None,
+    settled: Settled[Any],
+    operation: ToldOperation,
+) -> None:
+    """Tell listeners that a commit is visible. ``operation`` will tell the properties that it changed."""
+    if not handle.io.listeners:
+        return
+    operation.changed({} if base is None else base.metadata.properties, state.metadata.properties)
+    snapshot = snapshot_of(proposal)
+    handle.io.listeners.tell(
         CommitMade(
             table=handle.name,
             metadata_location=state.pointer.location,
@@ -97,7 +110,7 @@ def tell_made(handle: TableHandle, state: TableState, snapshot: Snapshot | None,
             catalog=handle.io.catalog,
             table_uuid=str(state.metadata.table_uuid),
             sequence_number=snapshot.sequence_number if snapshot is not None else None,
-            summary=snapshot.summary if snapshot is not None else {},
+            summary=dict(snapshot.summary) if snapshot is not None else {},
         )
     )
 
@@ -106,7 +119,7 @@ def tell_conflict(handle: TableHandle, base: TableState | None, attempt: int, co
     """Tell listeners that an attempt lost to another commit."""
     location = base.pointer.location if base is not None else None
     current = conflict.current.location if conflict.current is not None else None
-    handle.io.plugins.emit(CommitConflict(handle.name, attempt, location, current))
+    handle.io.listeners.tell(CommitConflict(handle.name, attempt, location, current))
 
 
 class _TableAttempts(Change[TableState]):
@@ -123,12 +136,12 @@ class _TableAttempts(Change[TableState]):
         self.handle, self.base, self.build, self.written = handle, base, build, written
         self.name, self.repeats = handle.full_name, base is not None
         properties = base.metadata.properties if base is not None else {}
-        if policy is None:
-            policy = RetryPolicy.from_properties(properties) if base is not None else RetryPolicy(0)
-        self._policy = policy
+        self._policy = policy or RetryPolicy.from_properties(properties)
         # Parsed here, because an invalid property must not raise an error after the commit.
         self._checks = RetryPolicy.of_status_checks(properties)
         self.proposal: Proposal | None = None
+        self.replaced: TableState | None = None
+        """The base of the proposal."""
         self.is_published = False
 
     @property
@@ -153,7 +166,7 @@ class _TableAttempts(Change[TableState]):
             return base
         if base is not None:
             proposal = replace(proposal, metadata=self.handle.logged(proposal.metadata, base))
-        self.proposal, self.is_published = proposal, True
+        self.proposal, self.replaced, self.is_published = proposal, base, True
         return None
 
     def publish(self) -> TableState | Conflict:

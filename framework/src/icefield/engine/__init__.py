@@ -31,14 +31,14 @@ from icefield.scan.planning.manifest_filter import ManifestFilter
 from icefield.scan.planning.manifest_reads import manifest_groups
 from icefield.scan.planning.matching import run_in_lots
 from icefield.scan.planning.planned_files import PlannedFiles
-from icefield.scan.planning.reachable import CONTENT_KINDS, FileKind, Kinds, live_paths, manifests_of
+from icefield.scan.planning.reachable import CONTENT_KINDS, FileKind, Kinds, manifests_of
 from icefield.scan.planning.reachable import files as files_of_manifests
 from icefield.scan.reading import TaskReader, read_task
 from icefield.scan.temporary_batches import HELD_BYTES as BUFFER_BYTES
 from icefield.scan.temporary_batches import TemporaryBatches
 from icefield.schema.row_lineage import with_lineage
 from icefield.toolkit.table_folders import NOTE as FOLDER_NOTE
-from icefield.toolkit.table_folders import folders_around, is_damaged, is_of_another, metadata_of_another
+from icefield.toolkit.table_folders import folders_around, is_of_another, metadata_of_another, table_uuid_in
 from icefield.transaction.conflicts import delete_index
 from icefield.transaction.head.branch_head import Head, head_of
 from icefield.transaction.head.filtering import RowFilter
@@ -47,7 +47,9 @@ from icefield.transaction.snapshots.manifests import ManifestForm
 from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer
 from icefield.transaction.snapshots.summary import ChangeCounter, totals_of
 from icefield.types.arrow.pieces import one_array
-from icefield.types.values import from_arrow_array, from_bytes_array, to_bytes_array
+from icefield.types.values import from_arrow_array, from_bytes_array
+from icefield.types.values.arrow import cast_to_type
+from icefield.types.values.binary import FIXED_WIDTHS
 from icefield.writing.conforming import Conforming
 from icefield.writing.deletes.vectors import VectorFiles, puffin_files
 from icefield.writing.files import FileSet
@@ -58,6 +60,7 @@ __all__ = [
     "CONTENT_KINDS",
     "COUNTS_OF_FILES",
     "DELETE_STATISTICS",
+    "FIXED_WIDTHS",
     "FOLDER_NOTE",
     "SUMMED_COLUMNS",
     "SUMS",
@@ -88,6 +91,7 @@ __all__ = [
     "VectorFiles",
     "apply_modes",
     "branches_moved",
+    "cast_to_type",
     "check_source",
     "combined",
     "delete_index",
@@ -97,9 +101,7 @@ __all__ = [
     "from_bytes_array",
     "halves_of",
     "head_of",
-    "is_damaged",
     "is_of_another",
-    "live_paths",
     "manifest_groups",
     "manifests_of",
     "metadata_of_another",
@@ -123,8 +125,8 @@ __all__ = [
     "source_column",
     "stats_schema",
     "stored_position_deletes",
+    "table_uuid_in",
     "takes_name_of_column",
-    "to_bytes_array",
     "totals_of",
     "tuple_groups",
     "united_partition",

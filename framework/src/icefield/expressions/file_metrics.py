@@ -136,7 +136,7 @@ def counts(array: Any, size: int) -> npt.NDArray[np.int64]:
     array = one_array(array)
     if array.null_count == 0 and array.type == pa.int64():
         return array.to_numpy()  # type: ignore[no-any-return]
-    return pc.fill_null(array, _UNKNOWN).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
+    return pc.fill_null(array, _UNKNOWN).to_numpy().astype(np.int64, copy=False)  # type: ignore[no-any-return]
 
 
 def combine(expression: BooleanExpression, size: int, test: Callable[[BoundPredicate], Mask]) -> Mask:

@@ -20,8 +20,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final, NoReturn
 
+import pyarrow.compute as pc
+
 from icefield.errors import InvalidExpression
 from icefield.expressions.expressions import MAX_DEPTH, AlwaysFalse, AlwaysTrue, And, BooleanExpression, Not, Op, Or
+from icefield.expressions.from_arrow import from_arrow
 from icefield.expressions.lexer import Token, TokenKind, fail, tokens
 from icefield.expressions.literals import MAX_DIGITS, Literal
 from icefield.expressions.predicates import (
@@ -54,8 +57,10 @@ def parse(string: str) -> BooleanExpression:
     return _FilterParser(string).whole()
 
 
-def as_expression(given: str | BooleanExpression) -> BooleanExpression:
-    """An expression unchanged, or the expression that a string stands for."""
+def as_expression(given: str | BooleanExpression | pc.Expression) -> BooleanExpression:
+    """An expression unchanged, or the expression that a string or an expression of pyarrow stands for."""
+    if isinstance(given, pc.Expression):
+        return from_arrow(given)
     return given if isinstance(given, BooleanExpression) else parse(given)
 
 

@@ -57,7 +57,7 @@ def _map_array(maps: list[Mapping[int, Any]], arrow_type: pa.MapType) -> pa.Arra
     total = int(lengths.sum(dtype=np.int64))
     if total == 0:
         return pa.nulls(len(maps), arrow_type)
-    if total > 2**31 - 1:
+    if total > np.iinfo(np.int32).max:
         raise InvalidArgument("statistics of too many columns for one call; add the files in parts")
     offsets = np.zeros(len(maps) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])

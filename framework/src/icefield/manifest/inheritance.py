@@ -54,7 +54,7 @@ def _sequence(stored: pa.Array | None, status: np.ndarray[Any, Any], manifest: M
     if stored is not None and stored.null_count == 0:
         return stored
     nothing_stored = stored is None or stored.null_count == num_rows
-    if nothing_stored and manifest.sequence_number > 0 and (status == EntryStatus.ADDED).all():
+    if nothing_stored and manifest.sequence_number != UNASSIGNED and (status == EntryStatus.ADDED).all():
         return _filled(None, manifest.sequence_number, num_rows)
     if manifest.sequence_number == 0:
         return _filled(stored, 0, num_rows)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
@@ -166,9 +165,7 @@ class ManifestWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         else:
@@ -234,7 +231,7 @@ class ManifestWriter:
             self._leave_to_inherit(columns, inheriting, entries)
         existing = pa.array(status == EntryStatus.EXISTING)
         for number in (f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER):
-            if self._version > 1 and columns[number].filter(existing).null_count:
+            if columns[number].filter(existing).null_count:
                 raise InvalidArgument("an EXISTING entry needs sequence numbers, which its manifest does not have yet")
         self._write(columns, len(entries))
 

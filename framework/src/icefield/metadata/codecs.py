@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -26,6 +26,8 @@ from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import sort_order_from_json, sort_order_to_json
 from icefield.partitioning.spec import spec_from_json, spec_to_json
 from icefield.schema import Schema, schema_from_json, schema_to_json
+
+T = TypeVar("T")
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
@@ -74,6 +76,12 @@ class _EncryptionKeyKey(Entry, frozen=True, gc=False):
     encrypted_key_metadata: str | None = None
 
 
+def _files_of_snapshots(name: str, kind: type[T]) -> ItemCodec[T]:
+    decode = msgspec.json.Decoder(kind).decode
+    key = attrgetter("snapshot_id")
+    return register(ItemCodec(name, _SnapshotFileKey, key, encode=_encode, decode=decode, unique=False))
+
+
 SCHEMAS: Final[ItemCodec[Schema]] = register(
     ItemCodec(
         "schemas",
@@ -115,26 +123,8 @@ SNAPSHOT_LOG: Final[ItemCodec[SnapshotLogEntry]] = register(
 METADATA_LOG: Final[ItemCodec[MetadataLogEntry]] = register(
     ItemCodec("metadata-log", MetadataLogEntry, attrgetter("metadata_file"), encode=_encode, unique=False)
 )
-STATISTICS: Final[ItemCodec[StatisticsFile]] = register(
-    ItemCodec(
-        "statistics",
-        _SnapshotFileKey,
-        attrgetter("snapshot_id"),
-        encode=_encode,
-        decode=msgspec.json.Decoder(StatisticsFile).decode,
-        unique=False,
-    )
-)
-PARTITION_STATISTICS: Final[ItemCodec[PartitionStatisticsFile]] = register(
-    ItemCodec(
-        "partition-statistics",
-        _SnapshotFileKey,
-        attrgetter("snapshot_id"),
-        encode=_encode,
-        decode=msgspec.json.Decoder(PartitionStatisticsFile).decode,
-        unique=False,
-    )
-)
+STATISTICS: Final = _files_of_snapshots("statistics", StatisticsFile)
+PARTITION_STATISTICS: Final = _files_of_snapshots("partition-statistics", PartitionStatisticsFile)
 ENCRYPTION_KEYS: Final[ItemCodec[EncryptedKey]] = register(
     ItemCodec(
         "encryption-keys",

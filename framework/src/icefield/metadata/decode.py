@@ -85,7 +85,7 @@ def _metadata(document: _TopLevelKeys, version: int) -> TableMetadata:
         current_schema_id=_chosen(document, version, "current-schema-id", "schemas", schemas),
         partition_specs=specs,
         default_spec_id=_chosen(document, version, "default-spec-id", "partition-specs", specs),
-        last_partition_id=_last_partition_id(document, version, specs),
+        last_partition_id=_last_partition_id(document, version),
         sort_orders=orders if len(orders) else JsonArray(SORT_ORDERS, _UNSORTED, document.location),
         default_sort_order_id=document.since(2, version, "default-sort-order-id", Int) or 0,
         properties=_properties(document),
@@ -128,11 +128,10 @@ def _chosen(document: _TopLevelKeys, version: int, key: str, among: str, array: 
     return int(ids[0]) if len(ids) == 1 else 0
 
 
-def _last_partition_id(document: _TopLevelKeys, version: int, specs: JsonArray[Any]) -> int:
+def _last_partition_id(document: _TopLevelKeys, version: int) -> int:
+    """The stated id, or the id before the first; a later step raises it to the highest id of all specs."""
     stated = document.since(2, version, "last-partition-id", Int)
-    if stated is not None:
-        return int(stated)
-    return max((spec.last_assigned_field_id for spec in specs), default=PARTITION_FIELD_ID_START - 1)
+    return PARTITION_FIELD_ID_START - 1 if stated is None else int(stated)
 
 
 def _next_row_id(document: _TopLevelKeys, snapshots: JsonArray[Any]) -> int | None:

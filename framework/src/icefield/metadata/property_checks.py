@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from icefield.base.spelling import within
 from icefield.errors import printable
 from icefield.metadata.metrics.modes import parse_mode
 from icefield.metadata.properties import (
@@ -25,7 +26,6 @@ from icefield.metadata.properties import (
     Property,
     find_property,
 )
-from icefield.metadata.spelling import within
 from icefield.schema import parse_name_mapping
 
 _CHECKED: Final = (

@@ -32,6 +32,7 @@ from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import ENCRYPTION_KEY_ID, METADATA_PREVIOUS_VERSIONS_MAX, FrozenDict, get_int
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.snapshots import Snapshot, new_snapshot_id
+from icefield.metadata.timestamps import in_utc
 from icefield.metadata.timestamps import now_ms as current_ms
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.schema import Schema
@@ -122,8 +123,8 @@ class TableMetadata:
         ref = self.refs.get(name)
         return None if ref is None else self.snapshot_by_id(ref.snapshot_id)
 
-    def snapshot_as_of(self, timestamp_ms: int) -> Snapshot:
-        """The snapshot that was current at a time (ms), by the snapshot log.
+    def snapshot_as_of(self, timestamp_ms: int, called: str = "") -> Snapshot:
+        """The snapshot that was current at a time (ms), by the snapshot log. Errors name the table as ``called``.
 
         Raises ``NoSuchSnapshot`` when the log does not reach back so far, or when that snapshot has expired.
         """
@@ -131,14 +132,17 @@ class TableMetadata:
         # before the first later one.
         entry = next((e for e in reversed(self.snapshot_log.records) if e.timestamp_ms <= timestamp_ms), None)
         if entry is None:
+            first = min((one.timestamp_ms for one in self.snapshot_log.records), default=None)
+            since = "it has no snapshot yet" if first is None else f"its history begins at {in_utc(first)}"
             raise NoSuchSnapshot(
-                f"the history of table {self.location} names no snapshot that was current at {timestamp_ms} ms",
+                f"table {called or self.location} had no snapshot at {in_utc(timestamp_ms)}: {since}",
                 timestamp_ms=timestamp_ms,
             )
         snapshot = self.snapshot_by_id(entry.snapshot_id)
         if snapshot is None:
             raise NoSuchSnapshot(
-                f"snapshot {entry.snapshot_id} of table {self.location}, current at {timestamp_ms} ms, has expired",
+                f"table {called or self.location} had snapshot {entry.snapshot_id} at {in_utc(timestamp_ms)}, and that "
+                "has expired",
                 snapshot_id=entry.snapshot_id,
                 timestamp_ms=timestamp_ms,
             )

@@ -15,6 +15,7 @@ from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FrozenDict
 from icefield.metadata.timestamps import now_ms
 from icefield.metadata.updates.base import LAST_ADDED, Drafts, LastAdded
+from icefield.metadata.updates.table import SetLocation
 from icefield.metadata.validation import check_location, parsed_uuid
 from icefield.metadata.views import (
     SQL,
@@ -27,6 +28,7 @@ from icefield.metadata.views import (
 )
 from icefield.schema import Schema
 
+_NONE: Final = -1
 VERSIONS_KEPT: Final = "version.history.num-entries"
 """Property of a view: how many versions are kept, 10 by default."""
 
@@ -126,18 +128,6 @@ class AddViewSchema:
         added = self.schema.with_schema_id(metadata.schemas.next_id())
         change.schemas.add(added.schema_id)
         return replace(metadata, schemas=change.extended(metadata.schemas, added))
-
-
-@dataclass(frozen=True, slots=True)
-class SetViewLocation:
-    """Move the base under which new metadata files are written."""
-
-    location: str
-    action: ClassVar[str] = "set-location"
-
-    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
-        location = check_location(self.location)
-        return metadata if location == metadata.location else replace(metadata, location=location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +257,7 @@ def new_view_metadata(
         view_uuid=str(uuid4()) if view_uuid is None else parsed_uuid(view_uuid),
         location=check_location(location),
         schemas=JsonArray.of(SCHEMAS, [first]),
-        current_version_id=-1,
+        current_version_id=_NONE,
         versions=JsonArray(VERSIONS),
         version_log=JsonArray(VERSION_LOG),
         properties=FrozenDict(properties or {}),
@@ -283,7 +273,7 @@ def view_creation_updates(metadata: ViewMetadata) -> tuple[ViewUpdate, ...]:
     return (
         AssignViewUUID(metadata.view_uuid),
         UpgradeViewFormatVersion(metadata.format_version),
-        SetViewLocation(metadata.location),
+        SetLocation(metadata.location),
         AddViewSchema(metadata.schema()),
         AddViewVersion(version),
         SetCurrentViewVersion(),
@@ -326,7 +316,7 @@ def _shortened(metadata: ViewMetadata, added: int) -> ViewMetadata:
     string = metadata.properties.get(VERSIONS_KEPT, str(_KEPT_BY_DEFAULT))
     if not (string.isascii() and string.isdigit() and int(string[:10]) > 0):
         raise InvalidArgument(f"the property {VERSIONS_KEPT} of a view is a positive number, not {string!r:.40}")
-    most = max(int(string[:10]), added, 1)
+    most = max(int(string[:10]), added)
     ids = sorted(metadata.versions.positions, reverse=True)
     if len(ids) <= most:
         return metadata

@@ -61,7 +61,7 @@ class SpecUpdate:
             raise InvalidSchema(f"the table has no partition spec with id {default_spec_id}", spec_id=default_spec_id)
         self._base = base
         highest = max(spec.last_assigned_field_id for spec in self._specs)
-        self._last_id = max(highest, last_partition_id or 0)
+        self._last_id = max(highest, last_partition_id or highest)
         self._removed: set[int] = set()
         self._renamed: dict[int, str] = {}
         self._added: dict[int, PartitionField] = {}

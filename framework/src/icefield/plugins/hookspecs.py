@@ -7,7 +7,7 @@ names is imported only on first use, so that listing plugins imports no cloud SD
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -156,6 +156,17 @@ def icefield_addhooks() -> Sequence[str]:  # type: ignore[empty-body]
 
 
 @hookspec
+def icefield_configurations() -> Sequence[Provider]:  # type: ignore[empty-body]
+    """Provide the catalogs that the configuration of another tool names.
+
+    Called when Icefield's own configuration gives a catalog neither ``type`` nor ``uri`` nor ``warehouse``, and when
+    all catalogs are listed. A target takes the environment, and returns a mapping of the names of catalogs to functions
+    that return the properties, as strings. A function raises ``InvalidArgument`` or ``UnsupportedFeature``, by name,
+    for a property that cannot be honoured.
+    """
+
+
+@hookspec
 def icefield_install_hints() -> Sequence[InstallHint]:  # type: ignore[empty-body]
     """Return installation hints for names that this plugin does not provide itself.
 
@@ -165,10 +176,12 @@ def icefield_install_hints() -> Sequence[InstallHint]:  # type: ignore[empty-bod
 
 
 @hookspec
-def icefield_events(event: Event) -> None:
-    """Receive an event: a scan was planned, a commit was made, a conflict was met.
+def icefield_events(event: Event, properties: Mapping[str, str]) -> None:
+    """Receive an event: an operation has started, finished or failed, a commit was made, a conflict was met.
 
-    Called after the fact, in the thread where it happened, with a frozen record of ``icefield.abc.events``. The
-    return value is ignored. An exception raised here, ``SystemExit`` included, is logged with the plugin's name and
-    goes no further: a listener can never fail a commit.
+    Called in the thread where it happened, with a frozen record of ``icefield.abc``. ``properties`` are the properties
+    of the catalog that begin with ``events.<name of the plugin>.``, without this prefix; an implementation may leave
+    the argument out. The return value is ignored. An exception raised here, ``SystemExit`` included, is logged with the
+    plugin's name and goes no further: a listener can never fail an operation. It is a plain function: a coroutine
+    function breaks the plugin. Operations that it makes itself, in this thread, are not told to it.
     """

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
+from icefield.base.spelling import was_meant
 from icefield.errors import BrokenPlugin, InvalidArgument
 from icefield.metadata.properties import TABLE_PROPERTIES, Property, check_property_name
-from icefield.metadata.spelling import was_meant
 from icefield.plugins.extras import EXTRAS
 from icefield.plugins.hookspecs import PROJECT, InstallHint, Provider, TableService
 
@@ -19,12 +19,16 @@ PREFER: Final = "plugins.prefer"
 DISABLE: Final = "plugins.disable"
 """Property of a catalog: the names of plugins to disable, separated by commas."""
 
+EVENTS: Final = "icefield_events"
+"""The hook of listeners."""
+
 
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
     """The description of one plugin: its distribution and version, its providers, and its error, if it failed.
 
-    A disabled plugin provides nothing; ``provides`` shows its providers all the same.
+    A disabled plugin provides nothing; ``provides`` shows its providers all the same. ``listens``: whether it has the
+    hook ``icefield_events``.
     """
 
     name: str
@@ -33,6 +37,7 @@ class PluginInfo:
     provides: tuple[tuple[str, str], ...] = ()
     error: str | None = None
     disabled: bool = False
+    listens: bool = False
 
     def __str__(self) -> str:
         origin = f"{self.distribution} {self.version}" if self.distribution else "not from a distribution"
@@ -40,15 +45,18 @@ class PluginInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of thing that plugins provide."""
+class PluginKind:
+    """One kind of thing that plugins provide. Its name is that of ``Plugins.providers``: ``file-formats``."""
 
     name: str
     hook: str
+    """The name of the hook that gives its providers."""
+
     contract: type[FileFormat | FileSystem | CommitStrategy | CatalogBackend] | None
     """The class that targets are subclasses of; None for services, which are made by any callable."""
 
     noun: str
+    """The kind in words, for one of it: ``file format``."""
 
     def names_of(self, provider: Provider) -> tuple[str, ...]:
         """The names under which a provider is found as this kind."""
@@ -60,13 +68,13 @@ class Kind:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("file-formats", "icefield_file_formats", FileFormat, "file format"),
-        Kind("file-systems", "icefield_file_systems", FileSystem, "file system"),
-        Kind("commit-strategies", "icefield_commit_strategies", CommitStrategy, "commit strategy"),
-        Kind("catalogs", "icefield_catalogs", CatalogBackend, "catalog"),
-        Kind("catalog-uris", "icefield_catalogs", CatalogBackend, "catalog of URIs"),
-        Kind("table-services", "icefield_table_services", None, "service of tables"),
-        Kind("scan-services", "icefield_table_services", None, "service of scans"),
+        PluginKind("file-formats", "icefield_file_formats", FileFormat, "file format"),
+        PluginKind("file-systems", "icefield_file_systems", FileSystem, "file system"),
+        PluginKind("commit-strategies", "icefield_commit_strategies", CommitStrategy, "commit strategy"),
+        PluginKind("catalogs", "icefield_catalogs", CatalogBackend, "catalog"),
+        PluginKind("catalog-uris", "icefield_catalogs", CatalogBackend, "catalog of URIs"),
+        PluginKind("table-services", "icefield_table_services", None, "service of tables"),
+        PluginKind("scan-services", "icefield_table_services", None, "service of scans"),
     )
 }
 
@@ -99,7 +107,7 @@ def check_contract(plugin: PluginInfo, provider: Provider, kind: str, name: str)
     )
 
 
-def providers_of(plugin: Any, kind: Kind) -> Iterator[Provider]:
+def providers_of(plugin: Any, kind: PluginKind) -> Iterator[Provider]:
     """The providers of a kind that a plugin returns. Raises ``InvalidArgument`` for a wrong one."""
     if kind.contract is None:
         yield from (

@@ -6,6 +6,7 @@ is named with its distribution and version, and the rest still work.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -13,25 +14,27 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pluggy
 
 from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
+from icefield.base.deprecation import warn_of_implementations
+from icefield.base.spelling import was_meant
 from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
 from icefield.metadata.properties import Property
 from icefield.metadata.property_checks import KnownProperties
-from icefield.metadata.spelling import was_meant
 from icefield.plugins import hookspecs
 from icefield.plugins.extras import EXTRAS
 from icefield.plugins.hookspecs import PROJECT, Provider
 from icefield.plugins.records import (
     DISABLE,
+    EVENTS,
     KINDS,
     PREFER,
     PluginInfo,
+    PluginKind,
     check_contract,
     install_hints_of,
     kind_of,
@@ -40,9 +43,6 @@ from icefield.plugins.records import (
     providers_of,
     returned_by,
 )
-
-if TYPE_CHECKING:
-    from icefield.abc import Event
 
 _LOG = logging.getLogger(__name__)
 
@@ -114,6 +114,11 @@ class Plugins:
     def listing(self) -> list[PluginInfo]:
         """Every plugin, working or broken, in the order in which it was found."""
         return list(self._assembled.listing)
+
+    @staticmethod
+    def kinds() -> tuple[PluginKind, ...]:
+        """The kinds of things that providers provide."""
+        return tuple(KINDS.values())
 
     def names(self, kind: str) -> list[str]:
         """The names that are provided of a kind (``file-formats``, ``file-systems``, ...), sorted."""
@@ -258,14 +263,10 @@ class Plugins:
                 named.setdefault(name, []).append(info)
         return named
 
-    def emit(self, event: Event) -> None:
-        """Notify every listener. The error of a listener is logged and has no other effect."""
-        manager = self._assembled.manager
-        for listener in manager.hook.icefield_events.get_hookimpls():
-            try:
-                listener.function(event)
-            except (Exception, SystemExit):  # an interrupt is the user's
-                _LOG.exception("the plugin '%s' failed to hear %s", listener.plugin_name, type(event).__name__)
+    def listeners(self) -> list[tuple[PluginInfo, pluggy.HookImpl]]:
+        """The implementations of ``icefield_events``, in the order of the plugins, each with its plugin."""
+        found = {id(each.plugin): each for each in self._assembled.manager.hook.icefield_events.get_hookimpls()}
+        return [(info, found[id(plugin)]) for info, plugin in self._assembled.working if id(plugin) in found]
 
     def _load(self, kind: str, name: str) -> Any:
         """The class of that name, cached, since every request to storage needs a file system."""
@@ -289,6 +290,8 @@ class Plugins:
                 f"but it is no subclass of icefield.abc.{contract.__name__}",
                 plugin=plugin.name,
             )
+        if contract is not None:
+            warn_of_implementations(found, contract)
         return found
 
     def _preferred(
@@ -412,7 +415,12 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]], disable: frozenset[s
                 manager.unregister(plugin)
             continue
         names = tuple((kind.name, name) for kind, provider in provided for name in kind.names_of(provider))
-        full = replace(info, provides=names, disabled=bool(disable & {info.name, info.distribution}))
+        full = replace(
+            info,
+            provides=names,
+            disabled=bool(disable & {info.name, info.distribution}),
+            listens=hasattr(plugin, EVENTS),
+        )
         listing.append(full)
         if full.disabled:
             manager.unregister(plugin)
@@ -460,15 +468,21 @@ def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
             raise BrokenPlugin(f"'{name}' is no hook of Icefield; the hooks are {', '.join(sorted(hooks))}")
         if not marked and name in hooks:
             raise BrokenPlugin(f"'{name}' is not marked with @hookimpl, so it would never be called")
+        if marked:
+            _check_function(name, getattr(plugin, name))
+
+
+def _check_function(name: str, function: Any) -> None:
+    """Refuse coroutine functions, and generator functions as listeners: a call would not run their bodies."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise BrokenPlugin(
+            f"'{name}' is a coroutine function, and nothing would await it: define it with 'def' instead of "
+            "'async def', and let it pass its work to an event loop, such as by asyncio.run_coroutine_threadsafe"
+        )
+    if name == EVENTS and inspect.isgeneratorfunction(function):
+        raise BrokenPlugin(f"'{name}' is a generator function, and nothing would run it: remove its 'yield'")
 
 
 def _split(given: str) -> list[str]:
     """The names in a list that is separated by commas."""
     return [name for part in given.split(",") if (name := part.strip())]
-
-
-def library(name: str, needed_by: str) -> Any:
-    """Import an optional library on first use. Raises ``MissingPlugin`` if it is not installed."""
-    if find_spec(name) is None:
-        raise MissingPlugin(f"{needed_by} needs {name}, which does not come with Icefield; pip install {name}")
-    return import_module(name)

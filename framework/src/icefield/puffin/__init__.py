@@ -1,17 +1,20 @@
-"""Puffin files: blobs of statistics and deletion vectors, read and written."""
+"""Puffin files: their blobs of statistics and deletion vectors, and how they are written."""
 
-from icefield.puffin.blobs import REFERENCED_DATA_FILE, Blob, BlobType
+from icefield.base.limits import MAX_PUFFIN_BLOB_BYTES, MAX_PUFFIN_FOOTER_BYTES
+from icefield.puffin.blobs import MAGIC, REFERENCED_DATA_FILE, Blob, BlobType, FooterPayload, read_range
 from icefield.puffin.deletion_vector import decode_vector, encode_vector, encode_vectors
-from icefield.puffin.reader import PuffinReader, read_range
 from icefield.puffin.roaring import Positions
 from icefield.puffin.writer import PuffinWriter, writer_name
 
 __all__ = [
+    "MAGIC",
+    "MAX_PUFFIN_BLOB_BYTES",
+    "MAX_PUFFIN_FOOTER_BYTES",
     "REFERENCED_DATA_FILE",
     "Blob",
     "BlobType",
+    "FooterPayload",
     "Positions",
-    "PuffinReader",
     "PuffinWriter",
     "decode_vector",
     "encode_vector",

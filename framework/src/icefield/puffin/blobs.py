@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from icefield.abc import InputFile
 from icefield.base.limits import NameText, ValueText
 from icefield.base.structs import decodable
 from icefield.errors import InvalidFile
@@ -61,17 +62,14 @@ class FooterPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     properties: dict[NameText, ValueText] | None = None
 
 
-_DECODER: Final = msgspec.json.Decoder(FooterPayload)
-
-
-def decode_footer(payload: bytes, location: str) -> FooterPayload:
-    """The footer of that JSON. Raises ``InvalidFile``."""
-    try:
-        return _DECODER.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidFile(f"{location} is damaged: the Puffin footer: {error}", location=location) from error
-
-
 def encode_footer(blobs: Sequence[Blob], properties: Mapping[str, str]) -> bytes:
     """The JSON of a footer, without unset fields."""
     return msgspec.json.encode(FooterPayload(blobs=tuple(blobs), properties=dict(properties) or None))
+
+
+def read_range(source: InputFile, offset: int, length: int, location: str) -> bytes:
+    """Bytes of an open file. Raises ``InvalidFile`` where it has fewer."""
+    data = source.read_at(offset, length)
+    if len(data) != length:
+        raise InvalidFile(f"{location} is damaged: it ends before the {length} bytes at {offset} do", location=location)
+    return data

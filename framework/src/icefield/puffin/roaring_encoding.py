@@ -41,7 +41,7 @@ def encode_each(sets: Sequence[Positions]) -> list[bytes]:
 
 
 def _encoded(sets: Sequence[Positions]) -> list[bytes]:
-    positions = sets[0] if len(sets) == 1 else np.concatenate(sets)
+    positions = np.concatenate(sets)
     lengths = np.array([len(each) for each in sets])
     firsts = np.cumsum(lengths) - lengths
     blocks = positions >> 16
@@ -114,16 +114,15 @@ def _with_headers(containers: _Containers, owners: _Ints) -> tuple[npt.NDArray[n
     inside = header[bitmap] + before - before[firsts][bitmap]
 
     out = np.zeros(int(ends[-1]), np.uint8)
-    _put(out, np.concatenate(([0], set_ends[:-1])), bitmaps, 8)
-    _put(out, starts - 4, keys[firsts], 4)
-    _put(out, starts, np.where(has_runs, WITH_RUNS | (number - 1) << 16, PLAIN), 4)
-    _put(out, starts[~has_runs] + 4, number[~has_runs], 4)
-    np.bitwise_or.at(out, (starts[bitmap] + 4 + (ordinal >> 3))[is_run], (1 << (ordinal & 7)).astype(np.uint8)[is_run])
     heads = starts[bitmap] + 4 + flags[bitmap] + 4 * ordinal
-    _put(out, heads, containers.blocks & 0xFFFF, 2)
-    _put(out, heads + 2, containers.counts - 1, 2)
     listed = has_offsets[bitmap]
     _put(out, (heads + 4 * number[bitmap])[listed], inside[listed], 4)
+    _put(out, heads, containers.blocks & 0xFFFF | containers.counts - 1 << 16, 4)
+    np.bitwise_or.at(out, (starts[bitmap] + 4 + (ordinal >> 3))[is_run], (1 << (ordinal & 7)).astype(np.uint8)[is_run])
+    _put(out, starts[~has_runs] + 4, number[~has_runs], 4)
+    _put(out, starts, np.where(has_runs, WITH_RUNS | (number - 1) << 16, PLAIN), 4)
+    _put(out, starts - 4, keys[firsts], 4)
+    _put(out, np.concatenate(([0], set_ends[:-1])), bitmaps, 8)
     return out, starts[bitmap] + inside, set_ends
 
 
@@ -158,9 +157,8 @@ def _write_bodies(
         lengths = np.diff(heads, append=len(values))
         chosen = np.repeat(is_run, runs)
         at = np.repeat(places + 2 - 4 * (np.cumsum(runs) - runs), runs) + 4 * np.arange(len(heads))
+        _put(out, at[chosen], (values[heads] | lengths - 1 << 16)[chosen], 4)
         _put(out, places[is_run], runs[is_run], 2)
-        _put(out, at[chosen], values[heads][chosen], 2)
-        _put(out, at[chosen] + 2, lengths[chosen] - 1, 2)
     for one in np.flatnonzero(is_bits).tolist():
         bits = np.zeros(1 << 16, np.uint8)
         bits[values[first[one] : first[one] + counts[one]]] = 1

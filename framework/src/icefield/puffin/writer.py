@@ -1,18 +1,19 @@
-"""Writing a Puffin file: blobs one after another, then the footer that lists them."""
+"""Writing a Puffin file: blobs one after another, then the footer that lists them.
+
+Blobs are compressed with Zstandard: Arrow's own LZ4 frames lack their size, which the specification requires.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-from types import TracebackType
 from typing import Literal, Self
 
 import msgspec
 import pyarrow as pa
 
 from icefield.abc import OutputStream
+from icefield.base.version import __version__
 from icefield.puffin.blobs import MAGIC, Blob, encode_footer
 
 
@@ -70,19 +71,13 @@ class PuffinWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._sink.abort()
         elif not self._sink.closed:
             self.close()
 
 
-@cache
 def writer_name() -> str:
-    """The name of this writer, without the version where Icefield was not installed as a distribution."""
-    try:
-        return f"Icefield {version('icefield')}"
-    except PackageNotFoundError:
-        return "Icefield"
+    """The name and version of this library, as files and snapshots state them."""
+    return f"Icefield {__version__}"

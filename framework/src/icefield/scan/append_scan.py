@@ -43,6 +43,9 @@ class AppendPlanner:
         ``first`` is the index of the first manifest, among the appends' manifests that may match; ``rows`` is the
         approximate number of entries to read ahead. Raises ``InvalidMetadata`` for a damaged manifest or manifest list.
         """
+        return self.report.told(self._planned(first, rows))
+
+    def _planned(self, first: int, rows: int | None) -> Iterator[PlannedFiles]:
         ids = {snapshot.snapshot_id for snapshot in self._snapshots}
         manifests: dict[str, ManifestFile] = {}
         for _, listed in manifest_lists(self._scan.metadata, self._scan.io, self._snapshots):
@@ -60,7 +63,7 @@ class AppendPlanner:
             if len(kept):
                 whole = strict_metrics(self._filter, EntryGroup([part], self._manifests.types)) if self._prove else None
                 yield PlannedFiles(kept, plan.residuals, None, None if whole is None else whole[mask], place)
-        self.report.emit(self._snapshots[-1].snapshot_id if self._snapshots else -1)
+        self.report.tell(self._snapshots[-1].snapshot_id if self._snapshots else -1)
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class IncrementalAppendScan(FileScan):
     @lazy
     def snapshots(self) -> Sequence[Snapshot]:
         """The snapshots of the range, oldest first. Raises as ``SnapshotRange.snapshots`` does."""
-        return self.range.snapshots(self.metadata)
+        return self.range.snapshots(self.metadata, self._called)
 
     def planner(self, *, include_stats: bool = False, prove: bool = False) -> AppendPlanner | None:
         """The planner of this scan, with the options of ``AppendPlanner``; None for a range without a snapshot."""

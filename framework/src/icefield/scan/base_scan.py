@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT, find_value
-from icefield.plugins import Extensible, library
+from icefield.plugins import Extensible
 from icefield.scan.deletes.key_columns import dropped_fields
 from icefield.scan.partitions.united import UnitedPartition
 from icefield.scan.tasks import ScanContext
@@ -24,14 +24,19 @@ from icefield.storage import FileIO
 from icefield.types import BinaryType, NestedField, StringType
 from icefield.types.reserved import CHANGELOG_IDS, METADATA_COLUMNS, PARTITION, partition_field
 
+if TYPE_CHECKING:  # services of icefield-frames
+    from icefield_frames import ScanMethods as _Services
+else:
+    _Services = object
+
 
 @dataclass(frozen=True)
-class BaseScan(Extensible):
+class BaseScan(Extensible, _Services):
     """Rows and columns of a table. Immutable: methods that change the selection return a new scan.
 
-    ``row_filter`` is an expression or its string. ``selected_fields`` are names of columns (``"a.b"`` for nested ones;
-    ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...). ``limit`` is the maximum number of rows. Commits
-    after the creation of the scan do not affect it.
+    ``row_filter`` is an expression, its string, or an expression of ``pyarrow.compute``. ``selected_fields`` are names
+    of columns (``"a.b"`` for nested ones; ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...). ``limit``
+    is the maximum number of rows. Commits after the creation of the scan do not affect it.
     """
 
     services: ClassVar[str] = "scan-services"
@@ -108,25 +113,9 @@ class BaseScan(Extensible):
         """The rows as one table."""
         return self.to_arrow_batch_reader().read_all().unify_dictionaries()
 
-    def to_pandas(self, **options: Any) -> Any:
-        """The rows as a pandas data frame; ``options`` go to ``pyarrow.Table.to_pandas``.
-
-        Raises ``MissingPlugin`` if pandas is not installed, before anything is read.
-        """
-        library("pandas", "to_pandas")
-        return self.to_arrow().to_pandas(**options)
-
-    def to_polars(self) -> Any:
-        """The rows as a Polars data frame. Raises ``MissingPlugin`` if Polars is not installed."""
-        return library("polars", "to_polars").from_arrow(self.to_arrow())
-
-    def to_duckdb(self, table_name: str, connection: Any = None) -> Any:
-        """Register the rows as a table of a DuckDB connection, by default a new in-memory one; return the connection.
-
-        Raises ``MissingPlugin`` if DuckDB is not installed.
-        """
-        used = library("duckdb", "to_duckdb").connect() if connection is None else connection
-        return used.register(table_name, self.to_arrow())
+    def head(self, rows: int = 5) -> pa.Table:
+        """The first rows that the scan finds, for a look at them. They come in no certain order."""
+        return replace(self, limit=rows if self.limit is None else min(rows, self.limit)).to_arrow()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The rows for another library, by Arrow's stream interface; the library pulls the batches."""
@@ -161,6 +150,11 @@ class BaseScan(Extensible):
                 )
             found.add(column.field_id)
         return frozenset(found)
+
+    @property
+    def _called(self) -> str:
+        """The table's name for errors: its name in the catalog, or its location."""
+        return ".".join(self.identifier) or self.metadata.location
 
     @property
     def _expression(self) -> BooleanExpression:

@@ -63,7 +63,7 @@ class IncrementalChangelogScan(BaseScan):
     @lazy
     def snapshots(self) -> Sequence[Snapshot]:
         """The snapshots of the range, oldest first. Raises as ``SnapshotRange.snapshots`` does."""
-        return self.range.snapshots(self.metadata)
+        return self.range.snapshots(self.metadata, self._called)
 
     @lazy
     def projection(self) -> Schema:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from icefield.base.spelling import was_meant
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
-from icefield.metadata.spelling import was_meant
-from icefield.metadata.timestamps import Timestamp, as_milliseconds
+from icefield.metadata.timestamps import Timestamp, as_milliseconds, in_utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +40,20 @@ class SnapshotRange:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_milliseconds(getattr(self, name)))
 
-    def snapshots(self, metadata: TableMetadata) -> list[Snapshot]:
+    def snapshots(self, metadata: TableMetadata, called: str = "") -> list[Snapshot]:
         """The snapshots of the range, oldest first; empty if it ends with the snapshot before the range.
+
+        Errors name the table as ``called``, by default by its location.
 
         Raises ``NoSuchSnapshot`` for an unknown snapshot or ref, or if the beginning of the range has expired. Raises
         ``InvalidArgument`` if the beginning is not an ancestor of the end.
         """
-        end = self._end(metadata)
+        called = called or metadata.location
+        end = self._end(metadata, called)
         if end is None:
             begin = self.from_exclusive if self.from_exclusive is not None else self.from_inclusive
             if begin is not None and self.to_timestamp is None:
-                raise NoSuchSnapshot(f"table {metadata.location} has no snapshot {begin}", snapshot_id=begin)
+                raise NoSuchSnapshot(f"table {called} has no snapshot {begin}", snapshot_id=begin)
             return []
         found: list[Snapshot] = []
         after = None if self.from_timestamp is None else as_milliseconds(self.from_timestamp)
@@ -61,11 +64,11 @@ class SnapshotRange:
             found.append(snapshot)
             if snapshot.snapshot_id == self.from_inclusive:
                 return found[::-1]
-        self._check_begin(metadata, end, found[-1])
+        self._check_begin(metadata, end, found[-1], called)
         return found[::-1]
 
-    def _end(self, metadata: TableMetadata) -> Snapshot | None:
-        head = head_of_ref(metadata, self.ref)
+    def _end(self, metadata: TableMetadata, called: str) -> Snapshot | None:
+        head = head_of_ref(metadata, self.ref, called)
         if self.to_timestamp is not None:
             last = as_milliseconds(self.to_timestamp)
             ancestors = metadata.ancestors(None if head is None else head.snapshot_id)
@@ -75,7 +78,7 @@ class SnapshotRange:
         found = metadata.snapshot_by_id(self.to_inclusive)
         if found is None:
             raise NoSuchSnapshot(
-                f"table {metadata.location} has no snapshot {self.to_inclusive}, with which the range ends; it never "
+                f"table {called} has no snapshot {self.to_inclusive}, with which the range ends; it never "
                 "had it, or it has expired",
                 snapshot_id=self.to_inclusive,
             )
@@ -87,14 +90,14 @@ class SnapshotRange:
             )
         return found
 
-    def _check_begin(self, metadata: TableMetadata, end: Snapshot, oldest: Snapshot) -> None:
+    def _check_begin(self, metadata: TableMetadata, end: Snapshot, oldest: Snapshot, called: str) -> None:
         """Raise an error if the line of ancestors ended before it reached the beginning of the range."""
         parent = oldest.parent_snapshot_id
         if self.from_timestamp is not None and parent is not None:
             raise NoSuchSnapshot(
-                f"snapshot {parent} of table {metadata.location} has expired, and with it what changed after "
-                f"{self.from_timestamp} ms; the oldest that is kept is {oldest.snapshot_id}, of "
-                f"{oldest.timestamp_ms} ms",
+                f"snapshot {parent} of table {called} has expired, and with it the changes after "
+                f"{in_utc(as_milliseconds(self.from_timestamp))}; the oldest snapshot that is kept is "
+                f"{oldest.snapshot_id}, of {in_utc(oldest.timestamp_ms)}",
                 snapshot_id=parent,
             )
         begin = self.from_inclusive if self.from_exclusive is None else self.from_exclusive
@@ -102,7 +105,7 @@ class SnapshotRange:
             return
         if metadata.snapshot_by_id(begin) is None:
             raise NoSuchSnapshot(
-                f"table {metadata.location} has no snapshot {begin}, with which the range begins; it never had it, or "
+                f"table {called} has no snapshot {begin}, with which the range begins; it never had it, or "
                 f"it has expired. The oldest ancestor of {end.snapshot_id} that is kept is {oldest.snapshot_id}",
                 snapshot_id=begin,
             )
@@ -127,7 +130,7 @@ def kept_parent(metadata: TableMetadata, snapshot: Snapshot) -> Snapshot | None:
     return parent
 
 
-def head_of_ref(metadata: TableMetadata, ref: str | None) -> Snapshot | None:
+def head_of_ref(metadata: TableMetadata, ref: str | None, called: str = "") -> Snapshot | None:
     """The snapshot of a branch or tag, ``main`` by default; None for a table without one. Raises ``NoSuchSnapshot``."""
     if ref is None or (ref == MAIN_BRANCH and metadata.ref(ref) is None):
         return metadata.current_snapshot()
@@ -136,6 +139,6 @@ def head_of_ref(metadata: TableMetadata, ref: str | None) -> Snapshot | None:
         known = ", ".join(sorted(metadata.refs)) or "none"
         meant = was_meant(ref, [*metadata.refs])
         raise NoSuchSnapshot(
-            f"table {metadata.location} has no branch or tag '{ref}'{meant or ';'} it has {known}", ref=ref
+            f"table {called or metadata.location} has no branch or tag '{ref}'{meant or ';'} it has {known}", ref=ref
         )
     return found

@@ -51,7 +51,8 @@ class TableScan(FileScan):
         ``timestamp_ms``: ms since 1970 UTC, a ``datetime``, or a string in ISO form; see ``Timestamp``. Raises
         ``NoSuchSnapshot`` if the log does not reach back that far, ``InvalidArgument`` for an invalid time.
         """
-        return self._at(snapshot_id=self.metadata.snapshot_as_of(as_milliseconds(timestamp_ms)).snapshot_id)
+        found = self.metadata.snapshot_as_of(as_milliseconds(timestamp_ms), self._called)
+        return self._at(snapshot_id=found.snapshot_id)
 
     def planned_on(self, runner: WorkRunner) -> TableScan:
         """The same scan with a runner for large manifests, such as the tasks of a cluster."""
@@ -65,10 +66,10 @@ class TableScan(FileScan):
             found = metadata.snapshot_by_id(self.snapshot_id)
             if found is None:
                 raise NoSuchSnapshot(
-                    f"table {metadata.location} has no snapshot {self.snapshot_id}", snapshot_id=self.snapshot_id
+                    f"table {self._called} has no snapshot {self.snapshot_id}", snapshot_id=self.snapshot_id
                 )
             return found
-        return head_of_ref(metadata, self.ref)
+        return head_of_ref(metadata, self.ref, self._called)
 
     @lazy
     def schema(self) -> Schema:

@@ -28,7 +28,6 @@ from icefield.types import (
     promotion_allowed,
 )
 from icefield.types.arrow.types import GivenType, as_type
-from icefield.types.reserved import MAX_USER_FIELD_ID
 from icefield.types.values import promote
 
 
@@ -316,9 +315,7 @@ class SchemaUpdate:
         if taken or ("." in full and self._root.find(full, self._case_sensitive)):
             raise InvalidSchema(f"column '{full}' exists already")
 
-    def _take_id(self, name: str) -> int:
-        if self._last_column_id >= MAX_USER_FIELD_ID:
-            raise InvalidSchema(f"no id is left for column '{name}': the highest is {MAX_USER_FIELD_ID}")
+    def _take_id(self) -> int:
         self._last_column_id += 1
         return self._last_column_id
 
@@ -326,7 +323,7 @@ class SchemaUpdate:
         """The field and its nested fields with new ids."""
         before = self._last_column_id
         try:
-            (fresh,) = fresh_fields((field,), lambda: self._take_id(field.name), {})
+            (fresh,) = fresh_fields((field,), self._take_id, {})
         except IcefieldError:
             self._last_column_id = before
             raise
@@ -354,7 +351,7 @@ class SchemaUpdate:
                 f"cannot change '{node.path}' from {old} to {new}: a partition spec uses it", field_id=node.id
             )
         if isinstance(old, UnknownType):
-            new = fresh_type(new, lambda: self._take_id(node.name), {})
+            new = fresh_type(new, self._take_id, {})
         initial, write = (promote(old, new, default) for default in (node.initial, node.write))
         node.initial, node.write = initial, write
         node.take_type(new)

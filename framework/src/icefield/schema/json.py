@@ -100,7 +100,6 @@ def type_from_json(obj: Any, place: str = "type", depth: int = 0) -> IcebergType
     """
     try:
         if isinstance(obj, str):
-            check_json(len(obj) <= MAX_NAME_LENGTH, place, f"has a type of more than {MAX_NAME_LENGTH:,} characters")
             return parse_type(obj)
     except IcefieldError as error:
         kind = UnsupportedFeature if isinstance(error, UnsupportedFeature) else InvalidSchema

@@ -12,13 +12,20 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
+
 from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.schema.fields import FieldNames, fresh_fields, ids_in, internal_default, prune
 from icefield.types import DecimalType, DoubleType, FloatType, IcebergType, ListType, MapType, NestedField, StructType
+from icefield.types.arrow.types import to_arrow_field
 from icefield.types.reserved import MAX_USER_FIELD_ID, RESERVED_FIELDS
 
 FieldName = str | tuple[str, ...]
 """A column by its full name (``"a.b"``), or by its path (``("a", "b")``) where names hold dots themselves."""
+
+_LONGEST_SUGGESTED = 200
+_MOST_SUGGESTED = 1000
+"""Limits of the time to search names for a similar one: characters of the name, and names."""
 
 
 class Schema:
@@ -225,12 +232,12 @@ class Schema:
         return self._names.follow(self._struct, name, case_sensitive)
 
     def _suggestion(self, name: FieldName) -> str:
-        string = (name if isinstance(name, str) else ".".join(name))[:200]
-        names = list(itertools.islice(self.column_names, 1000))
+        string = (name if isinstance(name, str) else ".".join(name))[:_LONGEST_SUGGESTED]
+        names = list(itertools.islice(self.column_names, _MOST_SUGGESTED))
         same = [each for each in names if each.lower() == string.lower()]
         if same:
             return f"; names are compared exactly here, and there is a '{same[0]}'"
-        close = difflib.get_close_matches(string, names, 1) or [each for each in names if each.endswith(f".{string}")]
+        close = difflib.get_close_matches(string, names) or [each for each in names if each.endswith(f".{string}")]
         if close:
             return f"; did you mean '{close[0]}'?"
         own = [field.name for field in self.fields[:20]]
@@ -250,6 +257,14 @@ class Schema:
 
     def __hash__(self) -> int:
         return hash((self._struct, frozenset(self._identifier_field_ids)))
+
+    def to_arrow(self) -> pa.Schema:
+        """The Arrow schema of its rows in memory, with the ids of fields as metadata."""
+        return pa.schema(to_arrow_field(field) for field in self.fields)
+
+    def __arrow_c_schema__(self) -> Any:
+        """The Arrow schema for another library, by Arrow's C data interface."""
+        return self.to_arrow().__arrow_c_schema__()
 
     def __str__(self) -> str:
         return "".join(["table {\n", *(f"  {field}\n" for field in self.fields), "}"])
@@ -315,7 +330,7 @@ def _check_field(field: NestedField, name: str, format_version: int) -> None:
     if since > format_version:
         raise UnsupportedFeature(
             f"field '{name}' is of type {field.field_type}, which needs format version {since}; the table has "
-            f"{format_version}",
+            f"{format_version}: choose another type, or the property 'format-version' {since}",
             field_id=id_,
         )
     kind = field.field_type

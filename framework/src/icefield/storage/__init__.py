@@ -6,7 +6,7 @@ from icefield.storage.local_paths import local_path
 from icefield.storage.locations import JOB_FOLDER, LocationProvider, given_location
 from icefield.storage.neighbours import refuse_twins, tables_noted
 from icefield.storage.places import HashedLocations, Hashes, LocationSet, Mask, path_hashes
-from icefield.storage.table_files import OwnedFiles, TableFiles, folders_in, folders_of
+from icefield.storage.table_files import TableFiles, folders_in, folders_of
 from icefield.toolkit.authority import scheme_of
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "LocationProvider",
     "LocationSet",
     "Mask",
-    "OwnedFiles",
     "TableFiles",
     "delete_files",
     "folders_in",

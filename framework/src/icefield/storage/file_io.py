@@ -44,7 +44,7 @@ from icefield.errors import (
     LocationRefused,
     UnsafeCommit,
 )
-from icefield.plugins import Plugins
+from icefield.plugins import Listeners, Plugins
 from icefield.storage.local_paths import local_path
 from icefield.storage.maps import MAP, completed, joined, map_of
 from icefield.toolkit.authority import CREDENTIALS_FOR, scheme_of, shown, split_location
@@ -66,7 +66,7 @@ class FileIO:
 
     ``base`` is a table's location: a location without a scheme takes its scheme and authority (versions 1 to 3 of the
     format hold absolute paths only). ``access`` opens the files below some prefixes with properties of its own.
-    ``catalog``: the name of the files' catalog, for listeners.
+    ``catalog``: the name of the files' catalog, for its ``listeners``.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class FileIO:
         self.plugins = plugins
         self.properties: dict[str, str] = dict(properties or {})
         self.base, self.catalog = base, catalog
+        self.listeners = Listeners(plugins, self.properties, catalog)
         self.access = tuple(sorted(access, key=lambda each: -len(each.prefix)))
         self._origin: FileIO = self
         self._of_the_table: Mapping[str, str] = {}
@@ -107,6 +108,7 @@ class FileIO:
         """The same file IO for a table at ``base``; connections are shared."""
         other = FileIO(self.plugins, self.properties, base, self.access, self.catalog)
         other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table
+        other.listeners = self.listeners
         other._judge, other._deletable = self._judge, self._deletable
         return other
 
@@ -168,7 +170,7 @@ class FileIO:
             return self if base in (None, self.base) else self.relative_to(base)
         whole = {**self._origin.properties, **wanted}
         other = FileIO(self.plugins, whole, base if base is not None else self.base, access, self.catalog)
-        other._origin, other._of_the_table = self._origin, wanted
+        other._origin, other._of_the_table, other.listeners = self._origin, wanted, self.listeners
         other._judge, other._deletable = self._judge, self._deletable
         return other
 

@@ -1,12 +1,15 @@
 """Helpers for plugin authors: base classes of strategies and file systems, and common parts of file formats."""
 
 from icefield.base.concurrency import LruCache, lazy, map_ahead, read_ahead, reset_after_fork
+from icefield.base.deprecation import deprecated, deprecation
 from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
 from icefield.base.secrets import HIDDEN, credentials_in, holds_credential, scrub, without_credentials, without_userinfo
+from icefield.base.spelling import was_meant
 from icefield.base.structs import decodable
+from icefield.expressions.arrow_nodes import ArrowCall, ArrowField, ArrowNode, arrow_nodes
 from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
 from icefield.metadata.metrics import Metrics, MetricsCollector
-from icefield.metadata.spelling import was_meant
+from icefield.metadata.property_checks import callers_level
 from icefield.partitioning.transforms import parse_transform
 from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
 from icefield.toolkit.answers import LimitedStream, answer_limit, located, refusal_in, unquoted_etag
@@ -29,16 +32,16 @@ from icefield.toolkit.from_catalogs import checked_names, checked_pointer, check
 from icefield.toolkit.fsspec_file_system import FsspecFileSystem
 from icefield.toolkit.input_files import ArrowInput, BytesInput, as_input_file
 from icefield.toolkit.json_forms import filter_to_json, metrics_from_json, metrics_to_json
+from icefield.toolkit.log_redaction import without_debug_log
 from icefield.toolkit.metastore_strategy import MetastoreStrategy, OutcomeUnknown
 from icefield.toolkit.metastore_views import MetastoreViews
 from icefield.toolkit.multipart_output import PartedOutput
 from icefield.toolkit.options import is_true, whole_number
-from icefield.toolkit.partly_committed import warn_partly_committed
 from icefield.toolkit.publishing import delete_quietly, publish_by_create, publish_by_rename, read_whole
 from icefield.toolkit.ranged_input import FetchedRange, RangedInput
 from icefield.toolkit.retries import Backoff, RetryLimits, persist, together
 from icefield.toolkit.rows import Conversions, from_rows, to_rows
-from icefield.toolkit.shared_clients import SharedClients
+from icefield.toolkit.shared_clients import SharedClients, close_with
 from icefield.toolkit.table_folders import folder_end
 from icefield.toolkit.versioned_strategy import Top, VersionedStrategy, is_tombstone, pointer_version
 from icefield.types.arrow.maps import last_of_each_key
@@ -79,7 +82,10 @@ __all__ = [
     "POSITION",
     "TYPE_KEY",
     "VARIANT_ARROW",
+    "ArrowCall",
+    "ArrowField",
     "ArrowInput",
+    "ArrowNode",
     "Backoff",
     "Block",
     "BlockReader",
@@ -105,21 +111,26 @@ __all__ = [
     "VersionedStrategy",
     "all_skipped",
     "answer_limit",
+    "arrow_nodes",
     "as_form",
     "as_input_file",
     "authorities_named",
     "bare_batch",
     "bounded",
+    "callers_level",
     "checked_names",
     "checked_pointer",
     "checked_properties",
     "child_fields",
+    "close_with",
     "conform",
     "credentials_in",
     "credentials_refused",
     "decimal_from_unscaled",
     "decodable",
     "delete_quietly",
+    "deprecated",
+    "deprecation",
     "distinct",
     "endpoint_of",
     "field_id",
@@ -179,12 +190,12 @@ __all__ = [
     "variant_to_python",
     "version_of",
     "virtual_blocks",
-    "warn_partly_committed",
     "was_meant",
     "whole_number",
     "with_dictionaries",
     "with_field_id",
     "with_positions",
     "without_credentials",
+    "without_debug_log",
     "without_userinfo",
 ]

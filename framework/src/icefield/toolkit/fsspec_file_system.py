@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from icefield.abc.file_system import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.base.secrets import scrub
-from icefield.errors import FileExists, FileMissing, IcefieldError, LocationRefused, StorageError
+from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, LocationRefused, StorageError
 from icefield.toolkit.authority import (
     LocationParts,
     authorities_named,
@@ -81,7 +81,7 @@ class FsspecFileSystem(FileSystem):
 
     def open_input(self, location: str) -> InputFile:
         with self.translated(location):
-            file = self.fs.open(self.__path(location), "rb")
+            file = self.fs.open(self.__file_path(location), "rb")
         # Files that fsspec does not know as local may take a request for each read.
         return as_input_file(file, is_remote=not getattr(self.fs, "local_file", False))
 
@@ -89,22 +89,24 @@ class FsspecFileSystem(FileSystem):
         with self.translated(location):
             if mode is PutMode.CREATE:
                 self.require(FileSystemAbility.ATOMIC_CREATE, "create a file atomically")
-                self.fs.pipe_file(self.__path(location), data, mode="create")
+                self.fs.pipe_file(self.__file_path(location), data, mode="create")
             elif _writes_in_place(type(self.fs)):
-                with _FsspecOutput(self, location, self.fs.open(self.__path(location), "wb", autocommit=False)) as sink:
+                with _FsspecOutput(
+                    self, location, self.fs.open(self.__file_path(location), "wb", autocommit=False)
+                ) as sink:
                     sink.write(data)
             else:
-                self.fs.pipe_file(self.__path(location), data)
+                self.fs.pipe_file(self.__file_path(location), data)
         return None
 
     def open_output(self, location: str) -> OutputStream:
         with self.translated(location):
-            file = self.fs.open(self.__path(location), "wb", autocommit=False)
+            file = self.fs.open(self.__file_path(location), "wb", autocommit=False)
             return _FsspecOutput(self, location, file)
 
     def stat(self, location: str) -> FileInfo:
         with self.translated(location):
-            entry = self.fs.info(self.__path(location))
+            entry = self.fs.info(self.__file_path(location))
         if entry.get("type") == "directory":
             raise FileMissing(f"{location} is no file", location=location)
         return _info(location, entry)
@@ -112,12 +114,7 @@ class FsspecFileSystem(FileSystem):
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         self.require(FileSystemAbility.LIST, "list files")
         root = self.__path(prefix).rstrip("/")
-        with self.translated(prefix):
-            try:
-                found = self.fs.ls(root, detail=True) if shallow else [*self.__find(root)]
-            except FileNotFoundError:
-                return
-        for entry in found:
+        for entry in self.__entries(prefix, root, shallow):
             name = str(entry["name"]).rstrip("/")
             if not name.startswith(root + "/"):
                 continue
@@ -131,7 +128,7 @@ class FsspecFileSystem(FileSystem):
     def delete_many(self, locations: Iterable[str]) -> None:
         for location in locations:
             with self.translated(location), suppress(FileNotFoundError):
-                self.fs.rm_file(self.__path(location))
+                self.fs.rm_file(self.__file_path(location))
 
     def rename(self, source: str, target: str) -> None:
         self.require(FileSystemAbility.ATOMIC_RENAME, "rename a file without replacing")
@@ -140,6 +137,13 @@ class FsspecFileSystem(FileSystem):
         """The path of a location. Its characters are always checked, even if a subclass overrides ``path``."""
         check_characters(location)
         return self.path(location)
+
+    def __file_path(self, location: str) -> str:
+        """The path of a file. fsspec cuts slashes at the end, which would make ``f/`` the file ``f``."""
+        path = self.__path(location)
+        if location.endswith("/"):
+            raise LocationRefused(f"{shown(location)} is refused: it ends with a slash", location=location)
+        return path
 
     def __check_url(self, location: str, path: str, parts: LocationParts) -> None:
         """Refuse a URL that a client would send in another form, and a host that the configuration does not name."""
@@ -160,9 +164,22 @@ class FsspecFileSystem(FileSystem):
                 location=location,
             )
 
-    def __find(self, root: str) -> Iterator[Mapping[str, Any]]:
-        if _lists_flat(type(self.fs)):
-            yield from self.fs.find(root, detail=True).values()
+    def __entries(self, prefix: str, root: str, shallow: bool) -> Iterator[Mapping[str, Any]]:
+        """The entries of a listing, folder by folder where ``find`` is not the store's own."""
+        entries = self.__find(root, shallow)
+        while True:
+            with self.translated(prefix):
+                try:
+                    entry = next(entries, None)
+                except FileNotFoundError:
+                    return
+            if entry is None:
+                return
+            yield entry
+
+    def __find(self, root: str, shallow: bool) -> Iterator[Mapping[str, Any]]:
+        if shallow or _lists_flat(type(self.fs)):
+            yield from self.fs.ls(root, detail=True) if shallow else self.fs.find(root, detail=True).values()
             return
         # fsspec's own walk takes a folder that cannot be listed for an empty one.
         folders = [root]
@@ -191,6 +208,8 @@ class FsspecFileSystem(FileSystem):
             raise FileExists(f"a file {location} is there already", location=location) from scrub(
                 error, self.properties
             )
+        except PermissionError as error:
+            raise AccessDenied(f"no access to {location}", location=location) from scrub(error, self.properties)
         except Exception as error:
             retryable = self.is_transient(error)
             message = f"{type(self).__name__} failed on {location}: {type(error).__name__}"

@@ -147,7 +147,7 @@ class MetastoreStrategy(CommitStrategy):
         if not swapped:
             delete_quietly(self.file_system, location)
             return Conflict()
-        self.__delete_old(base, proposal)
+        self.delete_old(base, proposal)
         return Committed(staged)
 
     def __after(self, error: Exception, base: Pointer | None, ours: str, version: int) -> Committed:
@@ -195,8 +195,8 @@ class MetastoreStrategy(CommitStrategy):
         """The locations of the versions before a metadata file, from its log."""
         return _log_of(decode_metadata(read_whole(self.file_system, location), location))
 
-    def __delete_old(self, base: Pointer | None, proposal: Proposal) -> None:
-        """Delete the metadata files that were dropped from the log, if a property of the table requires it.
+    def delete_old(self, base: Pointer | None, proposal: Proposal) -> None:
+        """Delete the metadata files that a made commit dropped from the log, if a property of the table requires it.
 
         Best effort: the commit is done, and no failure here may turn it into a failed commit.
         """

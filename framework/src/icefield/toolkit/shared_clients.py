@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
-from weakref import WeakValueDictionary
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary, finalize
 
 from icefield.base.concurrency import reset_after_fork
 
@@ -33,3 +35,22 @@ class SharedClients(Generic[C]):
         if client is None:
             client = self._clients.setdefault(key, make())
         return client
+
+
+def close_with(owner: object, loop: asyncio.AbstractEventLoop, *opened: Any) -> None:
+    """Close connections when their owner is garbage, only in the process that opened them, without waiting.
+
+    ``opened`` are objects whose ``close`` is a coroutine function, which runs in ``loop``; an object without it needs
+    no closing.
+    """
+    finalize(owner, _close, os.getpid(), loop, [one.close for one in opened if hasattr(one, "close")])
+
+
+def _close(process: int, loop: asyncio.AbstractEventLoop, closing: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    if process == os.getpid() and loop.is_running():
+        asyncio.run_coroutine_threadsafe(_each(closing), loop)
+
+
+async def _each(closing: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    for close in closing:
+        await close()

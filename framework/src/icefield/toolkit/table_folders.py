@@ -92,15 +92,6 @@ def is_of_another(system: FileSystem, metadata_file: str, uuid: str | None) -> b
         return False
 
 
-def is_damaged(system: FileSystem, metadata_file: str) -> bool:
-    """Whether a metadata file cannot be read."""
-    try:
-        table_uuid_in(system, metadata_file)
-    except (FileMissing, InvalidMetadata):
-        return True
-    return False
-
-
 def metadata_of_another(system: FileSystem, location: str, uuid: str | None = None) -> str | None:
     """A metadata file at a location that belongs to a table with another uuid; None if there is none.
 

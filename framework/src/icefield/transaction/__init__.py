@@ -16,10 +16,10 @@ from icefield.transaction.metadata_changes.update_layout import UpdateSortOrder,
 from icefield.transaction.metadata_changes.update_properties import UpdateProperties, property_strings
 from icefield.transaction.metadata_changes.update_schema import UpdateSchema
 from icefield.transaction.metadata_changes.update_statistics import UpdateStatistics
-from icefield.transaction.row_level.filtered_rows import UpdateResult
-from icefield.transaction.row_level.merge_rows import Merge, MergeResult
-from icefield.transaction.row_level.upsert import UpsertResult, UpsertRows
+from icefield.transaction.row_level.merge_rows import Merge
+from icefield.transaction.row_level.upsert import UpsertRows
 from icefield.transaction.rows import Rows
+from icefield.transaction.snapshots.write_result import WriteResult
 from icefield.transaction.table_access import TableAccess
 from icefield.transaction.transaction import Transaction
 from icefield.transaction.update_snapshot import UpdateSnapshot
@@ -39,7 +39,6 @@ __all__ = [
     "IsolationLevel",
     "ManageSnapshots",
     "Merge",
-    "MergeResult",
     "OverwriteFiles",
     "ReplacePartitions",
     "RewriteFiles",
@@ -49,13 +48,12 @@ __all__ = [
     "TableAccess",
     "Transaction",
     "UpdateProperties",
-    "UpdateResult",
     "UpdateSchema",
     "UpdateSnapshot",
     "UpdateSortOrder",
     "UpdateSpec",
     "UpdateStatistics",
-    "UpsertResult",
     "UpsertRows",
+    "WriteResult",
     "property_strings",
 ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import ClassVar, Self
 
 from icefield.commit import WrittenFiles
-from icefield.errors import InvalidArgument
+from icefield.errors import IcefieldError, InvalidArgument, UncommittedWarning
 from icefield.metadata import TableMetadata, TableRequirement, TableUpdate
 from icefield.storage import FileIO
 
@@ -54,6 +55,7 @@ class Action(ABC):
 
     def __init__(self, stage: Callable[[Action], None]) -> None:
         self._stage: Callable[[Action], None] | None = stage
+        self._abandoned = False
 
     @abstractmethod
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
@@ -69,8 +71,28 @@ class Action(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._abandoned = kind is not None
         if kind is None and self._stage is not None:
             self.commit()
+
+    def _is_filled(self) -> bool:
+        """Whether it holds changes, which are lost if it is dropped now."""
+        return False
+
+    def __del__(self) -> None:
+        if getattr(self, "_stage", None) is None or self._abandoned:
+            return
+        try:
+            is_filled = self._is_filled()
+        except (IcefieldError, AttributeError):  # refused changes, or an object that was not made to its end
+            return
+        if is_filled:
+            kind = type(self).__name__
+            warn_of_lost(f"this {kind} was dropped with its changes: call commit(), or use it in a 'with' block")
+
+
+def warn_of_lost(message: str) -> None:
+    """Warn of changes that are lost. Python may be about to end, and must not be disturbed."""
+    if not sys.is_finalizing():
+        warnings.warn(message, UncommittedWarning, stacklevel=3)

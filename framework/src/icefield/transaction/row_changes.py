@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -12,11 +12,13 @@ import pyarrow as pa
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.manifest import FILE_PATH, DataFile
-from icefield.metadata import MAIN_BRANCH, TableMetadata
+from icefield.metadata import MAIN_BRANCH
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
+from icefield.schema import Schema, as_schema
 from icefield.storage import given_location
 from icefield.storage.neighbours import refuse_shared_files
-from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.action import ActionContext
+from icefield.transaction.builders import ChangeBuilders
 from icefield.transaction.change_stream.apply_changes import StreamOfChanges, apply_changes, delete_key_ids
 from icefield.transaction.conflicts import IsolationLevel
 from icefield.transaction.files.append import AppendFiles
@@ -27,11 +29,10 @@ from icefield.transaction.head.branch_head import Head, head_of
 from icefield.transaction.head.filtering import RowFilter
 from icefield.transaction.metadata_changes.update_properties import UpdateProperties
 from icefield.transaction.row_level.action import since_head
-from icefield.transaction.row_level.filtered_rows import OverwriteRows, UpdateResult, UpdateRows
-from icefield.transaction.row_level.merge_rows import Merge
-from icefield.transaction.row_level.upsert import UpsertResult, UpsertRows, key_names
-from icefield.transaction.rows import Rows, batches_of, table_of, write_rows
-from icefield.transaction.update_snapshot import UpdateSnapshot
+from icefield.transaction.row_level.filtered_rows import OverwriteRows, UpdateRows
+from icefield.transaction.row_level.upsert import UpsertRows, key_names
+from icefield.transaction.rows import Rows, batches_of, lacking, table_of, with_columns_known, write_rows
+from icefield.transaction.snapshots.write_result import WriteResult
 from icefield.types.reserved import CHANGE_TYPE
 from icefield.writing.deletes import DeleteContext, write_equality_deletes
 
@@ -39,7 +40,7 @@ _NO_STRINGS: Mapping[str, str] = {}
 _NO_VALUES: Mapping[str, Mapping[str, Any]] = {}
 
 
-class RowChanges(ABC):
+class RowChanges(ChangeBuilders):
     """Changes of rows, staged in a transaction. ``Table`` has them too, each in a commit of its own.
 
     Raises ``InvalidArgument`` for rows that the table cannot hold.
@@ -47,32 +48,30 @@ class RowChanges(ABC):
 
     @property
     @abstractmethod
-    def shape(self) -> TableMetadata:
-        """The schema, spec, properties and location that new files follow."""
-
-    @property
-    @abstractmethod
     def context(self) -> ActionContext:
         """The file IO, and the account of written files."""
-
-    @abstractmethod
-    def stage(self, action: Action) -> None:
-        """Add an action."""
 
     @abstractmethod
     def expect_branch(self, branch: str | None) -> None:
         """Raise the commit's error for a branch that takes no commit, before any file is written."""
 
     def append(
-        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
-    ) -> None:
-        """Add rows: a pyarrow table, batch or reader, an iterable of batches, or anything that exports an Arrow stream.
+        self,
+        df: Rows,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
+        branch: str | None = MAIN_BRANCH,
+        *,
+        merge_schema: bool = False,
+    ) -> WriteResult:
+        """Add rows: Arrow data, a frame of any library, a dataset, a dict of columns, or an iterable of dicts.
 
-        Columns are matched by name; ``snapshot_properties`` go into the snapshot's summary. ``branch`` must exist; None
-        stages the snapshot, for ``manage_snapshots().cherry_pick`` to publish. The same holds for every change of rows.
+        Columns are matched by name; ``merge_schema`` adds columns that the table lacks, as optional ones.
+        ``snapshot_properties`` go into the snapshot's summary. ``branch`` must exist; None stages the snapshot, for
+        ``manage_snapshots().cherry_pick`` to publish. The same holds for every change of rows.
         """
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
-        action.append_fresh(self._write(df, branch)).commit()
+        action.append_fresh(self._write(df, branch, merge_schema)).commit()
+        return action.write_result
 
     def overwrite(
         self,
@@ -82,7 +81,9 @@ class RowChanges(ABC):
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
-    ) -> None:
+        *,
+        merge_schema: bool = False,
+    ) -> WriteResult:
         """Delete the rows that match a filter (all by default) and add others, in one step.
 
         The filter is evaluated on the table as it is when the change is committed. With ``isolation_level``
@@ -90,8 +91,8 @@ class RowChanges(ABC):
         loaded; with ``snapshot`` it fails when such rows were changed or removed. By default the table property
         ``write.delete.isolation-level`` applies, if it is set. The same holds for all changes of rows.
         """
-        files = self._write(df, branch)
-        self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
+        files = self._write(df, branch, merge_schema)
+        return self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
 
     def delete(
         self,
@@ -100,13 +101,13 @@ class RowChanges(ABC):
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
-    ) -> None:
+    ) -> WriteResult:
         """Delete the rows that match a filter; all by default. A row with an unknown result (null) stays.
 
         Files in which all rows match are dropped. Other files with matching rows are rewritten without them, or their
         rows are marked as deleted if the table property ``write.delete.mode`` says so.
         """
-        self._overwrite(delete_filter, snapshot_properties, case_sensitive, branch, isolation_level, ())
+        return self._overwrite(delete_filter, snapshot_properties, case_sensitive, branch, isolation_level, ())
 
     def update(
         self,
@@ -116,7 +117,7 @@ class RowChanges(ABC):
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
-    ) -> UpdateResult:
+    ) -> WriteResult:
         """Update columns of the rows that match a filter: ``table.update("id = 3", {"state": "sold"})``.
 
         A row with an unknown result (null) does not change. ``set`` maps names of columns, and of fields of structs
@@ -134,11 +135,16 @@ class RowChanges(ABC):
             snapshot_properties=snapshot_properties,
         )
         action.isolate(isolation_level, since_head(self.shape, branch)).commit()
-        return action.result
+        return action.write_result
 
     def dynamic_partition_overwrite(
-        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
-    ) -> None:
+        self,
+        df: Rows,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
+        branch: str | None = MAIN_BRANCH,
+        *,
+        merge_schema: bool = False,
+    ) -> WriteResult:
         """Replace the partitions of the given rows, and leave all others as they are.
 
         Without partitions the whole table is replaced. Raises ``ValidationFailed`` where files of other partition specs
@@ -146,17 +152,19 @@ class RowChanges(ABC):
         (``rewrite_data_files(rewrite_all=True)``), or use ``overwrite``.
         """
         action = ReplacePartitions(self.stage, branch=branch, snapshot_properties=snapshot_properties)
-        action.add_fresh(self._write(df, branch)).commit()
+        action.add_fresh(self._write(df, branch, merge_schema)).commit()
+        return action.write_result
 
     def append_files(
         self,
         files: Iterable[DataFile],
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         branch: str | None = MAIN_BRANCH,
-    ) -> None:
+    ) -> WriteResult:
         """Add data files that were written elsewhere with the table's ``write_context``."""
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         action.append_fresh(files).commit()
+        return action.write_result
 
     def overwrite_files(
         self,
@@ -166,9 +174,9 @@ class RowChanges(ABC):
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
-    ) -> None:
+    ) -> WriteResult:
         """``overwrite`` with data files that were written elsewhere with the table's ``write_context``."""
-        self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
+        return self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
 
     def matching_files(
         self,
@@ -197,7 +205,7 @@ class RowChanges(ABC):
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         isolation_level: IsolationLevel | str | None = None,
-    ) -> UpsertResult:
+    ) -> WriteResult:
         """Replace the rows that have the key of a given row, and add the given rows with new keys.
 
         ``join_cols`` are the columns of the key; the schema's identifier fields by default. Raises
@@ -217,35 +225,7 @@ class RowChanges(ABC):
             snapshot_properties=snapshot_properties,
         )
         action.isolate(isolation_level, since_head(self.shape, branch)).commit()
-        return action.result
-
-    def merge(
-        self,
-        source: Rows,
-        on: Sequence[str] | Mapping[str, str] | str | None = None,
-        *,
-        source_name: str = "source",
-        case_sensitive: bool = True,
-        branch: str | None = MAIN_BRANCH,
-        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
-        isolation_level: IsolationLevel | str | None = None,
-    ) -> Merge:
-        """Begin a merge of rows into the table, by the rules of SQL's MERGE; its ``commit`` stages it.
-
-        ``on`` names the columns of the key, or maps key columns to columns of the source; the schema's identifier
-        fields by default. ``source_name`` is the name of the source in conditions and values.
-        """
-        return Merge(
-            self.stage,
-            self.shape,
-            source,
-            on,
-            source_name=source_name,
-            case_sensitive=case_sensitive,
-            branch=branch,
-            snapshot_properties=snapshot_properties,
-            isolation_level=isolation_level,
-        )
+        return action.write_result
 
     def delete_by_equality(
         self,
@@ -254,7 +234,7 @@ class RowChanges(ABC):
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
-    ) -> None:
+    ) -> WriteResult:
         """Delete the rows that equal a given row in some columns, without reading the table; null equals null.
 
         Writes equality delete files, which are cheap to write and expensive to read until they are compacted.
@@ -269,6 +249,7 @@ class RowChanges(ABC):
         files = write_equality_deletes(deletes, ids, batches_of(df), note=self.context.written.add)
         action = EqualityDelta(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         action.add_deletes(*files).commit()
+        return action.write_result
 
     def apply_changes(
         self,
@@ -279,7 +260,7 @@ class RowChanges(ABC):
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
-    ) -> None:
+    ) -> WriteResult:
         """Bring a stream of changes into the table, in its order and without reading the table.
 
         ``changes`` are rows with a column that says what happened to each (INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE
@@ -292,7 +273,7 @@ class RowChanges(ABC):
         Raises ``InvalidArgument``, ``UnsupportedFeature``.
         """
         self.expect_branch(branch)
-        apply_changes(
+        return apply_changes(
             self.shape,
             self.context,
             self.stage,
@@ -311,7 +292,7 @@ class RowChanges(ABC):
         branch: str | None = MAIN_BRANCH,
         partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
         file_format: str | None = None,
-    ) -> None:
+    ) -> WriteResult:
         """Add files that were written elsewhere to the table, as they are.
 
         The format is ``file_format``, or else the format that a suffix or first bytes show. Each file must be in one
@@ -335,12 +316,7 @@ class RowChanges(ABC):
             UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_string()}).commit()
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         (action.append_file(*files) if check_duplicate_files else action.append_fresh(files)).commit()
-
-    def update_snapshot(
-        self, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
-    ) -> UpdateSnapshot:
-        """Begin a change of files that the caller has written."""
-        return UpdateSnapshot(self.stage, branch=branch, snapshot_properties=snapshot_properties)
+        return action.write_result
 
     def _overwrite(
         self,
@@ -350,13 +326,20 @@ class RowChanges(ABC):
         branch: str | None,
         level: IsolationLevel | str | None,
         files: Iterable[DataFile],
-    ) -> None:
+    ) -> WriteResult:
         action = OverwriteRows(
             self.stage, row_filter, case_sensitive=case_sensitive, branch=branch, snapshot_properties=strings
         )
         action.add_fresh(files).isolate(level, since_head(self.shape, branch)).commit()
+        return action.write_result
 
-    def _write(self, df: Any, branch: str | None) -> list[DataFile]:
+    def _write(self, df: Any, branch: str | None, merge_schema: bool) -> list[DataFile]:
         self.expect_branch(branch)
+        rows = batches_of(df)
+        if merge_schema:
+            columns, rows = with_columns_known(rows)
+            given = as_schema(columns, self.shape.format_version)
+            if new := lacking(self.shape.schema().fields, given.fields):
+                self.update_schema().union_by_name(Schema(*new)).commit()
         # Each file is noted before it is begun, so that it can be deleted after an interrupt at any step.
-        return write_rows(self.shape, self.context.io, batches_of(df), self.context.written.add)
+        return write_rows(self.shape, self.context.io, rows, self.context.written.add)

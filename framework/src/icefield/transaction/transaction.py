@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from icefield.abc import Proposal
@@ -24,13 +23,10 @@ from icefield.metadata.properties import FORMAT_VERSION
 from icefield.metadata.requirements import TableRequirement, check
 from icefield.metadata.updates import MetadataBuilder, TableUpdate, apply_updates
 from icefield.storage.neighbours import check_move
-from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.action import Action, ActionContext, warn_of_lost
 from icefield.transaction.branches.manage_snapshots import ManageSnapshots
 from icefield.transaction.head.branch_head import checked_branch, head_of
-from icefield.transaction.metadata_changes.update_layout import UpdateSortOrder, UpdateSpec
 from icefield.transaction.metadata_changes.update_properties import UpdateLocation, UpdateProperties
-from icefield.transaction.metadata_changes.update_schema import UpdateSchema
-from icefield.transaction.metadata_changes.update_statistics import UpdateStatistics
 from icefield.transaction.row_changes import RowChanges
 
 R = TypeVar("R")
@@ -141,26 +137,6 @@ class Transaction(RowChanges, Generic[R]):
         """Stage a higher format version."""
         return self.set_properties({FORMAT_VERSION.name: format_version})
 
-    def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
-        """Begin a change of the columns."""
-        return UpdateSchema(self.stage, self._shape, allow_incompatible_changes, case_sensitive)
-
-    def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:
-        """Begin a change of the partitioning."""
-        return UpdateSpec(self.stage, self._shape, case_sensitive)
-
-    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
-        """Begin another sort order."""
-        return UpdateSortOrder(self.stage, self._shape, case_sensitive)
-
-    def manage_snapshots(self) -> ManageSnapshots:
-        """Begin a change of branches, tags and the current snapshot."""
-        return ManageSnapshots(self.stage)
-
-    def update_statistics(self) -> UpdateStatistics:
-        """Begin a change of the statistics files of snapshots."""
-        return UpdateStatistics(self.stage)
-
     # -- the end --------------------------------------------------------------------------------------------------
 
     def commit_transaction(self) -> R:
@@ -187,12 +163,21 @@ class Transaction(RowChanges, Generic[R]):
             self._open = False
             discard_unexposed(self._handle, self._context.written)
 
+    def end(self) -> None:
+        """End it without a commit of its own: its ``proposal`` was committed, or its files were deleted."""
+        self._open = False
+
+    def __del__(self) -> None:
+        if getattr(self, "_open", False) and (self._actions or self._created is not None):
+            warn_of_lost(
+                f"a transaction of table '{self._handle.full_name}' was dropped with its changes: call "
+                "commit_transaction() or abort(), or use it in a 'with' block"
+            )
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is not None:
                 self.abort()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from icefield.base.spelling import was_meant
 from icefield.errors import InvalidSchema, UnsupportedFeature
 
 if TYPE_CHECKING:
@@ -314,7 +315,30 @@ def parse_type(string: str) -> IcebergType:
         raise InvalidSchema(f"type {shown(string)}: {error.message}") from None
     if _PARAMETERISED.match(string):
         raise InvalidSchema(f"wrong parameters of a type: {shown(string)}")
-    raise UnsupportedFeature(f"unknown type: {shown(string)}")
+    raise UnsupportedFeature(f"unknown type: {shown(string)}{_meant(string)}")
+
+
+_OTHER_NAMES: Final = {
+    "int": ("integer", "smallint", "tinyint", "int8", "int16", "int32"),
+    "long": ("bigint", "int64"),
+    "float": ("real", "float32"),
+    "double": ("float64",),
+    "string": ("str", "text", "varchar", "char", "utf8", "object"),
+    "boolean": ("bool",),
+    "binary": ("bytes", "blob", "varbinary", "bytea"),
+    "timestamp": ("datetime", "timestamp_ntz", "datetime64"),
+    "timestamptz": ("timestamp_ltz", "timestamp with time zone"),
+    "decimal(38, 9)": ("numeric", "number"),
+}
+"""Names that other systems have for types."""
+
+
+def _meant(string: str) -> str:
+    """The type that a name of another system, or a misspelt one, probably means, and the types that there are."""
+    name = string.partition("(")[0].strip().lower()
+    same = next((kind for kind, others in _OTHER_NAMES.items() if name in others), None)
+    meant = was_meant(name, _PLAIN) if same is None else f"; was '{same}' meant?"
+    return meant or f"; types are {', '.join(sorted(_PLAIN))}, decimal(p, s) and fixed[n]"
 
 
 _PROMOTIONS: Final[dict[type[IcebergType], dict[type[IcebergType], int]]] = {

@@ -112,7 +112,13 @@ class Conforming:
         try:
             return slot.array(columns, rows)
         except pa.ArrowException as error:
-            raise _refused((slot.field.name,), f"a value does not fit {slot.field.field_type}: {error}") from error
+            why = f"a value does not fit {slot.field.field_type}: {error}"
+            if "[ns" in str(error) and "lose data" in str(error):
+                why += (
+                    "; round the values to microseconds, such as by .dt.floor('us') of pandas, or use a column of type "
+                    "timestamp_ns, which needs format version 3"
+                )
+            raise _refused((slot.field.name,), why) from error
 
 
 class _ByName(Rules):
@@ -130,9 +136,10 @@ class _ByName(Rules):
             owner = f"'{'.'.join(path)}'" if path else "the table"
             same = sorted(name for name in names if name.lower() == unknown[0].lower())
             alike = f"there are {', '.join(sorted(names)[:20])}"
+            remedy = "; the option merge_schema=True of append and overwrite adds new columns"
             if same:
-                alike = f"names are compared exactly, and there is a '{same[0]}'"
-            raise _refused((*path, unknown[0]), f"{owner} has no such column; {alike}")
+                alike, remedy = f"names are compared exactly, and there is a '{same[0]}'", ""
+            raise _refused((*path, unknown[0]), f"{owner} has no such column; {alike}{remedy}")
         return [positions.get(field.name) for field in fields]
 
     def fill(self, field: NestedField, path: Path) -> Fill:

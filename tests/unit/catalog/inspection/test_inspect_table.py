@@ -228,7 +228,7 @@ def test_delete_files_are_counted_apart():
         def operation(self, changes):
             return Operation.DELETE
 
-    AddDeletes(table._commit).commit()
+    AddDeletes(table.stage).commit()
     (row,) = table.inspect.partitions().to_pylist()
     assert (row["record_count"], row["position_delete_record_count"], row["equality_delete_file_count"]) == (2, 4, 1)
     assert table.inspect.delete_files()["content"].to_pylist() == [1, 2]

@@ -310,3 +310,9 @@ def test_shapes_are_bounded_by_points_and_by_nothing_else() -> None:
     assert geo_point_from_bytes(encoded.upper_bounds[1]) == GeoPoint(3.0, 4.0)
     raw = apply_modes(Metrics(2, lower_bounds={1: b"\x01"}, upper_bounds={1: b"\x02"}), PLAIN, schema)
     assert raw.lower_bounds == raw.upper_bounds == {}
+
+
+def test_bounds_are_cut_to_one_character_at_least():
+    assert str(parse_mode("truncate(1)")) == "truncate(1)"
+    with pytest.raises(InvalidArgument, match="at least 1"):
+        parse_mode("truncate(0)")

@@ -117,3 +117,12 @@ def test_many_rows_of_keys_in_any_order_are_stated_apart():
     shuffled = [list(itertools.chain(row[1:], row[:1])) for row in rows]
     array = pa.array(shuffled, pa.map_(pa.string(), pa.int64()))
     assert last_of_each_key(array) is array
+
+
+def test_maps_whose_keys_ascend_in_each_row_are_not_compared_pair_by_pair(monkeypatch):
+    def compared(*_):
+        raise AssertionError("pairs were compared")
+
+    monkeypatch.setattr("icefield.types.arrow.maps._followed", compared)
+    array = pa.array([[(1, 1), (2, 2), (9, 3)], [(1, 4), (3, 5)], []], pa.map_(pa.int64(), pa.int64()))
+    assert last_of_each_key(array) is array

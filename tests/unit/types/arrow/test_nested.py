@@ -12,6 +12,7 @@ from icefield.types.arrow.nested import (
     map_entries,
     may_be_unsettled,
     null_array,
+    parts_below,
     retype,
     settled,
     times_as_numbers,
@@ -227,3 +228,10 @@ def test_encoded_views_are_taken_apart_in_slices_too(kind):
             found = unwrap(encoded.slice(start, length))
             found.validate(full=True)
             assert found.to_pylist() == values[start : start + length]
+
+
+def test_the_parts_of_lists_whose_offsets_fall_are_refused():
+    buffers = [None, pa.array([0, 2, 1], pa.int32()).buffers()[1]]
+    lists = pa.Array.from_buffers(pa.list_(pa.int8()), 2, buffers, children=[pa.array([1, 2, 3], pa.int8())])
+    with pytest.raises(pa.ArrowInvalid, match="fall"):
+        list(parts_below(lists))

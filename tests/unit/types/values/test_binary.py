@@ -42,10 +42,10 @@ from icefield.types.values import (
     geo_point_to_bytes,
     to_arrow_array,
     to_bytes,
-    to_bytes_array,
     to_internal,
     unscaled,
 )
+from icefield_maintenance.theta.binary_values import to_bytes_array
 from vectors import VECTORS
 
 SINGLE = VECTORS["single_value_binary"]

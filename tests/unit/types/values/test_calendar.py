@@ -143,3 +143,11 @@ def test_nanoseconds_end_in_1677_and_2262(text, sign):
     assert caught.value.out_of_range == sign
     assert parse_timestamp("1677-09-21T00:12:43.145224192", zone=False, digits=9) == -(2**63)
     assert parse_timestamp("2262-04-11T23:47:16.854775807", zone=False, digits=9) == 2**63 - 1
+
+
+@pytest.mark.parametrize("offset", ["+24:00", "-00:60", "+00:00:60"])
+def test_an_offset_is_less_than_a_day_in_minutes_and_seconds_below_60(offset):
+    with pytest.raises(InvalidArgument, match="offset out of range"):
+        parse_timestamp(f"2024-01-01T00:00:00{offset}", zone=True, lenient=True)
+    found = parse_timestamp("2024-01-02T00:00:00+23:59:59", zone=True, lenient=True)
+    assert found == parse_timestamp("2024-01-01T00:00:01+00:00", zone=True)

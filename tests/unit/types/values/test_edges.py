@@ -20,10 +20,10 @@ from icefield.types.values import (
     from_json,
     to_arrow_array,
     to_bytes,
-    to_bytes_array,
     to_internal,
     to_json,
 )
+from icefield_maintenance.theta.binary_values import to_bytes_array
 
 _FRACTIONS = [
     ("float", "-0.0", "00000080", -0.0),

@@ -78,3 +78,10 @@ def test_a_count_that_claims_gigabytes_allocates_none():
     deep = struct.pack("<BII", 1, 7, 1) * 100_000
     with pytest.raises(InvalidArgument, match="deeper"):
         wkb_to_wkt(deep)
+
+
+@pytest.mark.parametrize("code", [0, 8, 4001, 1_000_001])
+def test_a_binary_has_one_of_seven_shapes_in_one_of_four_layouts(code):
+    with pytest.raises(InvalidArgument, match=f"unexpected shape of code {code} "):
+        wkb_to_wkt(struct.pack("<BI", 1, code) + bytes(64))
+    assert wkb_to_wkt(struct.pack("<BI4d", 1, 3001, 1, 2, 3, 4)) == "POINT ZM (1 2 3 4)"

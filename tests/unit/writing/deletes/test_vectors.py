@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from icefield.catalog import Table
 from icefield.errors import FileExists, InvalidArgument, StorageError, UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
-from icefield.puffin import PuffinReader, decode_vector
+from icefield.puffin import decode_vector
 from icefield.writing import DeleteContext, DeletedRows, write_deletion_vectors
+from icefield_maintenance import PuffinReader
 from tables import ids, new_table, rows
 
 

@@ -21,7 +21,6 @@ from icefield.metadata.updates.definitions import (
     choose_sort_order,
     choose_spec,
 )
-from icefield.metadata.updates.shown import not_shown
 from icefield.metadata.updates.snapshots import (
     AddSnapshot,
     RemovePartitionStatistics,
@@ -77,5 +76,4 @@ __all__ = [
     "created_by",
     "creation_updates",
     "new_table_metadata",
-    "not_shown",
 ]

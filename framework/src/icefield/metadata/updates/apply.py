@@ -31,6 +31,7 @@ from icefield.partitioning.spec import PARTITION_FIELD_ID_START, spec_for_new_ta
 from icefield.schema import Schema, assign_fresh_ids, check_schema
 
 _NONE = -1
+_DEFAULT_VERSION = int(FORMAT_VERSION.default or 2)
 
 
 class MetadataBuilder:
@@ -102,12 +103,12 @@ def new_table_metadata(
         table_uuid=str(uuid4()) if table_uuid is None else parsed_uuid(table_uuid),
         location=check_location(location),
         last_updated_ms=current_ms() if now_ms is None else now_ms,
-        last_column_id=max(fresh.highest_field_id, 0),
+        last_column_id=fresh.highest_field_id,
         schemas=JsonArray.of(SCHEMAS, [fresh]),
         current_schema_id=fresh.schema_id,
         partition_specs=JsonArray.of(PARTITION_SPECS, [first_spec]),
         default_spec_id=first_spec.spec_id,
-        last_partition_id=max(first_spec.last_assigned_field_id, PARTITION_FIELD_ID_START - 1),
+        last_partition_id=first_spec.last_assigned_field_id,
         sort_orders=JsonArray.of(SORT_ORDERS, [first_order]),
         default_sort_order_id=first_order.order_id,
         properties=FrozenDict(stored),
@@ -118,7 +119,7 @@ def _format_version(given: int | None, stated: str | None) -> int:
     asked = {version for version in (given, None if stated is None else int(stated)) if version is not None}
     if len(asked) > 1:
         raise InvalidArgument(f"format version {given} and the property 'format-version' {stated} disagree")
-    version = asked.pop() if asked else int(FORMAT_VERSION.default or 2)
+    version = asked.pop() if asked else _DEFAULT_VERSION
     if not isinstance(version, int) or isinstance(version, bool) or version < SUPPORTED_FORMAT_VERSIONS[0]:
         raise InvalidArgument(f"{version!r} is no format version; versions 1 to 3 are supported")
     if version > SUPPORTED_FORMAT_VERSIONS[-1]:
@@ -151,7 +152,7 @@ def created_by(updates: Iterable[TableUpdate], *, now_ms: int | None = None) -> 
     """
     steps = tuple(updates)
     stated = [step.format_version for step in steps if isinstance(step, UpgradeFormatVersion)]
-    version = min([*stated, SUPPORTED_FORMAT_VERSIONS[-1]]) if stated else int(FORMAT_VERSION.default or 2)
+    version = min([*stated, SUPPORTED_FORMAT_VERSIONS[-1]]) if stated else _DEFAULT_VERSION
     nothing = TableMetadata(
         format_version=max(version, SUPPORTED_FORMAT_VERSIONS[0]),
         table_uuid=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -22,8 +22,11 @@ from icefield.metadata.properties import (
 )
 from icefield.metadata.snapshots import Operation
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates.base import TableDrafts
+from icefield.metadata.updates.base import Drafts, TableDrafts
 from icefield.metadata.validation import check_location, parsed_uuid
+from icefield.metadata.views import ViewMetadata
+
+Located = TypeVar("Located", TableMetadata, ViewMetadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +83,12 @@ class UpgradeFormatVersion:
 
 @dataclass(frozen=True, slots=True)
 class SetLocation:
-    """Move the base location for new files. Existing files stay in their location."""
+    """Move the base location for new files of a table or view. Existing files stay in their location."""
 
     location: str
     action: ClassVar[str] = "set-location"
 
-    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
+    def apply(self, metadata: Located, change: Drafts) -> Located:
         location = check_location(self.location)
         return metadata if location == metadata.location else replace(metadata, location=location)
 

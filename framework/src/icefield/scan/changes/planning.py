@@ -67,9 +67,12 @@ class ChangelogPlanner:
         Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and ``NoSuchSnapshot`` if the deletes of an
         expired parent are needed.
         """
+        return self.report.told(self._planned())
+
+    def _planned(self) -> Iterator[Iterator[ChangedFile]]:
         for ordinal, (snapshot, listed) in enumerate(manifest_lists(self._metadata, self._io, self._snapshots)):
             yield self._of_snapshot(ordinal, snapshot, listed)
-        self.report.emit(self._snapshots[-1].snapshot_id if self._snapshots else -1)
+        self.report.tell(self._snapshots[-1].snapshot_id if self._snapshots else -1)
 
     def _of_snapshot(self, ordinal: int, snapshot: Snapshot, listed: ManifestList) -> Iterator[ChangedFile]:
         number = snapshot.snapshot_id
@@ -77,11 +80,11 @@ class ChangelogPlanner:
         self.report.manifests_read += len(manifests)
         for entries, plan in self._entries(manifests, number, EntryStatus.DELETED):
             before = self._deletes_of(kept_parent(self._metadata, snapshot))
-            for task in _planned(entries, plan, before).tasks():
+            for task in _with_deletes(entries, plan, before).tasks():
                 yield ChangedFile(task, None, ordinal, number)
         yield from self._with_other_deletes(ordinal, snapshot, listed)
         for entries, plan in self._entries(manifests, number, EntryStatus.ADDED):
-            for task in _planned(entries, plan, self._deletes_of(snapshot)).tasks():
+            for task in _with_deletes(entries, plan, self._deletes_of(snapshot)).tasks():
                 yield ChangedFile(None, task, ordinal, number)
 
     def _entries(
@@ -115,7 +118,8 @@ class ChangelogPlanner:
             entries = self._kept(entries, concerned)
             if not len(entries):
                 continue
-            pairs = zip(_planned(entries, plan, before).tasks(), _planned(entries, plan, after).tasks(), strict=True)
+            old_tasks = _with_deletes(entries, plan, before).tasks()
+            pairs = zip(old_tasks, _with_deletes(entries, plan, after).tasks(), strict=True)
             for one, other in pairs:
                 yield ChangedFile(one, other, ordinal, number)
 
@@ -153,6 +157,6 @@ class ChangelogPlanner:
         return kept
 
 
-def _planned(entries: ManifestEntries, plan: SpecPlan, deletes: DeleteIndex | None) -> PlannedFiles:
+def _with_deletes(entries: ManifestEntries, plan: SpecPlan, deletes: DeleteIndex | None) -> PlannedFiles:
     assigned = deletes.assign(entries) if deletes else None
     return PlannedFiles(entries, plan.residuals, assigned)

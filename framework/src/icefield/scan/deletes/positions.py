@@ -20,8 +20,7 @@ from icefield.base.limits import MAX_DELETED_POSITIONS, MAX_PUFFIN_BLOB_BYTES
 from icefield.errors import InvalidFile, InvalidMetadata
 from icefield.expressions import BooleanExpression, EqualTo, bind, relocate
 from icefield.manifest import DataFile
-from icefield.puffin import decode_vector
-from icefield.puffin.reader import read_range
+from icefield.puffin import decode_vector, read_range
 from icefield.scan.columns.projection import ColumnProjection
 from icefield.scan.opening import deleted_rows, open_file
 from icefield.schema import Schema

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,8 @@ from icefield.scan.planning.pruning import (
 from icefield.schema import Schema
 from icefield.storage import FileIO
 
+T = TypeVar("T")
+
 
 @dataclass
 class PlanReport:
@@ -69,9 +71,19 @@ class PlanReport:
     files_skipped: int = 0
     started: float = field(default_factory=time.perf_counter)
 
-    def emit(self, snapshot_id: int) -> None:
+    def told(self, planned: Iterator[T]) -> Iterator[T]:
+        """The items of a plan; listeners are told when it starts and when it ends."""
+        return self._telling(planned) if self.io.listeners else planned
+
+    def _telling(self, planned: Iterator[T]) -> Iterator[T]:
+        with self.io.listeners.operation("plan-scan", self.table, nested=False):
+            yield from planned
+
+    def tell(self, snapshot_id: int) -> None:
         """Tell the listeners about the finished plan of a snapshot; -1 if no snapshot was planned."""
-        self.io.plugins.emit(
+        if not self.io.listeners:
+            return
+        self.io.listeners.tell(
             ScanPlanned(
                 table=self.table,
                 snapshot_id=snapshot_id,
@@ -144,6 +156,9 @@ class ScanPlanner:
         read ahead. Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and, at the latest at the end of
         the iteration, for a file that is listed twice in the plan.
         """
+        return self.report.told(self._planned(first, rows))
+
+    def _planned(self, first: int, rows: int | None) -> Iterator[PlannedFiles]:
         manifests = self.manifests
         distinct = None if manifests.paths_are_distinct else DistinctPaths(self._live_paths)
         key, deletes = self._delete_index()
@@ -168,7 +183,7 @@ class ScanPlanner:
             manifests.paths_are_distinct = first == 0 and isinstance(self._filter, AlwaysTrue)
         if key is not None and deletes is not None:
             DELETE_INDEXES.put(key, deletes)  # with the size of its assignments
-        self.report.emit(self._snapshot.snapshot_id)
+        self.report.tell(self._snapshot.snapshot_id)
 
     def _choose(self, content: ManifestContent, first: int = 0) -> tuple[list[ManifestFile], npt.NDArray[Any]]:
         """The manifests that may list matching live files, from a position in the list on, and their positions."""

@@ -130,13 +130,6 @@ def _manifest_lists(
             yield found
 
 
-def live_paths(
-    io: FileIO, manifests: Sequence[ManifestFile], runner: WorkRunner | None = None
-) -> Iterator[pa.StringArray]:
-    """The stated locations of the live files of manifests. Raises ``FileMissing``, ``InvalidMetadata``."""
-    return (locations for locations, _ in files(io, manifests, live=True, lenient=False, kinds=False, runner=runner))
-
-
 def files(
     io: FileIO,
     manifests: Sequence[ManifestFile],

@@ -53,11 +53,15 @@ class ServedScan:
 
     def parts(self, *, statistics: bool = False) -> Iterator[ServedFiles]:
         """The files, in the parts of the service's list; with column statistics, if the service has them."""
-        asked, seen = self._asked, set[str]()
+        asked = self._asked
         schema_id = self._schema.schema_id
         report = PlanReport(self._io, self._identifier, asked.row_filter, self._metadata, schema_id, self._projected)
+        return report.told(self._listed(report, statistics))
+
+    def _listed(self, report: PlanReport, statistics: bool) -> Iterator[ServedFiles]:
         if isinstance(self._asked.row_filter, AlwaysFalse):
             return
+        seen = set[str]()
         fields = self._fields() if statistics else {}
         if statistics:
             listing = self._listing(tuple(fields))
@@ -70,7 +74,7 @@ class ServedScan:
                 _refuse_again(part.files, seen)
                 yield ServedFiles(reader, part)
         report.files_planned = len(seen)
-        report.emit(asked.snapshot_id)
+        report.tell(self._asked.snapshot_id)
 
     def counted(self) -> Iterator[tuple[int, tuple[FileScanTask, ...]]]:
         """The number of rows of each file that matches as a whole, or else the task that must be read."""

@@ -208,6 +208,9 @@ class ManageSnapshots(Action):
         updates += _changed(metadata, refs)
         return Changes(tuple(updates), tuple(requirements))
 
+    def _is_filled(self) -> bool:
+        return bool(self._steps)
+
     def _step(self, step: Step) -> Self:
         self._steps.append(step)
         return self

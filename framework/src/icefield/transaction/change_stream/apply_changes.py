@@ -17,6 +17,7 @@ from icefield.transaction.change_stream.change_writer import ChangeWriter
 from icefield.transaction.change_stream.kinds import ChangeKind, Kinds, change_kinds
 from icefield.transaction.files.equality_delta import EqualityDelta
 from icefield.transaction.rows import Rows, batches_of
+from icefield.transaction.snapshots.write_result import WriteResult
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import pieces_of
 from icefield.writing.deletes import DeleteContext
@@ -52,12 +53,13 @@ def apply_changes(
     operation_column: str,
     upsert: bool | None,
     options: Mapping[str, Any],
-) -> None:
+) -> WriteResult:
     """Write changes and stage actions that add their files; ``options`` are arguments of the actions.
 
     A full writer is followed by another one, with a snapshot of its own: its equality deletes apply to the rows of the
     snapshots before.
     """
+    first: EqualityDelta | None = None
     by_key = get_bool(shape.properties, UPSERT_ENABLED) if upsert is None else upsert
     batches = _gathered(_changes(changes, operation_column))
     is_staged = options["branch"] is None  # no snapshot follows a staged one, so that one writer takes all changes
@@ -78,15 +80,22 @@ def apply_changes(
                     break
             made = writer.close()
         action = EqualityDelta(stage, **options)
+        first = action if first is None else first
+        if action is not first:
+            action.follow(first)
         action.add_fresh_rows(made.data_files).add_deletes(*made.delete_files).commit()
+    assert first is not None
+    return first.write_result
 
 
 def _changes(changes: Any, column: str) -> Iterator[tuple[pa.RecordBatch, Kinds]]:
     """Batches without the column of the operation, and the kind of each row."""
     if isinstance(changes, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(changes, "__arrow_c_stream__"):
         changes = [changes]
-    if not isinstance(changes, Iterable) or isinstance(changes, str | bytes | dict):
-        batches_of(changes)  # raises an error that names the accepted types
+    if not isinstance(changes, Iterable) or isinstance(changes, str | bytes | Mapping):
+        changes = [batches_of(changes)]  # raises an error that names the accepted types
+    elif isinstance(changes, Sequence) and changes and isinstance(changes[0], Mapping):
+        changes = [batches_of(changes)]
     for change in changes:
         if isinstance(change, tuple) and len(change) == 2:
             kind = change[0] if isinstance(change[0], ChangeKind) else change_kinds(pa.array([change[0]]))[0]

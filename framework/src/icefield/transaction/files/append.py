@@ -111,6 +111,9 @@ class AppendFiles(SnapshotProducer):
         self._added.add(files, fresh=True)
         return self
 
+    def _is_filled(self) -> bool:
+        return bool(self._added.files())
+
     def find(self, head: Head, context: ActionContext) -> FileChanges:
         """The added files, which are the same for every base."""
         self._added.refuse_live(head)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from icefield.base.concurrency import lazy
+from icefield.base.spelling import was_meant
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.data_file import EntryStatus
@@ -19,7 +20,6 @@ from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manif
 from icefield.manifest.schemas import FIRST_ROW_ID, RECORD_COUNT, stored_partition_type
 from icefield.manifest.statistics import StatisticsRequest
 from icefield.metadata import MAIN_BRANCH, Snapshot, TableMetadata
-from icefield.metadata.spelling import was_meant
 from icefield.partitioning import PartitionSpec
 from icefield.scan.planning.manifest_reads import manifest_groups
 from icefield.storage import FileIO

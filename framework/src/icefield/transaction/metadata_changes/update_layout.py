@@ -34,6 +34,7 @@ class UpdateSpec(Action, SpecUpdate):
             base.format_version,
             case_sensitive=case_sensitive,
         )
+        self._before = base.spec()
         self._requirements = (
             AssertCurrentSchemaId(base.current_schema_id),
             AssertDefaultSpecId(base.default_spec_id),
@@ -43,6 +44,9 @@ class UpdateSpec(Action, SpecUpdate):
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """The new default spec; an equivalent spec of the table is used again."""
         return Changes(choose_spec(base, self.result()), self._requirements)
+
+    def _is_filled(self) -> bool:
+        return self.result() != self._before
 
 
 class UpdateSortOrder(Action, SortOrderUpdate):
@@ -54,6 +58,7 @@ class UpdateSortOrder(Action, SortOrderUpdate):
     def __init__(self, stage: Callable[[Action], None], base: TableMetadata, case_sensitive: bool = True) -> None:
         super().__init__(stage)
         SortOrderUpdate.__init__(self, base.sort_orders, base.schema(), case_sensitive=case_sensitive)
+        self._before = base.sort_order()
         self._requirements = (
             AssertCurrentSchemaId(base.current_schema_id),
             AssertDefaultSortOrderId(base.default_sort_order_id),
@@ -62,3 +67,6 @@ class UpdateSortOrder(Action, SortOrderUpdate):
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """The new default order; an identical order of the table is used again."""
         return Changes(choose_sort_order(base, self.result()), self._requirements)
+
+    def _is_filled(self) -> bool:
+        return self.result() != self._before

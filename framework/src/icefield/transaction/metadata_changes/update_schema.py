@@ -57,6 +57,9 @@ class UpdateSchema(Action, SchemaUpdate):
             AssertLastAssignedFieldId(base.last_column_id),
         ]
 
+    def _is_filled(self) -> bool:
+        return self.result() != self._base.schema()
+
     def _is_unwritten(self, path: FieldName) -> bool:
         snapshot = self._base.current_snapshot()
         unwritten = snapshot is None or self._base.schema_of(snapshot).has_field(path)

@@ -19,6 +19,7 @@ from icefield.transaction.row_level.changed_files import FileResult, FileResults
 from icefield.transaction.row_level.delete_marker import mark_rows, superseded
 from icefield.transaction.row_level.edits import RowEdit
 from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer
+from icefield.transaction.snapshots.write_result import EditedRows
 
 
 def since_head(metadata: TableMetadata, branch: str | None) -> ConflictRange | None:
@@ -71,7 +72,9 @@ class RowLevelAction(SnapshotProducer):
         self._files.begin(head, context, self.mode)
         removed: dict[int, Mask] = {}
         changed: list[FileResult] = []
+        dropped = 0
         for matches in row_filter.matches():
+            dropped += edit.drops and int(np.count_nonzero(matches.whole))
             gone = self._changed(matches, edit, changed)
             if gone.any():
                 removed[matches.position] = gone
@@ -79,8 +82,15 @@ class RowLevelAction(SnapshotProducer):
         added += self._files.successors(changed, edit)
         marked = [one for one in changed if one.positions is not None]
         added += mark_rows(self._files, head, context, marked)
-        added += self._others(head, changed)
+        others = self._others(head, changed)
+        added += others
         self._files.finish()
+        self._edited = EditedRows(
+            inserted=sum(file.record_count for file in others),
+            updated=sum(one.updated for one in changed),
+            deleted=sum(one.deleted for one in changed),
+            drops=dropped > 0,
+        )
         return FileChanges(added, merged_masks(removed, superseded(head, marked)))
 
     def _changed(self, matches: Matches, edit: RowEdit, changed: list[FileResult]) -> Mask:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -69,13 +68,6 @@ class DeleteMatching(RowEdit):
         return EditResult(np.flatnonzero(evaluate(self.row_filter, batch)))
 
 
-@dataclass(slots=True)
-class UpdateResult:
-    """The number of rows that an update changed; an update in a transaction sets it when that commits."""
-
-    rows_updated: int = 0
-
-
 class UpdateRows(RowLevelAction):
     """Set columns of the rows that match a filter. A row with an unknown result (null) does not change."""
 
@@ -99,16 +91,11 @@ class UpdateRows(RowLevelAction):
         self._case_sensitive = case_sensitive
         bind(schema, self._filter, case_sensitive)
         Assignments(schema, self._values, case_sensitive)  # errors in the values are raised before the commit
-        self.result = UpdateResult()
 
     def _edit(self, head: Head) -> RowEdit:
         schema = head.metadata.schema()
         assignments = Assignments(schema, self._values, self._case_sensitive)
         return _RowsChange(bind(schema, self._filter, self._case_sensitive), assignments)
-
-    def _others(self, head: Head, changed: Sequence[FileResult]) -> Sequence[DataFile]:
-        self.result.rows_updated = sum(one.updated for one in changed)
-        return []
 
 
 class _RowsChange(RowEdit):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -24,15 +23,7 @@ from icefield.transaction.row_level.edits import Ints, RowEdit
 from icefield.transaction.row_level.merge_edit import MergeEdit, MergeSource
 from icefield.transaction.row_level.upsert import key_names
 from icefield.transaction.rows import Rows, conformed, table_of
-
-
-@dataclass(slots=True)
-class MergeResult:
-    """The numbers of rows that a merge changed; a merge in a transaction sets them when that commits."""
-
-    rows_updated: int = 0
-    rows_deleted: int = 0
-    rows_inserted: int = 0
+from icefield.transaction.snapshots.write_result import WriteResult
 
 
 class MergeRows(RowLevelAction):
@@ -56,7 +47,6 @@ class MergeRows(RowLevelAction):
         self.matched: list[Clause] = []
         self.not_matched: list[Clause] = []
         self.by_source: list[Clause] = []
-        self.result = MergeResult()
 
     def commit(self) -> None:
         """Stage the merge. Raises ``InvalidArgument`` for errors in the clauses, and for a merge without any."""
@@ -65,6 +55,9 @@ class MergeRows(RowLevelAction):
         self._bound(self._schema)
         self._inserting(self._schema)
         super().commit()
+
+    def _is_filled(self) -> bool:
+        return bool(self.matched or self.not_matched or self.by_source)
 
     def _edit(self, head: Head) -> RowEdit:
         return self._bound(head.metadata.schema())
@@ -78,13 +71,9 @@ class MergeRows(RowLevelAction):
         rows = np.flatnonzero(new)
         chosen = first_that_holds(clauses, self._source.alone(rows))
         new[rows[chosen < 0]] = False
-        files = self._files.inserted(
+        return self._files.inserted(
             new, lambda: [self._new(schema, one, rows[chosen == at]) for at, one in enumerate(clauses)]
         )
-        self.result.rows_updated = sum(one.updated for one in changed)
-        self.result.rows_deleted = sum(one.deleted for one in changed)
-        self.result.rows_inserted = int(new.sum())
-        return files
 
     def _bound(self, schema: Schema) -> MergeEdit:
         seen = self._source.seen_schema(schema)
@@ -190,14 +179,14 @@ class Merge:
         """Delete rows that match no row of the source. The condition is over the table alone."""
         return self._add(self._action.by_source, Clause(condition, DELETE))
 
-    def commit(self) -> MergeResult:
+    def commit(self) -> WriteResult:
         """Commit the merge.
 
         Raises ``InvalidArgument`` for a row of the table that several rows of the source would change, for values that
         a column cannot hold, and for a merge without clauses.
         """
         self._action.commit()
-        return self._action.result
+        return self._action.write_result
 
     def _add(self, clauses: list[Clause], clause: Clause) -> Self:
         clauses.append(clause)

@@ -6,7 +6,6 @@ A join of whole columns, pruned by the bounds of the keys; never a filter with a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -24,14 +23,6 @@ from icefield.transaction.row_level.edits import NO_ROWS, EditResult, Ints, RowE
 from icefield.transaction.row_level.key_join import Keys, differing
 from icefield.transaction.rows import conformed
 from icefield.types.values import distinct
-
-
-@dataclass(slots=True)
-class UpsertResult:
-    """The numbers of rows that an upsert changed and added; an upsert in a transaction sets them when that commits."""
-
-    rows_updated: int = 0
-    rows_inserted: int = 0
 
 
 class UpsertRows(RowLevelAction):
@@ -61,7 +52,6 @@ class UpsertRows(RowLevelAction):
         self._keys.refuse_duplicates()
         self._update, self._insert = update, insert
         self._schema = schema
-        self.result = UpsertResult()
 
     def _edit(self, head: Head) -> RowEdit:
         return _RowsByKey(head.metadata.schema(), self._keys, self._rows, self._update)
@@ -70,10 +60,7 @@ class UpsertRows(RowLevelAction):
         new = np.full(len(self._rows), self._insert)
         for one in changed:
             new[one.met] = False
-        files = self._files.inserted(new, lambda: [self._rows.filter(pa.array(new))], self._schema)
-        self.result.rows_updated = sum(one.updated for one in changed)
-        self.result.rows_inserted = sum(file.record_count for file in files)
-        return files
+        return self._files.inserted(new, lambda: [self._rows.filter(pa.array(new))], self._schema)
 
 
 class _RowsByKey(RowEdit):

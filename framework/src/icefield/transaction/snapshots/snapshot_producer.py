@@ -27,6 +27,7 @@ from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.head.branch_head import Head, checked_branch, head_of, merged_masks, next_row_id
 from icefield.transaction.snapshots.manifests import ManifestAssembler, Numbers, Remaining
 from icefield.transaction.snapshots.summary import ChangeCounter
+from icefield.transaction.snapshots.write_result import EditedRows, WriteResult, authorship
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,10 @@ class SnapshotProducer(Action):
             raise InvalidArgument(f"snapshot_properties map names to strings; this is {snapshot_properties!r:.200}")
         for name, value in (snapshot_properties or {}).items():
             self.set_snapshot_property(name, value)
+        self.write_result = WriteResult()
+        """The result, which is complete when the change is committed."""
+        self._follows = False
+        self._edited: EditedRows | None = None
         self._assembler = ManifestAssembler()
         self._snapshot_id: int | None = None
         self._lists: list[str] = []
@@ -77,6 +82,11 @@ class SnapshotProducer(Action):
 
     def _prepare(self) -> None:
         """Set up the fields of the subclass."""
+
+    def follow(self, first: SnapshotProducer) -> Self:
+        """Add this snapshot's counts to the result of an earlier action of the same write."""
+        self.write_result, self._follows = first.write_result, True
+        return self
 
     @abstractmethod
     def find(self, head: Head, context: ActionContext) -> FileChanges:
@@ -101,6 +111,8 @@ class SnapshotProducer(Action):
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """Write the manifests (once) and the list (on each attempt), and add the snapshot. Nothing for no change."""
         refuse_plain_files(base)
+        if not self._follows:
+            self.write_result.clear()
         branch = self._target(base)
         head = Head(base, head_of(base, branch), context.io)
         snapshot_id = self._begin(base, context)
@@ -109,6 +121,7 @@ class SnapshotProducer(Action):
             self._assembler.finish()
             return Changes()
         snapshot = self._snapshot(head, changes, context, snapshot_id)
+        self.write_result.count(snapshot_id, snapshot.summary, self._edited)
         self._assembler.finish()
         if branch is None:
             # A service that merges commits by their requirements may expire the parent of this snapshot.
@@ -157,7 +170,7 @@ class SnapshotProducer(Action):
 
     def _snapshot(self, head: Head, changes: FileChanges, context: ActionContext, snapshot_id: int) -> Snapshot:
         base, parent_id = head.metadata, None if head.snapshot is None else head.snapshot.snapshot_id
-        counter = ChangeCounter(base, self._strings)
+        counter = ChangeCounter(base, authorship(context.io.properties, self._strings))
         counter.added(changes.added)
         new = self._assembler.of_added(changes.added, changes.data_sequence_number)
         kept = self._remaining(head, changes, counter, len(new))

@@ -14,7 +14,7 @@ from icefield.types.values.binary import (
     geo_point_to_bytes,
     to_bytes,
 )
-from icefield.types.values.binary_arrays import from_bytes_array, to_bytes_array
+from icefield.types.values.binary_arrays import from_bytes_array
 from icefield.types.values.distinct import distinct
 from icefield.types.values.internal import decimal_from_unscaled, initial_value, promote, unscaled, write_value
 from icefield.types.values.json import from_json, to_json
@@ -39,7 +39,6 @@ __all__ = [
     "to_arrow_array",
     "to_arrow_scalar",
     "to_bytes",
-    "to_bytes_array",
     "to_internal",
     "to_json",
     "to_python",

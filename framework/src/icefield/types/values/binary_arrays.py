@@ -1,7 +1,6 @@
 """The binary form of whole columns of values, without a Python object per value.
 
-Bounds in manifests are read and written in this way, between a column of bytes and an Arrow array of the field's own
-type.
+Bounds in manifests are read in this way, from a column of bytes into an Arrow array of the field's own type.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from icefield.errors import InvalidArgument
 from icefield.types.arrow.pieces import one_array
 from icefield.types.arrow.types import to_arrow_type
 from icefield.types.primitive import IcebergType
-from icefield.types.values.arrow import cast_to_type
 from icefield.types.values.binary import FIXED_WIDTHS, WRITTEN_BEFORE_PROMOTION
 from icefield.types.values.calendar import MICROS_PER_DAY
 
@@ -177,52 +175,6 @@ def _is_utf8(value: bytes | None) -> bool:
         return value is not None and value.decode("utf-8") is not None
     except UnicodeDecodeError:
         return False
-
-
-def to_bytes_array(iceberg_type: IcebergType, values: pa.Array) -> pa.BinaryArray:
-    """Encode a column of values of ``iceberg_type`` (in its Arrow type, or a castable one); null stays null.
-
-    Raises ``InvalidArgument`` for a type without a binary form, and for values that are not of the type.
-    """
-    if not iceberg_type.is_primitive or isinstance(iceberg_type, iceberg.UnknownType):
-        raise InvalidArgument(f"type {iceberg_type} has no binary single-value form")
-    values = cast_to_type(iceberg_type, values)
-    if isinstance(iceberg_type, iceberg.BooleanType):
-        return _binary(values, values.cast(pa.uint8()).fill_null(0).to_numpy(zero_copy_only=False), 1)
-    if isinstance(iceberg_type, iceberg.DecimalType):
-        return _encode_decimals(values)
-    if type(iceberg_type) in FIXED_WIDTHS:
-        dtype = np.dtype(FIXED_WIDTHS[type(iceberg_type)].format)
-        numbers = np.frombuffer(values.buffers()[1] or b"", dtype.newbyteorder("="))
-        numbers = numbers[values.offset : values.offset + len(values)].astype(dtype, copy=False)
-        return _binary(values, numbers, dtype.itemsize)
-    return values.cast(pa.binary())
-
-
-def _encode_decimals(values: pa.Array) -> pa.BinaryArray:
-    """The fewest big-endian bytes of each: leading bytes that only repeat the sign are left out."""
-    wide: Bytes = np.frombuffer(values.buffers()[1] or b"", np.uint8).reshape(-1, 16)
-    wide = wide[values.offset : values.offset + len(values), ::-1]
-    sign = np.where(wide[:, :1] >= 0x80, np.uint8(0xFF), np.uint8(0))
-    repeats_sign = (wide[:, :-1] == sign) & ((wide[:, 1:] >= 0x80) == (sign != 0))
-    skipped = np.argmin(np.column_stack([repeats_sign, np.zeros(len(wide), np.bool_)]), axis=1)
-    lengths = np.where(_valid(values), 16 - skipped, 0)
-    kept = np.arange(16) >= 16 - lengths[:, None]
-    offsets = np.zeros(len(values) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    return _binary_from(values, offsets, wide[kept])
-
-
-def _binary(values: pa.Array, numbers: npt.NDArray[Any], width: int) -> pa.BinaryArray:
-    if len(values) * width > 2**31 - 1:
-        raise InvalidArgument("too many values for one binary array; encode them in parts")
-    offsets = np.arange(len(values) + 1, dtype=np.int32) * np.int32(width)
-    return _binary_from(values, offsets, np.ascontiguousarray(numbers))
-
-
-def _binary_from(values: pa.Array, offsets: npt.NDArray[np.int32], data: npt.NDArray[Any]) -> pa.BinaryArray:
-    buffers = [_bitmap(_valid(values)), pa.py_buffer(offsets), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.binary(), len(values), buffers)
 
 
 def _valid(data: pa.Array) -> Mask:
