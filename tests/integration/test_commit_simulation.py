@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import icefield_dynamodb.lease
@@ -19,6 +20,7 @@ from icefield_dynamodb.items import ReplyLost
 from icefield_dynamodb.lease import Lease
 from icefield_dynamodb.options import LockOptions
 from icefield_dynamodb.strategy import FencedByStore
+from mutants.strategies.versions import RetriesBlindly
 from simulation.course import LOCATION, Build, Course, Wrong
 from simulation.stores import SimulatedFileSystem, SimulatedItems, SimulatedMetastore
 
@@ -51,10 +53,11 @@ def locked(kind: type[FencedByStore | ItemStrategy], *, fence: bool) -> Build:
         icefield_dynamodb.lease.time = SimpleNamespace(monotonic=lambda: world.now, sleep=world.pause)  # type: ignore[attr-defined]
         if not fence:
             system = SimulatedFileSystem(system.world, system.files, frozenset({FileSystemAbility.LIST}))
-        made = kind.__new__(kind)
+        items = SimulatedItems(world, ReplyLost)
+        simulated = type(kind.__name__, (kind,), {"_locks": items, "_items": items})
+        made: Any = simulated.__new__(simulated)
         VersionedStrategy.__init__(made, NAME, LOCATION, system)
         made._options = OPTIONS
-        made._locks = made._items = SimulatedItems(world, ReplyLost)
         return made
 
     return build
@@ -85,21 +88,6 @@ class ChecksThenWrites(CreateStrategy):
             return None
         self.file_system.put(target, data, PutMode.OVERWRITE)
         return self.pointer_to(target)
-
-
-class RetriesBlindly(CreateStrategy):
-    """Treats a taken name as another writer's, even after it lost the reply to its own request."""
-
-    def publish(self, target: str, data: bytes) -> Pointer | None:
-        for _ in range(3):
-            try:
-                self.file_system.put(target, data, PutMode.CREATE)
-            except FileExists:
-                return None
-            except StorageError:
-                continue
-            return self.pointer_to(target)
-        return None
 
 
 class CleansUpAfterUnknown(CreateStrategy):

@@ -35,7 +35,7 @@ from repository import ROOT
 
 MARK = "planted7351"
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:\.[a-z0-9][a-z0-9_-]*)+")
-_FAMILIES = ("s3", "client", "gcs", "adls", "hdfs", "webhdfs", "dynamodb", "hive", "sql")
+_FAMILIES = ("s3", "client", "gcs", "adls", "hdfs", "webhdfs", "dynamodb", "glue", "hive", "sql")
 _HINT = re.compile(rf"(?:{'|'.join(_FAMILIES)})\.[a-z0-9]")
 NOWHERE = "127.0.0.1:1"
 # The address of each store, at which no server answers.
@@ -55,6 +55,9 @@ ADDRESSES = {
     "hadoop.dfs.client.retry.max.attempts": "0",
     "dynamodb.endpoint": f"http://{NOWHERE}",
     "dynamodb.region": "us-east-1",
+    "glue.endpoint": f"http://{NOWHERE}",
+    "glue.region": "us-east-1",
+    "glue.max-retries": "0",
     "lock.table": "locks",
     **{f"{prefix}.retry.num-retries": "0" for prefix in ("s3", "gcs", "adls", "hdfs", "webhdfs")},
     **{f"{prefix}.connect-timeout": "1" for prefix in ("s3", "gcs", "adls")},

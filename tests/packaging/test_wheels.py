@@ -165,7 +165,7 @@ def test_the_template_passes_its_kit_with_nothing_but_what_its_author_installs(w
 def test_plugins_of_other_authors_pass_their_suites_on_installed_wheels(wheels: Path, tmp_path: Path) -> None:
     python = python_of(tmp_path / "env")
     kernel = wheel_of("icefield", wheels).as_uri()
-    extras = "cli,maintenance,parquet,report,rest-server,testing"
+    extras = "cli,frames,maintenance,parquet,report,rest-server,testing"
     install(python, f"icefield[{extras}] @ {kernel}", "httpx", "obstore", wheels=wheels)
     shutil.copytree(ROOT / "tests" / "kit" / "authors", tmp_path / "authors")
     shutil.copy(ROOT / "tests" / "support" / "planted_plugins.py", tmp_path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from icefield import Plugins
+from icefield import Plugins, Provider
 from icefield.errors import MissingPlugin
 from icefield.plugins import hookspecs
 from icefield.plugins.extras import EXTRAS
@@ -50,7 +50,9 @@ def test_each_name_that_a_plugin_provides_says_what_to_install(project: dict[str
     extras = tomllib.loads(text_of(Path("pyproject.toml")))["project"]["optional-dependencies"]
     for hooks in project.get("entry-points", {}).get("icefield", {}).values():
         (plugin,) = Plugins([hooks]).listing()
-        assert plugin.provides or records_of(hooks) or Plugins([hooks]).table_properties.of_plugins
+        alone = Plugins([hooks])
+        read = alone.records("icefield_configurations", Provider)
+        assert plugin.provides or read or records_of(hooks) or alone.table_properties.of_plugins
         for _, name in commands(hooks) if hooks != "icefield_cli.hooks" else ():
             assert project["name"] in extras[EXTRAS["commands", name]]
             assert Plugins([]).requirements("commands", name) == [f"icefield[{EXTRAS['commands', name]}]"]

@@ -29,7 +29,7 @@ def commit(table: Table, *files: DataFile, removed: Sequence[DataFile] = ()) -> 
         def operation(self, changes: FileChanges) -> Operation:
             return Operation.OVERWRITE
 
-    RowDelta(table._commit).commit()
+    RowDelta(table.stage).commit()
 
 
 def data_files(table: Table, row_filter: str = "true") -> list[DataFile]:

@@ -65,12 +65,19 @@ class DictionaryStrategy(MetastoreStrategy):
 
     def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         with LOCK:
-            if self.table in self.store.views:
-                raise TableExists(f"a view has the name {'.'.join(self.table)}", table=self.table)
             if self.pointers.get(self.table) != old:
                 return False
+            if old is None:
+                self.check_free()
             self.pointers[self.table] = new
             return True
+
+    def check_free(self) -> None:
+        """Raise for a new table in a missing namespace, or with the name of a view."""
+        if self.table[:-1] not in self.store.namespaces:
+            raise NoSuchNamespace(f"no namespace {'.'.join(self.table[:-1])}", namespace=self.table[:-1])
+        if self.table in self.store.views:
+            raise TableExists(f"a view has the name {'.'.join(self.table)}", table=self.table)
 
     def drop(self) -> None:
         with LOCK:
@@ -92,6 +99,8 @@ class DictionaryViews(MetastoreViews):
         with LOCK:
             if self.store.views.get(view) != old:
                 return False
+            if old is None and view[:-1] not in self.store.namespaces:
+                raise NoSuchNamespace(f"no namespace {'.'.join(view[:-1])}", namespace=view[:-1])
             if view in self.store.pointers:
                 raise TableExists(f"a table has the name {'.'.join(view)}", table=view)
             self.store.views[view] = new
@@ -112,6 +121,8 @@ class DictionaryBackend(CatalogBackend):
         with LOCK:
             if namespace in self.store.namespaces:
                 raise NamespaceExists(f"namespace {'.'.join(namespace)} exists", namespace=namespace)
+            if namespace[:-1]:
+                self.check(namespace[:-1])
             self.store.namespaces[namespace] = dict(properties)
 
     def drop_namespace(self, namespace: NamespaceName) -> None:
@@ -193,16 +204,24 @@ class WholeDictionaryBackend(DictionaryBackend, ViewCatalog, MultiTableCatalog):
         with LOCK:
             pointers = self.store.pointers
             if any(pointers.get(each.table) != (each.base.location if each.base else None) for each in changes):
+                self.io.delete_many([each.location for each in staged])
                 return Conflict()
             pointers.update({each.table: made.location for each, made in zip(changes, staged, strict=True)})
+        for each in changes:
+            self.made(each)
         return tuple(map(Committed, staged))
 
     def staged(self, change: TableChange) -> Pointer:
         """The metadata file of a change, to which nothing points yet."""
+        return self._changing(change).stage(change.base, change.proposal)
+
+    def made(self, change: TableChange) -> None:
+        """Clean up after a change."""
+        self._changing(change).delete_old(change.base, change.proposal)
+
+    def _changing(self, change: TableChange) -> MetastoreStrategy:
         place = change.proposal.metadata.location
-        return self.strategy_class(change.table, place, self.io.storage(place), self.properties).stage(
-            change.base, change.proposal
-        )
+        return self.strategy_class(change.table, place, self.io.storage(place), self.properties)
 
     @property
     def views(self) -> DictionaryViews:

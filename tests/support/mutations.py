@@ -100,11 +100,19 @@ def _functions(tree: ast.AST, inside: str = "") -> Iterator[tuple[str, _Function
 
 
 def _ignored(function: _Function) -> Iterator[ast.AST]:
-    """Nodes that are not changed, because no test can or should notice: texts, types, and code that runs at import."""
+    """Nodes that are not changed, because no test can or should notice.
+
+    These are texts, types, code that runs at import, and assertions: ``assert``, ``raise AssertionError``, and the
+    ``strict`` of a ``zip`` over sequences of one length.
+    """
     for part in (*function.decorator_list, function.args, *([function.returns] if function.returns else [])):
         yield from ast.walk(part)
     for node in ast.walk(function):
         match node:
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="AssertionError"))):
+                yield from ast.walk(node)
+            case ast.Call(func=ast.Name(id="zip")):
+                yield from (each.value for each in node.keywords)
             case ast.Raise(exc=ast.Call() as call):
                 for part in (*call.args, *call.keywords):
                     yield from ast.walk(part)

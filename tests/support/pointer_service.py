@@ -6,6 +6,7 @@ import json
 import socket
 import socketserver
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +20,7 @@ from icefield.toolkit import MetastoreStrategy, OutcomeUnknown
 def served() -> Iterator[int]:
     """The port of a service that ends with the block."""
     pointers: dict[str, str] = {}
+    claims: dict[str, tuple[str, str | None, float]] = {}
     lock = threading.Lock()
 
     class Handler(socketserver.StreamRequestHandler):
@@ -30,6 +32,16 @@ def served() -> Iterator[int]:
                 self.wfile.write(json.dumps(reply).encode() + b"\n")
 
     def answer(asked: dict[str, Any]) -> Any:
+        if asked["do"] == "claim":  # gives the holder and its data
+            owner, data, until = claims.get(asked["table"], ("", None, 0.0))
+            if until < time.monotonic() or owner == asked["owner"]:
+                owner, data = asked["owner"], asked.get("data")
+                claims[asked["table"]] = owner, data, time.monotonic() + asked["seconds"]
+            return owner, data
+        if asked["do"] == "release":
+            if claims.get(asked["table"], ("",))[0] == asked["owner"]:
+                del claims[asked["table"]]
+            return None
         before = pointers.get(asked["table"])
         if asked["do"] == "swap":
             if before != asked["old"]:
@@ -52,8 +64,14 @@ def served() -> Iterator[int]:
 def ask(port: int, **asked: Any) -> Any:
     """Send one request over a new connection."""
     with socket.create_connection(("127.0.0.1", port), 10) as connection:
-        connection.sendall(json.dumps(asked).encode() + b"\n")
-        reply = connection.makefile("rb").readline()
+        return reply_over(connection, **asked)
+
+
+def reply_over(connection: socket.socket, **asked: Any) -> Any:
+    """Send one request over a connection."""
+    connection.sendall(json.dumps(asked).encode() + b"\n")
+    with connection.makefile("rb") as file:
+        reply = file.readline()
     if not reply:
         raise ConnectionResetError("the service hung up")
     return json.loads(reply)
@@ -67,7 +85,12 @@ class ServiceStrategy(MetastoreStrategy):
         self.port = port
 
     def ask(self, do: str, **asked: Any) -> Any:
-        return ask(self.port, do=do, table=self.location, **asked)
+        return ask(self.port, do=do, table=self.key, **asked)
+
+    @property
+    def key(self) -> str:
+        """The name of the table in the service."""
+        return self.location
 
     def read_pointer(self) -> str | None:
         try:

@@ -1,7 +1,10 @@
-"""moto's server with each request handled alone: ``python serial_moto.py PORT``.
+"""moto's server with each request handled alone: ``python serial_moto.py PORT``. It is S3, STS and Glue.
 
 moto checks a condition and then writes, without a lock around the two, so that more than one of many writers at once
 may learn that it created a file. When requests are handled one after another, its conditions hold as in S3.
+
+Two things that moto's Glue lacks are added here, as AWS documents them: ``UpdateTable`` refuses a ``VersionId`` that is
+not the table's, and listings come in pages.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ from io import BytesIO
 from typing import Any
 
 from moto.core import errors, serialize
+from moto.core.responses import ActionResult
+from moto.glue.exceptions import GlueClientError
+from moto.glue.responses import GlueResponse
 from moto.s3.models import FakeKey
 from moto.server import create_backend_app
 from werkzeug.serving import WSGIRequestHandler, run_simple
@@ -91,13 +97,45 @@ def read_timestamps_once() -> None:
     serialize.parse_to_aware_datetime = lru_cache(10_000)(serialize.parse_to_aware_datetime)
 
 
+def check_versions_of_tables() -> None:
+    """Make ``UpdateTable`` of Glue refuse another ``VersionId`` than the table's, which moto does not read."""
+    update = GlueResponse.update_table
+
+    def checked(self: Any) -> Any:
+        name, given = self.parameters["TableInput"]["Name"], self.parameters.get("VersionId")
+        present = self.glue_backend.get_table(self.parameters["DatabaseName"], name).as_dict()["VersionId"]
+        if given is not None and given != present:
+            said = "Update table failed due to concurrent modifications."
+            raise GlueClientError("ConcurrentModificationException", said)
+        return update(self)
+
+    GlueResponse.update_table = checked
+
+
+def list_in_pages() -> None:
+    """Make ``GetTables`` and ``GetDatabases`` of Glue give at most ``MaxResults`` or 100 entries, and a token."""
+    for name, key in (("get_tables", "TableList"), ("get_databases", "DatabaseList")):
+        setattr(GlueResponse, name, _paged(getattr(GlueResponse, name), key))
+
+
+def _paged(listing: Any, key: str) -> Any:
+    def paged(self: Any) -> Any:
+        every = listing(self).result[key]
+        start, size = int(self.parameters.get("NextToken") or 0), int(self.parameters.get("MaxResults") or 100)
+        more = {"NextToken": str(start + size)} if start + size < len(every) else {}
+        return ActionResult({key: every[start : start + size], **more})
+
+    return paged
+
+
 def by_service(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Dispatch a request to the service that its signature names, or S3.
 
     moto's own dispatcher looks at 180 folders for each request to find out that it is for S3.
     """
     signed = _SERVICE.search(environ.get("HTTP_AUTHORIZATION", ""))
-    return backend("sts" if signed is not None and signed[1] == "sts" else "s3")(environ, start_response)
+    name = "s3" if signed is None else signed[1]
+    return backend(name if name in ("sts", "glue") else "s3")(environ, start_response)
 
 
 backend = lru_cache(create_backend_app)
@@ -109,6 +147,8 @@ def serve(port: int) -> None:
     keep_whole_objects()
     look_errors_up_once()
     read_timestamps_once()
+    check_versions_of_tables()
+    list_in_pages()
     run_simple("127.0.0.1", port, by_service, threaded=True, request_handler=Handler)
 
 

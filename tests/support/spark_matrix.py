@@ -12,7 +12,16 @@ from environments import environment, run_tests, versions
 from repository import ROOT
 
 _HOME = ROOT / ".venv" / "spark-matrix"
-_SESSION = ("session", "roads", "deletes", "sql_tables", "sql_queries", "sql_changes", "missing_tables")
+_SESSION = (
+    "session",
+    "roads",
+    "deletes",
+    "sql_tables",
+    "sql_queries",
+    "sql_changes",
+    "missing_tables",
+    "file_constants",
+)
 _DATA_SOURCE = ("data_source", "options", "deleted_rows", "row_plans", "workers", "write_roads")
 _STREAMS = ("writing", "types", "lost_attempts", "streaming_sink")
 _PARTS = (

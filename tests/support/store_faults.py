@@ -271,6 +271,18 @@ class StoreFaults(CommitFaults):
         assert not failed.value.retryable
         assert len(between.asked) == 1, [(each.method, each.path) for each in between.asked]
 
+    @pytest.mark.parametrize("data", [b"second", b""])
+    def test_an_upload_is_not_repeated_silently_when_a_reused_connection_breaks(
+        self, between: Between, root: str, data: bytes
+    ) -> None:
+        system = self.system(between, retry__num_retries="0")
+        system.put(f"{root}/a", b"first", PutMode.CREATE)  # the connection is kept
+        between.faulty(lose_request, self.is_put)
+        with pytest.raises(StorageError) as failed:
+            system.put(f"{root}/b", data, PutMode.CREATE)
+        assert failed.value.retryable
+        assert len(between.asked) == 2
+
     @pytest.mark.parametrize("status", [429, 503])
     def test_throttling_is_met_with_growing_waits(self, between: Between, root: str, status: int) -> None:
         times: list[float] = []

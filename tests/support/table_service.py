@@ -6,14 +6,13 @@ open files of its tables.
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, ClassVar
 
-from dictionary_catalog import DictionaryBackend
+from dictionary_catalog import LOCK, STORES, DictionaryBackend
 from icefield import Plugins, Provider, hookimpl
 from icefield.abc import (
     CatalogAbility,
@@ -35,6 +34,7 @@ from icefield.errors import (
     AccessDenied,
     CommitFailed,
     NamespaceNotEmpty,
+    NoSuchNamespace,
     NoSuchTable,
     NotSupportedByCatalog,
 )
@@ -62,7 +62,6 @@ from icefield.metadata.updates import (
 KEY = "vended.key"
 MASTER = "master"
 """A key of the catalog's own, for those who look at its files without a table."""
-LOCK = threading.RLock()
 _KEYS = count(1)
 
 
@@ -142,6 +141,7 @@ class ServiceStrategy(CommitStrategy):
             except CommitFailed:
                 return Conflict()
             if versions is None or current is None:
+                self._check_namespace()
                 versions = self.service.tables[self.table] = []
                 made = _created(proposal.updates)
             else:
@@ -154,6 +154,11 @@ class ServiceStrategy(CommitStrategy):
         with LOCK:
             if self.service.tables.pop(self.table, None) is None:
                 raise NoSuchTable(f"no table {'.'.join(self.table)}", table=self.table)
+
+    def _check_namespace(self) -> None:
+        namespace = self.table[:-1]
+        if namespace not in STORES[self.properties["warehouse"]].namespaces:
+            raise NoSuchNamespace(f"no namespace {'.'.join(namespace)}", namespace=namespace)
 
     def _answer(self, versions: list[bytes]) -> tuple[Pointer, TableMetadata, dict[str, str]]:
         key = f"key-{next(_KEYS)}"
@@ -185,9 +190,10 @@ class ServiceBackend(DictionaryBackend):
         return self.page((name for name in [*tables] if name[:-1] == namespace), token, size)
 
     def drop_namespace(self, namespace: Any) -> None:
-        if self.list_tables(namespace).items:
-            raise NamespaceNotEmpty(f"namespace {'.'.join(namespace)} is not empty", namespace=namespace)
-        super().drop_namespace(namespace)
+        with LOCK:
+            if self.list_tables(namespace).items:
+                raise NamespaceNotEmpty(f"namespace {'.'.join(namespace)} is not empty", namespace=namespace)
+            super().drop_namespace(namespace)
 
     def register_table(self, table: TableName, metadata_location: str) -> None:
         raise NotSupportedByCatalog("no registration")

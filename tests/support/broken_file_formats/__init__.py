@@ -1,1 +1,0 @@
-"""File formats that are broken on purpose, for the tests of the kit."""
