@@ -21,8 +21,8 @@ LONG := server or peer or slow
 SOAK := counted or soak
 PYTEST := $(RUN) -m pytest --dist worksteal --durations=20
 
-.PHONY: quickstart test test-all spark-matrix matrix mutants-kernel coverage lint types layers packaging bench \
-        spec-coverage reference soak clean
+.PHONY: quickstart test test-all spark-matrix matrix mutants mutants-kernel coverage lint types layers packaging bench \
+        spec-coverage reference site soak clean
 
 quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over real data
 	$(RUN) examples/quickstart/quickstart.py
@@ -39,8 +39,11 @@ spark-matrix: .venv/dev.stamp  ## Run tests of Spark under PySpark 3.5, 4.0, 4.1
 matrix: .venv/dev.stamp  ## Run fast tests under Python 3.11 to 3.13, with the oldest and the newest libraries
 	$(RUN) tests/support/version_matrix.py $(ENVIRONMENTS)
 
+mutants: .venv/dev.stamp  ## Run the kit on every broken plugin, and print how many of each contract it rejects
+	$(RUN) tests/support/kit_mutants.py --workers $(WORKERS)
+
 mutants-kernel: .venv/dev.stamp  ## Run the kernel's fast unit tests on 200 random mutants of it
-	$(RUN) tests/support/mutants.py $(PACKAGES)
+	$(RUN) tests/support/kernel_mutants.py $(PACKAGES)
 
 coverage: .venv/dev.stamp  ## Print which lines of the kernel its unit tests reach
 	$(PYTEST) -n $(WORKERS) -m "not ($(LONG))" --cov=icefield --cov-report=term:skip-covered tests/unit $(PYTEST_ARGS)
@@ -69,6 +72,10 @@ reference: .venv/dev.stamp  ## Write the generated pages of docs, the list of ex
 	$(RUN) docs/make_reference.py
 	$(RUN) docs/make_architecture.py
 	$(RUN) tests/support/public_api.py
+
+# With --quiet, mkdocs counts no warnings, and --strict passes.
+site: .venv/dev.stamp  ## Build the documentation as a site in build/site; fail for a link without a target
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 soak: .venv/dev.stamp  ## Run the property, fuzz, crash and concurrency tests with their full counts
 	ICEFIELD_SOAK=1 $(PYTEST) -n $(WORKERS) --run-soak -m "$(SOAK)" --timeout 3600 $(PYTEST_ARGS)
