@@ -56,6 +56,8 @@ EXTRAS: Final = {
     ("file-systems", "wasb"): "adls",
     ("file-systems", "wasbs"): "adls",
     ("file-systems", "webhdfs"): "hdfs",
+    ("filter-services", "polars"): "frames",
+    ("filter-services", "pyarrow"): "frames",
     ("scan-services", "lazy"): "frames",
     ("scan-services", "to_datafusion"): "frames",
     ("scan-services", "to_dataset"): "frames",

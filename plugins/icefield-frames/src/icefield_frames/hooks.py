@@ -20,5 +20,9 @@ METHODS: Final = {
 
 @hookimpl
 def icefield_table_services() -> Sequence[TableService]:
-    """Provide the methods of scans that return frames, relations and data sets."""
-    return [TableService(name, f"icefield_frames.{module}:{name.upper()}", "scan") for name, module in METHODS.items()]
+    """Provide the methods of scans that return frames, relations and data sets, and filters of two libraries."""
+    return [
+        *(TableService(name, f"icefield_frames.{module}:{name.upper()}", "scan") for name, module in METHODS.items()),
+        TableService("pyarrow", "icefield_frames.arrow_filters:from_arrow", "filter"),
+        TableService("polars", "icefield_frames.polars_filters:from_polars", "filter"),
+    ]
