@@ -48,9 +48,13 @@ def run_commands(page: Page, block: Block) -> None:
     for command in commands(block):
         name, *arguments = shlex.split(command.line)
         assert name == "icefield", f"{page.path}:{block.line}: only `icefield` is run in a console block"
-        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        with (
+            contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as out,
+            contextlib.redirect_stderr(io.StringIO()) as err,
+        ):
             status = main(arguments)
-        said = out.getvalue() + err.getvalue()
+        out.flush()
+        said = out.buffer.getvalue().decode() + err.getvalue()
         assert status == 0 or command.printed, f"{page.path}:{block.line}: `{command.line}` failed: {said}"
         assert command.prints(said), f"{page.path}:{block.line}: `{command.line}` prints\n{said}"
 

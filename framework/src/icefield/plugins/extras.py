@@ -38,6 +38,7 @@ EXTRAS: Final = {
     ("commands", "rewrite-deletes"): "maintenance",
     ("commands", "rewrite-manifests"): "maintenance",
     ("commands", "serve"): "rest-server",
+    ("commands", "sql"): "frames",
     ("commit-strategies", "dynamodb-lock"): "dynamodb",
     ("file-formats", "avro"): "avro",
     ("file-formats", "orc"): "orc",
