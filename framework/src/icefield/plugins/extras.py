@@ -30,6 +30,7 @@ EXTRAS: Final = {
     ("catalogs", "unity"): "rest",
     ("commands", "compute-stats"): "maintenance",
     ("commands", "doctor"): "maintenance",
+    ("commands", "erase"): "maintenance",
     ("commands", "expire-snapshots"): "maintenance",
     ("commands", "kit"): "testing",
     ("commands", "remove-orphans"): "maintenance",
