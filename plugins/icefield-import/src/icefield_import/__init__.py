@@ -1,0 +1,22 @@
+"""Data that is there already, as tables: files that other programs wrote are added where they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from icefield import lazy_names
+
+if TYPE_CHECKING:
+    from icefield_import.adding import add_files
+    from icefield_import.describer import FileDescriber
+
+# Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "icefield_import.adding": ("add_files",),
+        "icefield_import.describer": ("FileDescriber",),
+    },
+)
+
+__all__ = ["FileDescriber", "add_files"]
