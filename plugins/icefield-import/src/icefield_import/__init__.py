@@ -9,6 +9,7 @@ from icefield import lazy_names
 if TYPE_CHECKING:
     from icefield_import.adding import add_files
     from icefield_import.describer import FileDescriber
+    from icefield_import.hive_folders import folder_values
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
 __getattr__, __dir__ = lazy_names(
@@ -16,7 +17,8 @@ __getattr__, __dir__ = lazy_names(
     {
         "icefield_import.adding": ("add_files",),
         "icefield_import.describer": ("FileDescriber",),
+        "icefield_import.hive_folders": ("folder_values",),
     },
 )
 
-__all__ = ["FileDescriber", "add_files"]
+__all__ = ["FileDescriber", "add_files", "folder_values"]

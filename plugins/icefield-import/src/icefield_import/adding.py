@@ -15,6 +15,7 @@ from icefield.storage import HashedLocations, given_location
 from icefield.transaction import AppendFiles, Transaction, UpdateProperties, WriteResult
 
 from icefield_import.describer import FileDescriber
+from icefield_import.hive_folders import column_values
 
 _NO_STRINGS: Mapping[str, str] = {}
 _NO_VALUES: Mapping[str, Mapping[str, Any]] = {}
@@ -28,22 +29,31 @@ def add_files(
     branch: str | None = MAIN_BRANCH,
     partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
     file_format: str | None = None,
+    hive_partitioning: bool = False,
 ) -> WriteResult:
     """Add files that were written elsewhere to the table, as they are.
 
     The format is ``file_format``, or else the format that a suffix or first bytes show. Each file must be in one
     partition. If a file has no field ids and the table no name mapping, a mapping is stored. ``partition_values``
-    are values of columns that files lack, by location and column name, for example from the names of folders; the
-    table must have identity partition fields of these columns. ``check_duplicate_files`` makes sure on commit that
-    no file is in the table already, however its location is spelled. A file outside of the table's own folders
-    stays when the table no longer needs it. A file in a folder of data that tables may share is refused, as it
-    could not be told from the table's own files. Raises ``InvalidArgument``, ``InvalidFile`` for columns that
-    cannot be read as the table's and for nulls in required columns, ``FileMissing``.
+    are values of columns that files lack, by location and column name; ``hive_partitioning`` takes the other values
+    from folders such as ``day=2024-01-01``, whose names are percent-decoded. The table must have identity partition
+    fields of these columns. ``check_duplicate_files`` makes sure on commit that no file is in the table already,
+    however its location is spelled. A file outside of the table's own folders stays when the table no longer needs it.
+    A file in a folder of data that tables may share is refused, as it could not be told from the table's own files.
+    Raises ``InvalidArgument``, ``InvalidFile`` for columns that cannot be read as the table's and for nulls in required
+    columns, ``FileMissing``.
     """
     if isinstance(self, Table):
         with self.transaction() as tx:
             return add_files(
-                tx, file_paths, snapshot_properties, check_duplicate_files, branch, partition_values, file_format
+                tx,
+                file_paths,
+                snapshot_properties,
+                check_duplicate_files,
+                branch,
+                partition_values,
+                file_format,
+                hive_partitioning,
             )
     self.expect_branch(branch)
     describer = FileDescriber(self.shape, self.io)
@@ -52,7 +62,11 @@ def add_files(
     stated = {given_location(location): values for location, values in partition_values.items()}
     if unknown := stated.keys() - set(locations):
         raise InvalidArgument(f"partition_values names {min(unknown)}, which is none of the files that are added")
-    files = [describer.describe(each, stated.get(each), file_format=file_format) for each in locations]
+    schema = self.shape.schema()
+    files = []
+    for each in locations:
+        named = column_values(schema, each) if hive_partitioning else {}
+        files.append(describer.describe(each, {**named, **stated.get(each, {})}, file_format=file_format))
     if describer.needs_mapping and NAME_MAPPING_DEFAULT.name not in self.shape.properties:
         UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_string()}).commit()
     action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)

@@ -84,7 +84,8 @@ def refuse_folders(schema: Schema, there: Collection[int | None], location: str)
         if column is not None:
             raise InvalidArgument(
                 f"{location} has no column '{column.name}', which its folder '{folder}' names, and would be read with "
-                f"nulls: state the value, partition_values={{location: {{'{column.name}': ...}}}} for '{value}'",
+                "nulls: pass hive_partitioning=True to take the value from the name, or state it by partition_values="
+                f"{{location: {{'{column.name}': ...}}}} for '{value}'",
                 location=location,
                 field_id=column.field_id,
             )

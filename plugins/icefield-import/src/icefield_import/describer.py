@@ -148,7 +148,14 @@ class FileDescriber:
                 )
             if value is None and field.required:
                 raise InvalidArgument(f"{location}: column '{name}' is required, and null is stated", location=location)
-            internal = None if value is None else to_internal(field.field_type, value)
+            try:
+                internal = None if value is None else to_internal(field.field_type, value)
+            except InvalidArgument as error:
+                raise InvalidArgument(
+                    f"{location} lacks column '{name}', and the value for it does not fit: {error}",
+                    location=location,
+                    field_id=field.field_id,
+                ) from None
             found[field.field_id] = to_arrow_scalar(field.field_type, internal)
         return found
 
