@@ -38,6 +38,7 @@ from icefield.scan.planning.reachable import files as files_of_manifests
 from icefield.scan.reading import TaskReader, read_task
 from icefield.scan.temporary_batches import HELD_BYTES as BUFFER_BYTES
 from icefield.scan.temporary_batches import TemporaryBatches
+from icefield.schema.evolution import SchemaUpdate
 from icefield.schema.name_mapping import carries_ids
 from icefield.schema.row_lineage import LINEAGE_IDS, with_lineage
 from icefield.storage.neighbours import refuse_shared_files
@@ -91,6 +92,7 @@ __all__ = [
     "PartitionSums",
     "PlannedFiles",
     "RowFilter",
+    "SchemaUpdate",
     "SnapshotProducer",
     "SummingUp",
     "TaskReader",
