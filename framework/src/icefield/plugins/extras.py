@@ -31,6 +31,7 @@ EXTRAS: Final = {
     ("commands", "compute-stats"): "maintenance",
     ("commands", "doctor"): "maintenance",
     ("commands", "expire-snapshots"): "maintenance",
+    ("commands", "import"): "import",
     ("commands", "kit"): "testing",
     ("commands", "remove-orphans"): "maintenance",
     ("commands", "report"): "report",

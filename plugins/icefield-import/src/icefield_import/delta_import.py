@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike
@@ -19,8 +20,10 @@ from icefield.transaction import Transaction, property_strings
 from icefield_import.folder_import import ImportedFolder, created, refuse_existing
 from icefield_import.folders import ImportedFile
 
-_FEATURES: Final = frozenset({"deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
-"""Features for readers that change no row of a table's files; deletion vectors are looked for file by file."""
+_FEATURES: Final = frozenset(
+    {"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+)
+"""Features for readers whose files are read as they are, unless a table makes use of the first two."""
 
 
 def import_delta(
@@ -67,33 +70,39 @@ def _opened(root: str, version: int | None, storage_options: Mapping[str, str] |
         raise MissingPlugin(
             'import_delta needs deltalake, which is not installed; pip install "icefield-import[delta]"'
         )
-    library, errors = import_module("deltalake"), import_module("deltalake.exceptions")
-    options = dict(storage_options or {})
+    with _damage_reported(root):
+        return import_module("deltalake").DeltaTable(root, version=version, storage_options=dict(storage_options or {}))
+
+
+@contextmanager
+def _damage_reported(root: str) -> Iterator[None]:
+    """Errors of the library as errors of Icefield, with the location of the table."""
+    errors = import_module("deltalake.exceptions")
     try:
-        return library.DeltaTable(root, version=version, storage_options=options)
+        yield
     except errors.TableNotFoundError as error:
         raise FileMissing(f"no table of Delta Lake is at {root}: {error}", location=root) from error
     except errors.DeltaError as error:
-        raise InvalidFile(f"the log of the Delta table {root} cannot be read: {error}", location=root) from error
+        raise InvalidFile(f"deltalake cannot read the log of {root}: {error}", location=root) from error
 
 
 def _refuse_features(delta: Any, root: str) -> None:
-    mapping = delta.metadata().configuration.get("delta.columnMapping.mode", "none")
-    found = {"columnMapping"} if mapping != "none" else set()
-    found |= set(delta.protocol().reader_features or ()) - _FEATURES
-    if mapping == "none":
-        found.discard("columnMapping")
-    removed = [] if found else pa.table(delta.deletion_vectors())["filepath"].to_pylist()
-    if removed:
-        raise UnsupportedFeature(
-            f"the Delta table {root} has deletion vectors, which data files do not show, such as for {removed[0]}: run "
-            "REORG TABLE ... APPLY (PURGE) on it first, or append its rows",
-            location=root,
-        )
+    features = set(delta.protocol().reader_features or ())
+    found = features - _FEATURES
+    if delta.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+        found.add("columnMapping")
     if found:
         raise UnsupportedFeature(
             f"the Delta table {root} has the feature {', '.join(sorted(found))}, which its files alone do not show: "
             "append its rows instead",
+            location=root,
+        )
+    with _damage_reported(root):
+        deleted = pa.table(delta.deletion_vectors())["filepath"] if "deletionVectors" in features else []
+    if len(deleted):
+        raise UnsupportedFeature(
+            f"the Delta table {root} has deletion vectors, which data files do not show, such as for {deleted[0]}: run "
+            "REORG TABLE ... APPLY (PURGE) on it first, or append its rows",
             location=root,
         )
 

@@ -129,7 +129,7 @@ def created(
 
 def _complete(schema: Schema, stated: Mapping[str, IcebergType], folder_types: Mapping[str, IcebergType]) -> Schema:
     """The schema of the table: the files' columns with stated types, and the columns of folders that files lack."""
-    there = schema.column_names
+    there = [field.name for field in schema.fields]
     if unknown := stated.keys() - {*there, *folder_types}:
         raise InvalidArgument(
             f"types names column '{min(unknown)}', which no file has: there are "
