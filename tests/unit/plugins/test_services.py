@@ -1,4 +1,4 @@
-"""Services that plugins add to tables, transactions and scans: found by name, refused if malformed, missed with advice."""
+"""Services that plugins add to tables, transactions and scans: found, refused if malformed, missed with advice."""
 
 from __future__ import annotations
 
