@@ -174,6 +174,16 @@ def test_csv_is_written_into_the_table(catalog: Catalog, tmp_path: Path) -> None
     assert all("/data/k=1/a.csv" not in task.file.file_path for task in made.table.scan().plan_files())
 
 
+def test_only_stated_strings_are_null_in_csv(catalog: Catalog, tmp_path: Path) -> None:
+    folder = tree(tmp_path, {"a.csv": 'country,n\nNA,1\n,2\n"",NULL\n'})
+    found = import_folder(catalog, "db.t", folder).table
+    assert found is not None
+    assert found.scan().to_arrow().to_pydict() == {"country": ["NA", None, ""], "n": ["1", "2", "NULL"]}
+    found = import_folder(catalog, "db.u", folder, null_values=["NA", "NULL"]).table
+    assert found is not None
+    assert found.scan().to_arrow().to_pydict() == {"country": [None, "", ""], "n": [1, 2, None]}
+
+
 def test_json_lines_are_read_by_all_their_columns(catalog: Catalog, tmp_path: Path) -> None:
     lines = [{"id": 1, "s": {"x": [1]}}, {"id": 2, "none": None}, {"id": 3.5, "s": {"y": "z"}}]
     folder = tree(tmp_path, {"a.jsonl": "\n".join(map(json.dumps, lines)), "b.json": '{"other": true}\n\n'})
@@ -190,7 +200,7 @@ def test_blocks_of_text_join_to_whole_rows(catalog: Catalog, tmp_path: Path) -> 
         "csv/a.csv": "id;text\n" + "".join(f"{each['id']};{each['text']}\n" for each in objects),
     })  # fmt: skip
     schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
-    for reader, name in ((JsonFiles(100), "json/a.json"), (CsvFiles(";", 100), "csv/a.csv")):
+    for reader, name in ((JsonFiles(100), "json/a.json"), (CsvFiles(";", block_bytes=100), "csv/a.csv")):
         batches = list(reader.read(catalog.io, f"{folder}/{name}", schema))
         assert len(batches) > 20
         read = pa.Table.from_batches(batches).to_pylist()
@@ -219,7 +229,7 @@ def test_a_type_that_a_later_value_does_not_have_is_refused_until_it_is_stated(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tree(tmp_path, {"a.csv": "id\n" + "1\n" * 100 + "many\n"})
-    monkeypatch.setattr("icefield_import.folder_import.CsvFiles", lambda delimiter: CsvFiles(delimiter, 50))
+    monkeypatch.setattr("icefield_import.folder_import.CsvFiles", lambda *given: CsvFiles(*given, block_bytes=50))
     with pytest.raises(InvalidFile, match=r"a\.csv: .*'many'.*types="):
         import_folder(catalog, "db.t", folder)
     assert import_folder(catalog, "db.t", folder, types={"id": "string"}).table.scan().count() == 101  # type: ignore[union-attr]

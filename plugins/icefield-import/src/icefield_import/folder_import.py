@@ -54,6 +54,7 @@ def import_folder(
     file_format: str | None = None,
     types: Mapping[str, str | IcebergType] = _NO_TYPES,
     delimiter: str = ",",
+    null_values: Sequence[str] = ("",),
     properties: Mapping[str, Any] | None = None,
     dry_run: bool = False,
 ) -> ImportedFolder:
@@ -63,7 +64,8 @@ def import_folder(
     has the names of columns) and of JSON lines are written into the table, in bounded memory; text may be compressed.
     The columns are those of all files, by name. Subfolders such as ``day=2024-01-31`` are identity partition fields;
     their values are integers, dates or else strings. ``types`` states types of columns, such as ``decimal(9,2)``,
-    ``delimiter`` the separator of CSV. Files and folders whose names begin with ``_`` or ``.`` are left out.
+    ``delimiter`` the separator of CSV, ``null_values`` the unquoted strings that stand for null in it. Files and
+    folders whose names begin with ``_`` or ``.`` are left out.
 
     With ``dry_run`` nothing is made, and the result describes the table. Raises ``TableExists``, ``FileMissing`` for a
     folder without files, ``InvalidArgument`` for files of several formats, ``InvalidSchema`` for types of a column that
@@ -84,7 +86,7 @@ def import_folder(
     strings = property_strings(properties or {})
     version = int(strings.get("format-version", 2))
     if kind in TEXT_FORMATS.values():
-        text: TextFormat = CsvFiles(delimiter) if kind == "csv" else JsonFiles()
+        text: TextFormat = CsvFiles(delimiter, null_values) if kind == "csv" else JsonFiles()
         held = _text_schema(io, files, text, stated)
         schema = _complete(as_schema(held, version), stated, folder_types)
 

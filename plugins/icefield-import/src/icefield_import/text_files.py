@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
@@ -29,24 +29,36 @@ class TextFormat(Protocol):
 
 
 class CsvFiles:
-    """Files of CSV whose first line has the names of the columns."""
+    """Files of CSV whose first line has the names of the columns. Quoted strings are never null."""
 
-    def __init__(self, delimiter: str = ",", block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self, delimiter: str = ",", null_values: Sequence[str] = ("",), block_bytes: int = BLOCK_BYTES
+    ) -> None:
         self._parse = pc.ParseOptions(delimiter=delimiter, newlines_in_values=True)
         self._read = pc.ReadOptions(block_size=block_bytes)
+        self._null_values = list(null_values)
 
     def schema(self, io: FileIO, location: str) -> pa.Schema:
         """The columns of a file, by its first block."""
-        with _opened(io, location) as source, pc.open_csv(source, self._read, self._parse) as reader:
+        with self._rows(io, location, None) as reader:
             return reader.schema
 
     def read(self, io: FileIO, location: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The rows of a file."""
-        # Empty strings of text columns are values in files of quoted strings, and nulls elsewhere.
-        convert = pc.ConvertOptions(column_types=schema, strings_can_be_null=True, quoted_strings_can_be_null=False)
-        with _opened(io, location) as source, pc.open_csv(source, self._read, self._parse, convert) as reader:
+        with self._rows(io, location, schema) as reader:
             for batch in reader:
                 yield _under(batch, schema)
+
+    @contextmanager
+    def _rows(self, io: FileIO, location: str, schema: pa.Schema | None) -> Iterator[pa.RecordBatchReader]:
+        convert = pc.ConvertOptions(
+            column_types=schema,
+            null_values=self._null_values,
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+        with _opened(io, location) as source, pc.open_csv(source, self._read, self._parse, convert) as reader:
+            yield reader
 
 
 class JsonFiles:
