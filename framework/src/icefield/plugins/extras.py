@@ -32,6 +32,7 @@ EXTRAS: Final = {
     ("commands", "doctor"): "maintenance",
     ("commands", "erase"): "maintenance",
     ("commands", "expire-snapshots"): "maintenance",
+    ("commands", "import"): "import",
     ("commands", "kit"): "testing",
     ("commands", "remove-orphans"): "maintenance",
     ("commands", "report"): "report",
@@ -66,8 +67,10 @@ EXTRAS: Final = {
     ("scan-services", "to_duckdb"): "frames",
     ("scan-services", "to_pandas"): "frames",
     ("scan-services", "to_polars"): "frames",
+    ("table-services", "add_files"): "import",
     ("table-services", "diff"): "maintenance",
     ("table-services", "maintenance"): "maintenance",
     ("table-services", "rollback"): "maintenance",
     ("table-services", "undo"): "maintenance",
+    ("transaction-services", "add_files"): "import",
 }

@@ -74,6 +74,7 @@ KINDS = {
         PluginKind("catalogs", "icefield_catalogs", CatalogBackend, "catalog"),
         PluginKind("catalog-uris", "icefield_catalogs", CatalogBackend, "catalog of URIs"),
         PluginKind("table-services", "icefield_table_services", None, "service of tables"),
+        PluginKind("transaction-services", "icefield_table_services", None, "service of transactions"),
         PluginKind("scan-services", "icefield_table_services", None, "service of scans"),
         PluginKind("filter-services", "icefield_table_services", None, "filters"),
     )

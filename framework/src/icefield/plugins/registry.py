@@ -165,7 +165,7 @@ class Plugins:
         return found
 
     def service(self, kind: str, name: str) -> Callable[[Any], Any] | None:
-        """The maker of a service, of the kind ``table-services`` or ``scan-services``.
+        """The maker of a service, of the kind ``table-services``, ``transaction-services`` or ``scan-services``.
 
         None for a name without a provider and without an installation hint. Raises ``MissingPlugin`` for a service that
         can be installed.
