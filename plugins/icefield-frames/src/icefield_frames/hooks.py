@@ -31,7 +31,7 @@ def icefield_commands() -> Sequence[Command]:
             "sql",
             "Print the result of a query in DuckDB's SQL. Tables are read, and nothing is changed.\n\n"
             'Example: icefield sql "SELECT kind, count(*) FROM db.events GROUP BY kind"',
-            "icefield_frames.sql_command:run",
+            "icefield_frames.command:run",
             (
                 Argument("query"),
                 Option("limit", "The most rows; default: 20.", kind="count"),
