@@ -12,6 +12,7 @@ from icefield.abc import CatalogAbility, CatalogBackend, ServedCatalog, ViewCata
 from icefield.commit import current_of
 from icefield.errors import (
     CommitStateUnknown,
+    FileMissing,
     IcefieldError,
     NamespaceExists,
     NamespaceNotEmpty,
@@ -26,7 +27,7 @@ from icefield_testing.catalogs.attempts import Attempt
 from icefield_testing.catalogs.fault_changes import CHANGES
 from icefield_testing.catalogs.several_tables import SeveralTablesChecks
 from icefield_testing.catalogs.views import ViewChecks
-from icefield_testing.fault_model import KINDS, Step, walk
+from icefield_testing.fault_model import KINDS, Step, late_request, walk
 from icefield_testing.service_faults import RequestFaults
 
 _TRIES: Final = 3
@@ -58,6 +59,28 @@ class FaultChecks(ViewChecks, SeveralTablesChecks):
                 trial = _Trial(self, change, kind(self, backend), f"s{number}", service, through)
                 trial.run()
                 through = trial.through
+        through.close()
+
+    def test_a_commit_that_arrives_late_is_not_called_a_failure(
+        self, backend: CatalogBackend, service: RequestFaults | None
+    ) -> None:
+        """If this fails, the client gave a request of a commit up, read back and found nothing, and called the commit a
+        failure; then the service executed the request: raise ``CommitStateUnknown`` while the pointer has not moved,
+        since a request without a reply may still arrive."""
+        service = self._needs_service(service)
+        through = self.backend_through(service, backend)
+        for number, (change, kind) in enumerate(CHANGES.items()):
+            if not kind.commits or not kind.is_for(backend):
+                continue
+            attempt = kind(self, backend)
+            for step in walk(service, late_request, f"'{change}' with a late"):
+                attempt.begin((f"l{number}x{step.number}",))
+                through = self._connected(service, backend, through)
+                attempt.open(through)
+                with step:
+                    error = self._raised(attempt.act)
+                service.deliver_late()
+                self._judge(attempt, error, str(step))
         through.close()
 
     def test_a_read_without_a_reply_is_no_answer(self, backend: CatalogBackend, service: RequestFaults | None) -> None:
@@ -119,7 +142,10 @@ class FaultChecks(ViewChecks, SeveralTablesChecks):
             raise AssertionError(f"{what} says {type(error).__name__}, and nobody else was there: {error}") from error
         if error is not None and not isinstance(error, IcefieldError):
             raise AssertionError(f"{what} lets an error of the client through: {error!r}") from error
-        done = attempt.is_done()
+        try:
+            done = attempt.is_done()
+        except FileMissing as missing:
+            raise AssertionError(f"{what} leaves a pointer to a file that was deleted: {missing}") from error
         assert done is not None, f"{what} is half done"
         assert done or error is not None, f"{what} is said to be done and is not"
         if attempt.commits and not isinstance(error, CommitStateUnknown):
