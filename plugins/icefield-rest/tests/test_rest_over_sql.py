@@ -17,6 +17,7 @@ WAITS = {"rest.retry.min-wait-ms": "1", "rest.retry.max-wait-ms": "20"}
 @pytest.mark.slow
 class TestRestCatalogOverSql(CatalogSuite):
     listing_page = 40  # two of the client
+    time_out_properties: ClassVar = {"rest.client.socket-timeout-ms": "300"}
 
     @pytest.fixture
     def backend(self, our_rest: str) -> Iterator[CatalogBackend]:

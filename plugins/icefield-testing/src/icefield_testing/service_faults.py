@@ -18,12 +18,14 @@ R = TypeVar("R")
 
 RequestFault = Callable[[int], str | None]
 """Called with the number of each request, from 0, before the service has it; it may wait. Answers ``lose-request``,
-``lose-reply``, ``late-request`` or None."""
+``lose-reply``, ``late-request``, ``no-reply`` (of a ``LossyProxy``) or None."""
 
 LOSE_REQUEST: Final = "lose-request"
 LOSE_REPLY: Final = "lose-reply"
 LATE_REQUEST: Final = "late-request"
 """The client loses its connection, and the service executes the request later, when ``deliver_late`` says so."""
+NO_REPLY: Final = "no-reply"
+"""The connection stays open, the service does not see the request, and nothing answers the client."""
 
 _QUIET_SECONDS: Final = 0.02
 """The time without a byte after which a request that is held back is taken to be whole."""
@@ -161,6 +163,10 @@ class _Relay:
                     if verdict == LATE_REQUEST:
                         self._hold_back(data)
                         return
+                    if verdict == NO_REPLY:
+                        while self._client.recv(1 << 16):
+                            pass
+                        break
                     if verdict == LOSE_REQUEST:
                         break
                     self._losing = verdict == LOSE_REPLY

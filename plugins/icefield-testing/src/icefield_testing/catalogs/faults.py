@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -28,7 +29,7 @@ from icefield_testing.catalogs.fault_changes import CHANGES
 from icefield_testing.catalogs.several_tables import SeveralTablesChecks
 from icefield_testing.catalogs.views import ViewChecks
 from icefield_testing.fault_model import KINDS, Step, late_request, walk
-from icefield_testing.service_faults import RequestFaults
+from icefield_testing.service_faults import NO_REPLY, LossyProxy, RequestFaults
 
 _TRIES: Final = 3
 TAKEN_OR_GONE: Final = (
@@ -109,7 +110,44 @@ class FaultChecks(ViewChecks, SeveralTablesChecks):
                 assert answer == right, f"{name} answers {answer!r} and not {right!r} after a lost reply"
         through.close()
 
+    def test_a_service_that_never_answers_is_an_error_in_time(
+        self, backend: CatalogBackend, service: RequestFaults | None
+    ) -> None:
+        """If this fails, the service takes a request and never answers, and the call waits for ever, takes the silence
+        for an answer, or lets an error of the client through: set a time-out on each connection and each read."""
+        service = self._needs_service(service)
+        if not isinstance(service, LossyProxy):
+            pytest.skip("the requests go through no network, so no time-out can strike (`service`)")
+        if not self.time_out_properties:
+            pytest.skip("no short time-out is stated (`time_out_properties`)")
+        backend.create_namespace(("a",), {})
+        hasty = type(backend)(backend.name, {**backend.properties, **self.time_out_properties}, backend.io)
+        through = self._connected(service, hasty, self.backend_through(service, hasty))
+        calls: dict[str, Callable[[], object]] = {
+            "list_namespaces": lambda: through.list_namespaces(()),
+            "create_namespace": lambda: through.create_namespace(("new",), {}),
+        }
+        service.arm(lambda number: NO_REPLY)
+        try:
+            for name, call in calls.items():
+                self._ends(name, call)
+        finally:
+            service.disarm()
+        through.close()
+
     # -- helpers
+
+    def _ends(self, name: str, call: Callable[[], object]) -> None:
+        """Check that a call without an answer raises one of Icefield's errors in time."""
+        errors: list[Exception | None] = []
+        waiting = threading.Thread(target=lambda: errors.append(self._raised(call)), daemon=True)
+        waiting.start()
+        waiting.join(self.silence_seconds)
+        assert errors, f"{name} still waits after {self.silence_seconds:g} s without an answer of the service"
+        [error] = errors
+        assert error is not None, f"{name} takes the silence of the service for an answer"
+        right = isinstance(error, IcefieldError) and not isinstance(error, TAKEN_OR_GONE)
+        assert right, f"{name} does not say that the service is silent: {error!r}"
 
     def _needs_service(self, service: RequestFaults | None) -> RequestFaults:
         if service is None:
