@@ -12,8 +12,7 @@ import pytest
 from icefield_rest import hooks
 from icefield_testing import ListenerSuite
 from kit_checks import checks, failures, rejection, words
-from mutants import Mutant
-from mutants import listener_processes, listeners
+from mutants import Mutant, listener_processes, listeners
 from mutants.listener_processes import FileListener
 from mutants.listeners import _IS_CHECKED, QueuedListener
 

@@ -131,7 +131,10 @@ _DESTINATION = "test_a_dead_destination_fills_neither_memory_nor_log"
 
 MUTANTS: list[Mutant] = of(
     {
-        DeafAfterAFork: ("test_events_of_a_forked_process_are_delivered", "25 of 25 events of a forked process are lost"),
+        DeafAfterAFork: (
+            "test_events_of_a_forked_process_are_delivered",
+            "25 of 25 events of a forked process are lost",
+        ),
         SetsUpAtItsFirstEvent: (
             "test_the_first_event_changes_nothing_of_the_process",
             "the first events have changed the environment",
@@ -140,7 +143,10 @@ MUTANTS: list[Mutant] = of(
             "test_the_end_of_a_process_waits_for_no_destination",
             "another process did not end within 12 s",
         ),
-        LosesItsLastEvents: ("test_the_end_of_a_process_loses_no_event", "of 25 events are lost at the end of a process"),
+        LosesItsLastEvents: (
+            "test_the_end_of_a_process_loses_no_event",
+            "of 25 events are lost at the end of a process",
+        ),
         KeepsEventsForADeadDestination: (_DESTINATION, "1,500 of 1,500 events are held for a dead destination"),
         WarnsOfEachEvent: (_DESTINATION, "1,500 warnings of 1,500 events that could not be delivered"),
     }

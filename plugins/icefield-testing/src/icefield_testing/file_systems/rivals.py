@@ -142,7 +142,10 @@ class RivalChecks(FileSystemChecks):
         if not overtakes or (found == _RIVALS and error is not None):
             return passed, ""
         kept = "is kept" if found == _RIVALS else "was replaced"
-        return passed, f"another program's file {kept}, and put(CREATE) says {error!r}: after step {step + 1} of {passed}"
+        return (
+            passed,
+            f"another program's file {kept}, and put(CREATE) says {error!r}: after step {step + 1} of {passed}",
+        )
 
     def _pruned(self, file_system: FileSystem, root: str, name: str, make: Callable[[str], object], step: int) -> int:
         """Write a file in two new folders, and remove both after a step if they are empty; return the number of

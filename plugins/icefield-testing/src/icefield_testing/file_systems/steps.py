@@ -65,12 +65,15 @@ def between_steps(file_system: FileSystem, look: Callable[[], None], *others: ob
     loops = _running_loops()
 
     def follow(traced: Any, profiled: Any) -> None:
+        def here() -> None:
+            sys.settrace(traced)
+            sys.setprofile(profiled)
+
         threading.settrace(traced)
         threading.setprofile(profiled)
         for loop in loops:
-            _run_in(loop, lambda: (sys.settrace(traced), sys.setprofile(profiled)))
-        sys.settrace(traced)
-        sys.setprofile(profiled)
+            _run_in(loop, here)
+        here()
 
     try:
         follow(trace, profile)
@@ -88,8 +91,13 @@ def _running_loops() -> list[asyncio.AbstractEventLoop]:
 
 def _run_in(loop: asyncio.AbstractEventLoop, act: Callable[[], object]) -> None:
     done = threading.Event()
+
+    def run() -> None:
+        act()
+        done.set()
+
     with suppress(RuntimeError):  # it is closed
-        loop.call_soon_threadsafe(lambda: (act(), done.set()))
+        loop.call_soon_threadsafe(run)
         done.wait(_LOOP_SECONDS)
 
 

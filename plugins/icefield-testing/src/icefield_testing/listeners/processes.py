@@ -99,4 +99,3 @@ class ProcessChecks(ListenerChecks):
         if status == fresh.NOT_LOADED:
             pytest.skip(f"a fresh interpreter cannot load the listener: {said.splitlines()[-1]}")
         return status, said
-
