@@ -12,11 +12,10 @@ import pytest
 from icefield_rest import hooks
 from icefield_testing import ListenerSuite
 from kit_checks import checks, failures, rejection, words
-from mutants import Mutant, listener_processes, listeners
-from mutants.listener_processes import FileListener
-from mutants.listeners import _IS_CHECKED, QueuedListener
-
-MUTANTS = [*listeners.MUTANTS, *listener_processes.MUTANTS]
+from mutants import Mutant
+from mutants.listeners import MUTANTS
+from mutants.listeners.hearing import _IS_CHECKED, QueuedListener
+from mutants.listeners.processes import FileListener
 
 
 class Suite(ListenerSuite):

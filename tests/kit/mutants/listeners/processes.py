@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from icefield.abc import CommitMade
 
 from mutants import Mutant, of
-from mutants.listeners import _IS_CHECKED, QueuedListener
+from mutants.listeners.hearing import _IS_CHECKED, QueuedListener
 
 _DEAD = ":9"
 
