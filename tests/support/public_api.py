@@ -33,6 +33,7 @@ MODULES = (
     "icefield.transaction",
     "icefield.types",
     "icefield.writing",
+    "icefield_import",
     "icefield_maintenance",
     "icefield_maintenance.doctor",
     "icefield_testing",

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.errors import InvalidArgument, StorageError, UnsupportedFeature, ValidationFailed
 from icefield.schema import Schema
-from icefield.transaction import FileDescriber
 from icefield.types import BinaryType, DoubleType, IntegerType, LongType, NestedField, StringType
+from icefield_import import FileDescriber
 from icefield_spark.roads import write_job
 from icefield_spark.roads.write_fit import options_of
 from icefield_spark.settings import at_least

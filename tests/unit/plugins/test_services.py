@@ -1,4 +1,4 @@
-"""Services that plugins add to tables and scans: found by name, refused when malformed, missed with advice."""
+"""Services that plugins add to tables, transactions and scans: found, refused if malformed, missed with advice."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from icefield import InstallHint, Plugins, Table, TableService, hookimpl
 from icefield.errors import BrokenPlugin, MissingPlugin, PluginConflict
+from icefield.transaction import Transaction
 
 KERNEL = ["icefield.builtin.hooks", "icefield_avro.hooks"]
 
@@ -30,6 +31,10 @@ class Offer:
 
 def name_of(table: Table) -> str:
     return ".".join(table.name())
+
+
+def location_of(transaction: Transaction[Any]) -> str:
+    return transaction.shape.location
 
 
 NAMED = TableService("called", f"{__name__}:name_of")
@@ -136,3 +141,19 @@ def test_the_module_of_a_service_is_imported_when_it_is_asked_for() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False True"
+
+
+def test_transactions_have_services_of_their_own() -> None:
+    made = table(Offer(TableService("location_of", f"{__name__}:location_of", "transaction")))
+    transaction = made.transaction()
+    assert attribute(transaction, "location_of") == made.location()
+    assert not hasattr(made, "location_of")
+
+
+def test_without_its_distribution_add_files_says_what_to_install() -> None:
+    made = table()
+    for owner, noun in ((made, "tables"), (made.transaction(), "transactions")):
+        with pytest.raises(
+            MissingPlugin, match=rf'^no service of {noun} for \'add_files\'; pip install "icefield\[import\]"$'
+        ):
+            owner.add_files("memory://a.parquet")

@@ -28,6 +28,7 @@ from icefield.transaction.row_changes import RowChanges
 from icefield.writing import WriteContext
 
 if TYPE_CHECKING:
+    from icefield_import import add_files as _add_files
     from icefield_maintenance import MaintenanceTable
     from icefield_maintenance import diff as _diff
     from icefield_maintenance import rollback as _rollback
@@ -189,7 +190,8 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
         """The metadata tables: snapshots, files, manifests, ..."""
         return InspectTable(self.metadata, self.io, self.metadata_location)
 
-    if TYPE_CHECKING:  # services of icefield-maintenance
+    if TYPE_CHECKING:  # services of icefield-import and icefield-maintenance
+        add_files = _add_files
         undo, rollback, diff = _undo, _rollback, _diff
 
         @property
@@ -227,7 +229,6 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
     upsert = _in_one_commit(RowChanges.upsert)
     delete_by_equality = _in_one_commit(RowChanges.delete_by_equality)
     apply_changes = _in_one_commit(RowChanges.apply_changes)
-    add_files = _in_one_commit(RowChanges.add_files)
 
     def write_context(self) -> WriteContext:
         """The context to write data files for this table in another process, such as an executor; picklable.

@@ -2,14 +2,16 @@
 
 from icefield.catalog.identifiers import namespace_name
 from icefield.metadata.metrics import MetricsConfig, apply_modes
+from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.remembered import following as branches_moved
 from icefield.metadata.remembered import remembering_expired
 from icefield.partitioning.parse import sort_order_of
 from icefield.partitioning.sort_order import sort_indices, sort_keys, validate_order
 from icefield.partitioning.sources import check_source, source_column
-from icefield.partitioning.spec import normalised_key, partition_batch, takes_name_of_column
+from icefield.partitioning.spec import check_partition_values, normalised_key, partition_batch, takes_name_of_column
 from icefield.partitioning.transforms.arrays import halves_of
 from icefield.partitioning.tuples import tuple_groups
+from icefield.scan.columns.conversions import IncompatibleType, conversion
 from icefield.scan.deletes.assigned import AssignedDeletes
 from icefield.scan.deletes.equality import EqualityDeletes
 from icefield.scan.deletes.index import DeleteIndex
@@ -36,21 +38,25 @@ from icefield.scan.planning.reachable import files as files_of_manifests
 from icefield.scan.reading import TaskReader, read_task
 from icefield.scan.temporary_batches import HELD_BYTES as BUFFER_BYTES
 from icefield.scan.temporary_batches import TemporaryBatches
-from icefield.schema.row_lineage import with_lineage
+from icefield.schema.evolution import SchemaUpdate
+from icefield.schema.name_mapping import carries_ids
+from icefield.schema.row_lineage import LINEAGE_IDS, with_lineage
+from icefield.storage.neighbours import refuse_shared_files
 from icefield.toolkit.table_folders import NOTE as FOLDER_NOTE
 from icefield.toolkit.table_folders import folders_around, is_of_another, metadata_of_another, table_uuid_in
 from icefield.transaction.conflicts import delete_index
+from icefield.transaction.files.append import refuse_twice
 from icefield.transaction.head.branch_head import Head, head_of
 from icefield.transaction.head.filtering import RowFilter
 from icefield.transaction.row_level.head_deletes import HeadDeletes
 from icefield.transaction.snapshots.manifests import ManifestForm
 from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer
-from icefield.transaction.snapshots.summary import ChangeCounter, totals_of
+from icefield.transaction.snapshots.summary import ChangeCounter, distinct_partitions, totals_of
 from icefield.types.arrow.pieces import one_array
-from icefield.types.values import from_arrow_array, from_bytes_array
+from icefield.types.values import constant_array, from_arrow_array, from_bytes_array, to_arrow_scalar, to_internal
 from icefield.types.values.arrow import cast_to_type
 from icefield.types.values.binary import FIXED_WIDTHS
-from icefield.writing.conforming import Conforming
+from icefield.writing.conforming import Conforming, check_nulls, has_required
 from icefield.writing.deletes.vectors import VectorFiles, puffin_files
 from icefield.writing.files import FileSet
 from icefield.writing.ordered_writer import OrderedWriter
@@ -62,6 +68,8 @@ __all__ = [
     "DELETE_STATISTICS",
     "FIXED_WIDTHS",
     "FOLDER_NOTE",
+    "LINEAGE_IDS",
+    "NAME_MAPPING_DEFAULT",
     "SUMMED_COLUMNS",
     "SUMS",
     "AssignedDeletes",
@@ -75,6 +83,7 @@ __all__ = [
     "FileSet",
     "Head",
     "HeadDeletes",
+    "IncompatibleType",
     "Kinds",
     "ManifestFilter",
     "ManifestForm",
@@ -83,6 +92,7 @@ __all__ = [
     "PartitionSums",
     "PlannedFiles",
     "RowFilter",
+    "SchemaUpdate",
     "SnapshotProducer",
     "SummingUp",
     "TaskReader",
@@ -91,15 +101,22 @@ __all__ = [
     "VectorFiles",
     "apply_modes",
     "branches_moved",
+    "carries_ids",
     "cast_to_type",
+    "check_nulls",
+    "check_partition_values",
     "check_source",
     "combined",
+    "constant_array",
+    "conversion",
     "delete_index",
+    "distinct_partitions",
     "files_of_manifests",
     "folders_around",
     "from_arrow_array",
     "from_bytes_array",
     "halves_of",
+    "has_required",
     "head_of",
     "is_of_another",
     "manifest_groups",
@@ -116,6 +133,8 @@ __all__ = [
     "read_stats",
     "read_task",
     "read_vector",
+    "refuse_shared_files",
+    "refuse_twice",
     "remembering_expired",
     "run_in_lots",
     "snapshot_times",
@@ -127,6 +146,8 @@ __all__ = [
     "stored_position_deletes",
     "table_uuid_in",
     "takes_name_of_column",
+    "to_arrow_scalar",
+    "to_internal",
     "totals_of",
     "tuple_groups",
     "united_partition",

@@ -58,15 +58,20 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class TableService:
-    """A service that a plugin adds to tables or to scans, as an attribute: ``table.maintenance``.
+    """A service that a plugin adds to tables, transactions or scans, as an attribute: ``table.maintenance``.
 
-    ``name`` is the attribute. ``target`` is ``"module:attribute"`` of a class or function that takes the ``Table`` or
-    the scan and returns the service; it is imported on the first access to the attribute, and called each time.
+    ``name`` is the attribute. ``target`` is ``"module:attribute"`` of a class or function that takes the ``Table``, the
+    transaction or the scan and returns the service; it is imported on the first access to the attribute, and called
+    each time.
+
+    ``of="filter"`` makes the expressions of a library filters. ``name`` is then the library's top-level module, and
+    ``target`` a function that takes an expression and the schema of a table, and returns a ``BooleanExpression`` that
+    selects the same rows, or raises ``InvalidExpression``.
     """
 
     name: str
     target: str
-    of: Literal["table", "scan"] = "table"
+    of: Literal["table", "transaction", "scan", "filter"] = "table"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -138,7 +143,7 @@ def icefield_table_properties() -> Sequence[Property]:  # type: ignore[empty-bod
 
 @hookspec
 def icefield_table_services() -> Sequence[TableService]:  # type: ignore[empty-body]
-    """Provide services of tables and of scans: attributes that a ``Table`` or a scan does not have itself.
+    """Provide services of tables, transactions, scans and filters: what these do not have themselves.
 
     Called once, when plugins are first listed. Return an empty sequence, or None, to provide none.
     """

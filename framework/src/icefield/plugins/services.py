@@ -1,4 +1,4 @@
-"""Services that plugins add to tables and scans, as attributes."""
+"""Services that plugins add to tables, transactions and scans, as attributes."""
 
 from __future__ import annotations
 

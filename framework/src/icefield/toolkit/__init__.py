@@ -6,7 +6,6 @@ from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMES
 from icefield.base.secrets import HIDDEN, credentials_in, holds_credential, scrub, without_credentials, without_userinfo
 from icefield.base.spelling import was_meant
 from icefield.base.structs import decodable
-from icefield.expressions.arrow_nodes import ArrowCall, ArrowField, ArrowNode, arrow_nodes
 from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
 from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.metadata.property_checks import callers_level
@@ -82,10 +81,7 @@ __all__ = [
     "POSITION",
     "TYPE_KEY",
     "VARIANT_ARROW",
-    "ArrowCall",
-    "ArrowField",
     "ArrowInput",
-    "ArrowNode",
     "Backoff",
     "Block",
     "BlockReader",
@@ -111,7 +107,6 @@ __all__ = [
     "VersionedStrategy",
     "all_skipped",
     "answer_limit",
-    "arrow_nodes",
     "as_form",
     "as_input_file",
     "authorities_named",

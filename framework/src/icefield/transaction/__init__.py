@@ -11,7 +11,6 @@ from icefield.transaction.files.equality_delta import EqualityDelta
 from icefield.transaction.files.replace_partitions import ReplacePartitions
 from icefield.transaction.files.row_delta import RowDelta
 from icefield.transaction.files.whole_files import DeleteFiles, OverwriteFiles, RewriteFiles
-from icefield.transaction.foreign_files.describer import FileDescriber
 from icefield.transaction.metadata_changes.update_layout import UpdateSortOrder, UpdateSpec
 from icefield.transaction.metadata_changes.update_properties import UpdateProperties, property_strings
 from icefield.transaction.metadata_changes.update_schema import UpdateSchema
@@ -35,7 +34,6 @@ __all__ = [
     "DeleteFiles",
     "EqualityDelta",
     "FastAppendFiles",
-    "FileDescriber",
     "IsolationLevel",
     "ManageSnapshots",
     "Merge",

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
 from typing import Any
 
 import pyarrow as pa
 
 from icefield.errors import InvalidArgument
-from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
+from icefield.expressions import AlwaysTrue, BooleanExpression, Filter, as_expression
 from icefield.manifest import FILE_PATH, DataFile
 from icefield.metadata import MAIN_BRANCH
-from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.schema import Schema, as_schema
-from icefield.storage import given_location
-from icefield.storage.neighbours import refuse_shared_files
 from icefield.transaction.action import ActionContext
 from icefield.transaction.builders import ChangeBuilders
 from icefield.transaction.change_stream.apply_changes import StreamOfChanges, apply_changes, delete_key_ids
@@ -24,10 +20,8 @@ from icefield.transaction.conflicts import IsolationLevel
 from icefield.transaction.files.append import AppendFiles
 from icefield.transaction.files.equality_delta import EqualityDelta
 from icefield.transaction.files.replace_partitions import ReplacePartitions
-from icefield.transaction.foreign_files.describer import FileDescriber, distinct_locations
 from icefield.transaction.head.branch_head import Head, head_of
 from icefield.transaction.head.filtering import RowFilter
-from icefield.transaction.metadata_changes.update_properties import UpdateProperties
 from icefield.transaction.row_level.action import since_head
 from icefield.transaction.row_level.filtered_rows import OverwriteRows, UpdateRows
 from icefield.transaction.row_level.upsert import UpsertRows, key_names
@@ -37,7 +31,6 @@ from icefield.types.reserved import CHANGE_TYPE
 from icefield.writing.deletes import DeleteContext, write_equality_deletes
 
 _NO_STRINGS: Mapping[str, str] = {}
-_NO_VALUES: Mapping[str, Mapping[str, Any]] = {}
 
 
 class RowChanges(ChangeBuilders):
@@ -76,7 +69,7 @@ class RowChanges(ChangeBuilders):
     def overwrite(
         self,
         df: Rows,
-        overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        overwrite_filter: Filter = AlwaysTrue(),  # noqa: B008 -- immutable
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
@@ -96,7 +89,7 @@ class RowChanges(ChangeBuilders):
 
     def delete(
         self,
-        delete_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        delete_filter: Filter = AlwaysTrue(),  # noqa: B008 -- immutable
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
@@ -111,7 +104,7 @@ class RowChanges(ChangeBuilders):
 
     def update(
         self,
-        where: BooleanExpression | str,
+        where: Filter,
         set: Mapping[Any, Any],
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
@@ -128,7 +121,7 @@ class RowChanges(ChangeBuilders):
         action = UpdateRows(
             self.stage,
             self.shape.schema(),
-            where,
+            self._expression_of(where),
             set,
             case_sensitive=case_sensitive,
             branch=branch,
@@ -169,7 +162,7 @@ class RowChanges(ChangeBuilders):
     def overwrite_files(
         self,
         files: Iterable[DataFile],
-        overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        overwrite_filter: Filter = AlwaysTrue(),  # noqa: B008 -- immutable
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
@@ -284,43 +277,9 @@ class RowChanges(ChangeBuilders):
             options={"branch": branch, "snapshot_properties": snapshot_properties},
         )
 
-    def add_files(
-        self,
-        file_paths: Iterable[str | PathLike[str]] | str | PathLike[str],
-        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
-        check_duplicate_files: bool = True,
-        branch: str | None = MAIN_BRANCH,
-        partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
-        file_format: str | None = None,
-    ) -> WriteResult:
-        """Add files that were written elsewhere to the table, as they are.
-
-        The format is ``file_format``, or else the format that a suffix or first bytes show. Each file must be in one
-        partition. If a file has no field ids and the table no name mapping, a mapping is stored. ``partition_values``
-        are values of columns that files lack, by location and column name, for example from the names of folders; the
-        table must have identity partition fields of these columns. ``check_duplicate_files`` makes sure on commit that
-        no file is in the table already, however its location is spelled. A file outside of the table's own folders
-        stays when the table no longer needs it. A file in a folder of data that tables may share is refused, as it
-        could not be told from the table's own files. Raises ``InvalidArgument``, ``InvalidFile`` for columns that
-        cannot be read as the table's and for nulls in required columns, ``FileMissing``.
-        """
-        self.expect_branch(branch)
-        describer = FileDescriber(self.shape, self.context.io)
-        locations = distinct_locations(self.context.io, self.shape.location, file_paths)
-        refuse_shared_files(self.context.io, self.shape, locations)
-        stated = {given_location(location): values for location, values in partition_values.items()}
-        if unknown := stated.keys() - set(locations):
-            raise InvalidArgument(f"partition_values names {min(unknown)}, which is none of the files that are added")
-        files = [describer.describe(each, stated.get(each), file_format=file_format) for each in locations]
-        if describer.needs_mapping and NAME_MAPPING_DEFAULT.name not in self.shape.properties:
-            UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_string()}).commit()
-        action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
-        (action.append_file(*files) if check_duplicate_files else action.append_fresh(files)).commit()
-        return action.write_result
-
     def _overwrite(
         self,
-        row_filter: BooleanExpression | str,
+        row_filter: Filter,
         strings: Mapping[str, str],
         case_sensitive: bool,
         branch: str | None,
@@ -328,10 +287,17 @@ class RowChanges(ChangeBuilders):
         files: Iterable[DataFile],
     ) -> WriteResult:
         action = OverwriteRows(
-            self.stage, row_filter, case_sensitive=case_sensitive, branch=branch, snapshot_properties=strings
+            self.stage,
+            self._expression_of(row_filter),
+            case_sensitive=case_sensitive,
+            branch=branch,
+            snapshot_properties=strings,
         )
         action.add_fresh(files).isolate(level, since_head(self.shape, branch)).commit()
         return action.write_result
+
+    def _expression_of(self, given: Filter) -> BooleanExpression:
+        return self.context.io.plugins.expression_of(given, self.shape.schema)
 
     def _write(self, df: Any, branch: str | None, merge_schema: bool) -> list[DataFile]:
         self.expect_branch(branch)

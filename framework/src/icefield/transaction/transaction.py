@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from icefield.abc import Proposal
 from icefield.commit import (
@@ -22,6 +22,8 @@ from icefield.metadata import MAIN_BRANCH, TableMetadata
 from icefield.metadata.properties import FORMAT_VERSION
 from icefield.metadata.requirements import TableRequirement, check
 from icefield.metadata.updates import MetadataBuilder, TableUpdate, apply_updates
+from icefield.plugins import Extensible
+from icefield.storage import FileIO
 from icefield.storage.neighbours import check_move
 from icefield.transaction.action import Action, ActionContext, warn_of_lost
 from icefield.transaction.branches.manage_snapshots import ManageSnapshots
@@ -29,16 +31,24 @@ from icefield.transaction.head.branch_head import checked_branch, head_of
 from icefield.transaction.metadata_changes.update_properties import UpdateLocation, UpdateProperties
 from icefield.transaction.row_changes import RowChanges
 
+if TYPE_CHECKING:
+    from icefield_import import add_files as _add_files
+
 R = TypeVar("R")
 
 
-class Transaction(RowChanges, Generic[R]):
+class Transaction(RowChanges, Extensible, Generic[R]):
     """Stages actions and commits them as one version.
 
     Use it as a context manager: leaving it commits; leaving it by an exception discards every file that was written.
     Actions on the table's shape (schema, spec, properties, ...) are seen at once by later actions. Actions on its
     data are applied when the transaction commits, in order, each on the result of the actions before it.
     """
+
+    services: ClassVar[str] = "transaction-services"
+
+    if TYPE_CHECKING:  # the service of icefield-import
+        add_files = _add_files
 
     def __init__(
         self,
@@ -79,6 +89,11 @@ class Transaction(RowChanges, Generic[R]):
     def context(self) -> ActionContext:
         """The context of the actions."""
         return self._context
+
+    @property
+    def io(self) -> FileIO:
+        """The file IO of the table's files."""
+        return self._handle.io
 
     def preview(self) -> TableMetadata:
         """The metadata that a commit would make now, on the version that the transaction began with.

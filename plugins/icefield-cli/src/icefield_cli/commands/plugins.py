@@ -7,21 +7,11 @@ from icefield import Plugins
 from icefield_cli.context import Context
 from icefield_cli.hookspecs import Command
 
-_NOUNS = {
-    "file-formats": "file format",
-    "file-systems": "file system",
-    "commit-strategies": "commit strategy",
-    "catalogs": "catalog",
-    "catalog-uris": "catalog of URIs",
-    "table-services": "service of tables",
-    "scan-services": "service of scans",
-    "commands": "command",
-}
-
 
 def run(context: Context) -> None:
     """Run the command."""
     plugins = Plugins.installed()
+    nouns = {kind.name: kind.noun for kind in plugins.kinds()} | {"commands": "command"}
     commands = plugins.records("icefield_commands", Command)
     rows = []
     for info in plugins.listing():
@@ -32,7 +22,7 @@ def run(context: Context) -> None:
                 "distribution": info.distribution,
                 "version": info.version,
                 "provides": ", ".join(
-                    [*(f"{_NOUNS[kind]} {name}" for kind, name in provided), *(["listener"] if info.listens else [])]
+                    [*(f"{nouns[kind]} {name}" for kind, name in provided), *(["listener"] if info.listens else [])]
                 ),
                 "error": "disabled" if info.disabled else info.error,
             }

@@ -18,9 +18,9 @@ from icefield.abc import FileInfo
 from icefield.errors import IcefieldError, InvalidArgument, StorageError, UnsupportedFeature
 from icefield.metadata import TableMetadata
 from icefield.toolkit import split_location
-from icefield.transaction import FileDescriber
 from icefield.types import NestedField
 from icefield.writing import DataFile, WriteContext
+from icefield_import import FileDescriber
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
 from icefield import Schema, Table
 from icefield.errors import InvalidArgument, NoSuchTable, TableExists, UnsupportedFeature
+from icefield_import import folder_values
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
@@ -25,7 +26,6 @@ Values = Mapping[str, str | None]
 _FORMATS = ("parquet", "orc", "avro")
 _SHORT = {"parquet": ("parq", "pq")}
 """Other suffixes of a format; Impala writes ``.parq``."""
-_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _files_in(context: StatementContext, kind: str, folder: str) -> _FolderFiles
         *folders, name = each.location.partition(f"{root}/")[2].split("/")
         hidden = any(part.startswith((".", "_")) and "=" not in part for part in (*folders, name))
         if not hidden and _may_be(kind, name):
-            found[each.location] = _values(folders)
+            found[each.location] = folder_values(folders)
     return _FolderFiles(folder, found, kind)
 
 
@@ -146,7 +146,7 @@ def _files_of_spark(session: SparkSession, parts: tuple[str, ...]) -> _FolderFil
     found: dict[str, Values] = {}
     for uri in session.table(quoted(*parts)).inputFiles():
         location = unquote(uri)
-        values = {name.lower(): value for name, value in _values(location.split("/")[:-1]).items()}
+        values = {name.lower(): value for name, value in folder_values(location.split("/")[:-1]).items()}
         if any(name.lower() not in values for name in columns):
             raise UnsupportedFeature(
                 f"the folder of {location} does not name its partition as {'/'.join(f'{name}=…' for name in columns)}: "
@@ -159,12 +159,6 @@ def _files_of_spark(session: SparkSession, parts: tuple[str, ...]) -> _FolderFil
 
 def _partition_columns(session: SparkSession, parts: tuple[str, ...]) -> list[str]:
     return [column.name for column in session.catalog.listColumns(quoted(*parts)) if column.isPartition]
-
-
-def _values(folders: Iterable[str]) -> Values:
-    """The values in names of folders: in ``kind=a%3Ab``, ``kind`` is ``a:b``."""
-    pairs = [folder.partition("=") for folder in folders]
-    return {unquote(name): None if value == _NULL else unquote(value) for name, sign, value in pairs if sign}
 
 
 def _typed(

@@ -15,10 +15,8 @@ import pytest
 from foreign_files import FORMATS, foreign_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icefield.builtin.memory import MemoryFileSystem
-from icefield.catalog import Table
+from icefield import MemoryFileSystem, Plugins, Table
 from icefield.errors import InvalidArgument, InvalidFile, MissingPlugin
-from icefield.plugins import Plugins
 from icefield.storage import FileIO, HashedLocations
 from tables import ids, new_table, rows
 
@@ -109,7 +107,7 @@ def test_counts_and_required_columns_of_a_file_spare_reading_it(monkeypatch: pyt
     data = pa.table([pa.array([1, 2], _INT)], schema=numbered())
     strict = pa.table([pa.array([3], _INT)], schema=numbered(nullable=False))
     found = [put(data), put(strict, write_statistics=True)]
-    from icefield.transaction.foreign_files import checks
+    from icefield_import import checks
 
     monkeypatch.setattr(checks, "check_nulls", lambda *_: pytest.fail("the file was read"))
     table = new_table(schema=schema)

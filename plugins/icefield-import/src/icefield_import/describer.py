@@ -5,37 +5,50 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
-from os import PathLike
 from typing import Any
 
 import pyarrow as pa
-
+from icefield import FileIO, Schema
 from icefield.abc import FormatReader, ReadRequest
+from icefield.engine import (
+    NAME_MAPPING_DEFAULT,
+    IncompatibleType,
+    MetricsConfig,
+    apply_modes,
+    carries_ids,
+    check_partition_values,
+    constant_array,
+    conversion,
+    distinct_partitions,
+    normalised_key,
+    partition_batch,
+    to_arrow_scalar,
+    to_internal,
+)
 from icefield.errors import IcefieldError, InvalidArgument
-from icefield.manifest.data_file import DataFile
+from icefield.manifest import DataFile
 from icefield.metadata import TableMetadata
-from icefield.metadata.metrics import Metrics, MetricsCollector, MetricsConfig, apply_modes
-from icefield.metadata.properties import NAME_MAPPING_DEFAULT
-from icefield.partitioning.spec import check_partition_values, normalised_key, partition_batch
-from icefield.partitioning.transforms import IdentityTransform
-from icefield.scan.columns.conversions import IncompatibleType, conversion
-from icefield.scan.columns.projection import ColumnProjection
-from icefield.schema import Schema, create_name_mapping, parse_name_mapping
-from icefield.schema.name_mapping import carries_ids
-from icefield.storage import FileIO, HashedLocations, given_location
-from icefield.transaction.files.append import refuse_twice
-from icefield.transaction.foreign_files.checks import (
+from icefield.scan import ColumnProjection
+from icefield.schema import create_name_mapping, parse_name_mapping
+from icefield.toolkit import (
+    Metrics,
+    MetricsCollector,
+    child_fields,
+    field_id,
+    from_arrow_scalar,
+    from_arrow_type,
+    to_arrow_type,
+)
+from icefield.types import IcebergType
+
+from icefield_import.checks import (
     format_of,
     refuse_deletes,
     refuse_folders,
     refuse_nulls,
     refuse_row_ids,
 )
-from icefield.transaction.foreign_files.names import check_names
-from icefield.transaction.snapshots.summary import distinct_partitions
-from icefield.types import IcebergType
-from icefield.types.arrow.types import child_fields, field_id, from_arrow_type, to_arrow_type
-from icefield.types.values import constant_array, from_arrow_scalar, to_arrow_scalar, to_internal
+from icefield_import.names import check_names
 
 
 class FileDescriber:
@@ -127,7 +140,7 @@ class FileDescriber:
             if field.field_id in there:
                 continue
             kinds = [each.transform for each in self._metadata.spec().fields if each.source_ids == (field.field_id,)]
-            if not any(isinstance(kind, IdentityTransform) for kind in kinds):
+            if "identity" not in map(str, kinds):
                 raise InvalidArgument(
                     f"{location} has no column '{name}', and only one that the table is partitioned by as it is can "
                     "have its value stated in place of that",
@@ -135,7 +148,14 @@ class FileDescriber:
                 )
             if value is None and field.required:
                 raise InvalidArgument(f"{location}: column '{name}' is required, and null is stated", location=location)
-            internal = None if value is None else to_internal(field.field_type, value)
+            try:
+                internal = None if value is None else to_internal(field.field_type, value)
+            except InvalidArgument as error:
+                raise InvalidArgument(
+                    f"{location} lacks column '{name}', and the value for it does not fit: {error}",
+                    location=location,
+                    field_id=field.field_id,
+                ) from None
             found[field.field_id] = to_arrow_scalar(field.field_type, internal)
         return found
 
@@ -200,15 +220,6 @@ class _ForeignRows:
     def _read(self, projection: ColumnProjection) -> Iterator[pa.RecordBatch]:
         for batch in self._reader.read(ReadRequest(columns=projection.file_columns)):
             yield projection.apply(batch)
-
-
-def distinct_locations(
-    io: FileIO, place: str, locations: Iterable[str | PathLike[str]] | str | PathLike[str]
-) -> list[str]:
-    """The locations as a list, for a table at ``place``. Raises ``InvalidArgument`` if two are the same file."""
-    found = [given_location(each) for each in ([locations] if isinstance(locations, str | PathLike) else locations)]
-    refuse_twice(HashedLocations(io, place, follows_links=True), found)
-    return found
 
 
 def in_table_types(metrics: Metrics, file_schema: pa.Schema, schema: Schema) -> Metrics:

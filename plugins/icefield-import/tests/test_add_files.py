@@ -8,9 +8,10 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from icefield.builtin.memory import MemoryFileSystem
+from icefield import MemoryFileSystem
+from icefield.engine import to_internal
 from icefield.errors import FileMissing, InvalidArgument, InvalidFile
-from icefield.types.values import from_bytes, to_internal
+from icefield.toolkit import value_from_bytes
 from tables import ids, new_table, rows, stored_files
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("ts", pa.timestamp("us"))])
@@ -43,7 +44,7 @@ def test_a_file_without_ids_is_read_by_the_name_mapping_that_is_stored_with_it()
     assert (file.record_count, file.file_format) == (2, "parquet")
     assert file.file_size_in_bytes == len(MemoryFileSystem.files[location][0])
     kind = table.schema().find_type("id")
-    assert [from_bytes(kind, bound) for bound in (file.lower_bounds[1], file.upper_bounds[1])] == [2, 3]
+    assert [value_from_bytes(kind, bound) for bound in (file.lower_bounds[1], file.upper_bounds[1])] == [2, 3]
     assert file.null_value_counts[2] == 0
     table.update_schema().rename_column("kind", "sort").commit()
     assert table.scan("id = 2").to_arrow()["sort"].to_pylist() == ["a"]
@@ -64,7 +65,7 @@ def test_bounds_of_a_file_with_narrower_types_are_values_of_the_tables_types(has
     file = next(table.scan().plan_files(include_stats=True)).file
     for number, (name, ends) in enumerate((("id", [2, 3]), ("kind", ["a", "b"]), ("ts", days)), 1):
         kind = table.schema().find_type(name)
-        stored = [from_bytes(kind, bounds[number]) for bounds in (file.lower_bounds, file.upper_bounds)]
+        stored = [value_from_bytes(kind, bounds[number]) for bounds in (file.lower_bounds, file.upper_bounds)]
         assert stored == [to_internal(kind, end) for end in ends]
     assert ids(table, "ts > '2024-01-02' and id = 3") == [3]
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from foreign_files import FORMATS, foreign_file
+from icefield import Table
 from icefield.abc import PutMode
-from icefield.catalog import Table
 from icefield.errors import InvalidFile
 from tables import new_table
 

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 import pyarrow as pa
-
 from icefield.errors import InvalidFile
 from icefield.metadata import TableMetadata
 from icefield.schema import NameMapping, Schema
+from icefield.toolkit import child_fields, field_id
 from icefield.types import NestedField, StructType
-from icefield.types.arrow.types import child_fields, field_id
 
 _Names = tuple[str, ...]
 

@@ -7,16 +7,12 @@ from typing import Final
 from urllib.parse import unquote
 
 import pyarrow as pa
-
+from icefield import FileIO, Schema
 from icefield.abc import FileFormat
+from icefield.engine import LINEAGE_IDS, check_nulls, has_required
 from icefield.errors import IcefieldError, InvalidArgument, InvalidFile, MissingPlugin
-from icefield.metadata.metrics import Metrics
-from icefield.schema import Schema
-from icefield.schema.row_lineage import LINEAGE_IDS
-from icefield.storage import FileIO
+from icefield.toolkit import Metrics, child_fields, field_id
 from icefield.types import DELETE_FILE_PATH, DELETE_FILE_POS, NestedField
-from icefield.types.arrow.types import child_fields, field_id
-from icefield.writing.conforming import check_nulls, has_required
 
 _POSITION_DELETES: Final = {DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id}
 
@@ -88,7 +84,8 @@ def refuse_folders(schema: Schema, there: Collection[int | None], location: str)
         if column is not None:
             raise InvalidArgument(
                 f"{location} has no column '{column.name}', which its folder '{folder}' names, and would be read with "
-                f"nulls: state the value, partition_values={{location: {{'{column.name}': ...}}}} for '{value}'",
+                "nulls: pass hive_partitioning=True to take the value from the name, or state it by partition_values="
+                f"{{location: {{'{column.name}': ...}}}} for '{value}'",
                 location=location,
                 field_id=column.field_id,
             )

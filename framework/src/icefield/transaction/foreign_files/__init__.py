@@ -1,1 +1,0 @@
-"""Files that other programs wrote, described and checked before a table takes them."""

@@ -1,0 +1,116 @@
+"""The files of a folder to import, and the values in the names of its subfolders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+from icefield import FileIO
+from icefield.abc import FileInfo
+from icefield.errors import FileMissing, InvalidArgument
+from icefield.storage import given_location
+from icefield.types import DateType, IcebergType, IntegerType, LongType, StringType
+
+from icefield_import.checks import format_of
+from icefield_import.hive_folders import folder_values
+
+TEXT_FORMATS: Final = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
+"""The formats of text, by the suffixes of files."""
+COMPRESSIONS: Final = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}
+"""The codecs of compressed text, by the suffixes of files."""
+
+_INTEGER: Final = re.compile(r"-?\d{1,19}")
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True)
+class ImportedFile:
+    """A file to import, with its values of partition columns: strings from folders, or values of a log."""
+
+    location: str
+    size: int
+    values: Mapping[str, Any]
+
+
+def has_delta_log(io: FileIO, folder: str) -> bool:
+    """Whether a folder is a table of Delta Lake."""
+    log = f"{given_location(folder).rstrip('/')}/_delta_log"
+    return next(iter(io.list_files(log)), None) is not None
+
+
+def files_in(io: FileIO, folder: str) -> list[ImportedFile]:
+    """The data files below a folder. Files and folders that begin with ``.`` or ``_`` are no data.
+
+    Raises ``FileMissing`` for a folder without files, ``InvalidArgument`` where subfolders name different columns.
+    """
+    root = given_location(folder).rstrip("/")
+    found = sorted(filter(None, (_file(root, info) for info in io.list_files(root))), key=lambda each: each.location)
+    if not found:
+        raise FileMissing(f"no data file is in {root}", location=root)
+    first, columns = found[0], tuple(found[0].values)
+    for each in found:
+        if tuple(each.values) != columns:
+            raise InvalidArgument(
+                f"the folders of {first.location} name the columns {_listed(columns)}, and those of {each.location} "
+                f"{_listed(each.values)}: import each part of the folder as a table of its own",
+                location=each.location,
+            )
+    return found
+
+
+def _file(root: str, info: FileInfo) -> ImportedFile | None:
+    *folders, name = info.location.removeprefix(f"{root}/").split("/")
+    is_hidden = any(part.startswith(("_", ".")) and "=" not in part for part in folders) or name.startswith(("_", "."))
+    return None if is_hidden or not info.size else ImportedFile(info.location, info.size, folder_values(folders))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
+def common_format(io: FileIO, files: Iterable[ImportedFile], stated: str | None) -> str:
+    """The format of all files. Raises ``InvalidArgument`` for an unknown format, or for several."""
+    if stated is not None:
+        name = stated.lower()
+        return TEXT_FORMATS[name] if name in TEXT_FORMATS else io.file_format(name).name
+    found: dict[str, str] = {}
+    for each in files:
+        found.setdefault(_text_format(each.location) or format_of(io, each.location, None).name, each.location)
+        if len(found) > 1:
+            (one, first), (other, second) = found.items()
+            raise InvalidArgument(
+                f"{first} is {one}, and {second} is {other}: import files of each format as a table of its own, or "
+                "state the format of all files by file_format",
+                location=second,
+            )
+    return next(iter(found))
+
+
+def _text_format(location: str) -> str | None:
+    parts = location.rpartition("/")[2].lower().split(".")[1:]
+    if parts and parts[-1] in COMPRESSIONS:
+        parts.pop()
+    return TEXT_FORMATS.get(parts[-1]) if parts else None
+
+
+def partition_type(strings: Iterable[str | None]) -> IcebergType:
+    """The type of the values that folders name: int, long, date, or else string."""
+    known = [each for each in strings if each is not None]
+    if known and all(map(_INTEGER.fullmatch, known)):
+        numbers = [int(each) for each in known]
+        for kind, bits in ((IntegerType(), 31), (LongType(), 63)):
+            if all(-(1 << bits) <= number < 1 << bits for number in numbers):
+                return kind
+    if known and all(map(_is_day, known)):
+        return DateType()
+    return StringType()
+
+
+def _is_day(string: str) -> bool:
+    try:
+        return bool(_DAY.fullmatch(string)) and bool(date.fromisoformat(string))
+    except ValueError:
+        return False

@@ -1,0 +1,30 @@
+"""Partition values in the names of folders, as Hive and Spark write them: ``day=2024-01-01/kind=a%3Ab``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import unquote
+
+from icefield import Schema
+
+NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
+"""The value of a folder whose rows have null in the column."""
+
+
+def folder_values(folders: Iterable[str]) -> dict[str, str | None]:
+    """The strings in names of folders, by the names of columns: in ``kind=a%3Ab``, ``kind`` is ``a:b``."""
+    pairs = (folder.partition("=") for folder in folders)
+    return {unquote(name): None if value == NULL_FOLDER else unquote(value) for name, sign, value in pairs if sign}
+
+
+def column_values(schema: Schema, location: str) -> dict[str, str | None]:
+    """The strings that the folders of a file name, by the names of a table's columns.
+
+    Names are compared exactly, else without case, as Hive compares them. Folders that name no column are ignored.
+    """
+    exact = {field.name: field.name for field in schema.fields}
+    folded = {name.casefold(): name for name in exact}
+    found = folder_values(location.split("/")[:-1])
+    columns = {name: exact.get(name) or folded.get(name.casefold()) for name in found}
+    return {column: found[name] for name, column in columns.items() if column is not None}
