@@ -13,7 +13,9 @@ from icefield_rest import hooks
 from icefield_testing import ListenerSuite
 from kit_checks import checks, failures, rejection, words
 from mutants import Mutant
-from mutants.listeners import _IS_CHECKED, MUTANTS, QueuedListener
+from mutants.listeners import MUTANTS
+from mutants.listeners.hearing import _IS_CHECKED, QueuedListener
+from mutants.listeners.processes import FileListener
 
 
 class Suite(ListenerSuite):
@@ -56,7 +58,7 @@ def test_every_check_has_a_mutant() -> None:
     assert {name for name, _ in checks(Suite)} == {mutant.check for mutant in MUTANTS}
 
 
-@pytest.mark.parametrize("make", [QueuedListener, lambda: hooks], ids=["queued", "rest"])
+@pytest.mark.parametrize("make", [QueuedListener, FileListener, lambda: hooks], ids=["queued", "file", "rest"])
 def test_a_right_listener_passes_every_check(make: Callable[[], Any]) -> None:
     patient = type("Suite", (Suite,), {"end_seconds": 60.0})
     assert failures(patient, given(make)) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
@@ -38,6 +38,10 @@ class TestLocalFileSystem(FileSystemSuite):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
+    def raw_list(self, prefix: str) -> Collection[str]:
+        folder = Path(prefix.removeprefix("file://"))
+        return [f"{prefix}/{each.relative_to(folder)}" for each in folder.rglob("*") if each.is_file()]
+
     def test_a_crash_while_writing_leaves_no_file_under_the_name(self, file_system: FileSystem, root: str) -> None:
         process = os.fork()
         if process == 0:
@@ -71,6 +75,9 @@ class TestMemoryFileSystem(FileSystemSuite):
 
     def raw_put(self, location: str, data: bytes) -> None:
         MemoryFileSystem.files[location] = (data, 1_700_000_000_000 + len(MemoryFileSystem.files))
+
+    def raw_list(self, prefix: str) -> Collection[str]:
+        return [location for location in MemoryFileSystem.files if location.startswith(f"{prefix}/")]
 
     def test_listing_states_when_a_file_was_written(self, file_system: FileSystem, root: str) -> None:
         file_system.open_output(f"{root}/f").close()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 
 import pytest
 from icefield import MemoryFileSystem
 from icefield.abc import PutMode
 from icefield.errors import StorageError
-from icefield_testing import FaultyFileSystem, LossyCalls
-from icefield_testing.fault_model import KINDS, CallFaults, Hold, walk
+from icefield_testing import FaultyFileSystem, LossyCalls, LossyProxy
+from icefield_testing.fault_model import KINDS, CallFaults, Hold, late_request, walk
 from icefield_testing.planted_secrets import PlantedSecret
 
 # For each kind of fault at the second of three requests: the executed requests, and the failed ones.
@@ -33,6 +34,41 @@ def test_a_fault_strikes_the_requests_of_its_kind(kind: str) -> None:
         except ConnectionError:
             failed.append(number)
     assert (done, failed) == STRUCK[kind]
+
+
+def test_a_late_request_fails_at_once_and_is_executed_when_it_is_delivered() -> None:
+    calls, done = LossyCalls(), list[int]()
+    request = calls.wrap(done.append)
+    calls.arm(late_request(0))
+    with pytest.raises(ConnectionError):
+        request(1)
+    request(2)
+    assert done == [2]
+    calls.deliver_late()
+    calls.deliver_late()
+    assert done == [2, 1]
+
+
+def test_a_proxy_keeps_a_late_request_whole_for_the_server() -> None:
+    got = list[bytes]()
+    with socket.create_server(("127.0.0.1", 0)) as server, LossyProxy(server.getsockname()[1]) as proxy:
+        proxy.arm(late_request(0))
+        with socket.create_connection(("127.0.0.1", proxy.port)) as client:
+            client.sendall(b"first half, ")
+            client.sendall(b"second half")
+            assert client.recv(100) == b""
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                got.append(connection.recv(100, socket.MSG_WAITALL))
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        assert got == []
+        proxy.deliver_late()
+        serving.join(10)
+    assert got == [b"first half, second half"]
 
 
 def test_a_walk_ends_at_the_first_request_that_is_not_made() -> None:

@@ -27,6 +27,7 @@ SECRETS: Sequence[Mapping[str, str]] = (
 class TestGlueCatalog(CatalogSuite):
     listing_page = 100
     unconditional_namespaces = True
+    time_out_properties: ClassVar = {"glue.request-timeout": "1"}
     credentials: ClassVar = SECRETS
 
     @pytest.fixture

@@ -27,6 +27,7 @@ class TestHiveCatalog(CatalogSuite):
     listing_page = 10
     locks_expire = True  # by the metastore's ``hive.txn.timeout``
     namespaces_of_the_store: ClassVar = frozenset({("default",)})
+    time_out_properties: ClassVar = {"hive.metastore.client.socket.timeout": "1"}
     properties_of_the_store: ClassVar = frozenset(
         {"location", "hive.metastore.database.owner", "hive.metastore.database.owner-type"}
     )

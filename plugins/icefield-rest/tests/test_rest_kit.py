@@ -22,6 +22,7 @@ _BUSY = "it answers 500 to some of them where SQLite is busy"
 class TestRestCatalog(CatalogSuite):
     listing_page = 40  # two of the client
     properties_of_the_store: ClassVar = frozenset({"location"})
+    time_out_properties: ClassVar = {"rest.client.socket-timeout-ms": "300"}
 
     @pytest.fixture
     def backend(self, java_rest: str) -> Iterator[CatalogBackend]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import pytest
 from icefield import FileIO, Plugins
@@ -17,6 +18,7 @@ WAITS = {"rest.retry.min-wait-ms": "1", "rest.retry.max-wait-ms": "20"}
 @pytest.mark.slow
 class TestRestCatalogOverSql(CatalogSuite):
     listing_page = 40  # two of the client
+    time_out_properties: ClassVar = {"rest.client.socket-timeout-ms": "300"}
 
     @pytest.fixture
     def backend(self, our_rest: str) -> Iterator[CatalogBackend]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from icefield_testing.service_faults import LOSE_REPLY, LOSE_REQUEST, RequestFault, RequestFaults
+from icefield_testing.service_faults import LATE_REQUEST, LOSE_REPLY, LOSE_REQUEST, RequestFault, RequestFaults
 
 R = TypeVar("R")
 
@@ -41,6 +41,11 @@ def stays_down(step: int) -> RequestFault:
 def cut_off(step: int) -> RequestFault:
     """The request is lost, and from then on nothing reaches the service."""
     return lambda number: LOSE_REQUEST if number >= step else None
+
+
+def late_request(step: int) -> RequestFault:
+    """The client gives the request up, and the service executes it later, when ``deliver_late`` says so."""
+    return lambda number: LATE_REQUEST if number == step else None
 
 
 KINDS: Final[dict[str, FaultKind]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
@@ -11,7 +12,7 @@ from icefield.errors import StorageError
 
 Fault = Callable[[int, str, str], str | BaseException | None]
 """Called with the number, the name and the location of each call; answers ``crash-before``, ``crash-after``,
-``lose-request``, ``lose-reply``, an exception that is raised when the call is done, or None."""
+``lose-request``, ``lose-reply``, ``late-request``, an exception that is raised when the call is done, or None."""
 
 CHANGES = frozenset({"put", "rename", "close", "delete_many"})
 """The calls that change the storage."""
@@ -24,7 +25,8 @@ class Crash(BaseException):
 class FaultyFileSystem(FileSystem):
     """Another file system, with faults injected by ``fault`` and every call noted in ``calls``.
 
-    After a crash, no call reaches the storage any more, as if the process had died.
+    After a crash, no call reaches the storage any more, as if the process had died. A call with the fate
+    ``late-request`` fails, and ``deliver_late`` makes it.
     """
 
     def __init__(self, inner: FileSystem, fault: Fault | None = None) -> None:
@@ -33,6 +35,7 @@ class FaultyFileSystem(FileSystem):
         self.fault = fault
         self.calls: list[tuple[str, str]] = []
         self.crashed = False
+        self._late: list[Callable[[], Any]] = []
         self._lock = threading.Lock()
 
     @property
@@ -52,7 +55,9 @@ class FaultyFileSystem(FileSystem):
         if verdict == "crash-before":
             self.crashed = True
             raise Crash(f"before {name} {location}")
-        if verdict == "lose-request":
+        if verdict == "late-request":
+            self._late.append(action)
+        if verdict in ("lose-request", "late-request"):
             raise StorageError(f"connection lost before {name}", retryable=True, location=location)
         result = action()
         if verdict == "crash-after":
@@ -63,6 +68,12 @@ class FaultyFileSystem(FileSystem):
         if verdict == "lose-reply":
             raise StorageError(f"connection lost after {name}", retryable=True, location=location)
         return result
+
+    def deliver_late(self) -> None:
+        """Make the calls that were held back. Nobody hears of their result."""
+        while self._late:
+            with suppress(Exception):  # the stream of a call may be closed meanwhile
+                self._late.pop(0)()
 
     def open_input(self, location: str) -> InputFile:
         file: InputFile = self.run("open_input", location, lambda: self.inner.open_input(location))

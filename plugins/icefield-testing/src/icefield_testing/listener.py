@@ -20,20 +20,20 @@ import statistics
 import time
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 from icefield import Plugins, load_catalog
-from icefield.abc import CommitMade, Event, OperationFailed
+from icefield.abc import OperationFailed
 
-from icefield_testing.base import Suite
 from icefield_testing.listeners import Hearing, later_events, sample_events, state_of_the_process
+from icefield_testing.listeners.processes import ProcessChecks
 from icefield_testing.planted_secrets import PlantedSecret
 from icefield_testing.processes import ended, needs_fork
 
@@ -43,37 +43,8 @@ _IN_TURN = 25
 _FORKED = 3_000
 
 
-class ListenerSuite(Suite):
+class ListenerSuite(ProcessChecks):
     """Checks of a plugin that implements ``icefield_events``."""
-
-    properties: ClassVar[Mapping[str, str]] = {}
-    """The configuration: the properties of a catalog after ``events.<name of the plugin>.``."""
-
-    unreachable: ClassVar[Mapping[str, str] | None] = None
-    """A configuration with a destination that cannot be reached; None for a listener without a destination."""
-
-    secrets: ClassVar[tuple[str, ...]] = ()
-    """The names of the properties that hold credentials."""
-
-    longest_seconds: ClassVar[float] = 0.01
-    """The longest time that an operation waits for the listener at an event, in the median."""
-
-    kept_events: ClassVar[int] = 1_000
-    """The number of events that the listener may hold in memory after their delivery."""
-
-    end_seconds: ClassVar[float] = 15.0
-    """The time that another process of the checks, and the delivery of all events, may take at most."""
-
-    def counted_event(self) -> Event:
-        """An event that the listener delivers once, afresh; by default a commit."""
-        return CommitMade(("db", "t"), "memory://kit/v1.metadata.json", 1, "append", 1, 0.5, "kit", "a-uuid", 1, {})
-
-    def delivered(self, listener: Any) -> int | None:
-        """The number of events that have arrived at the destination; None if it cannot be counted.
-
-        A listener that works in the background ends its work first.
-        """
-        return None
 
     def test_the_plugin_is_a_listener(self, listener: Any) -> None:
         """If this fails, Icefield never calls the hook: look at its name, its arguments, its mark and ``async``."""
@@ -121,7 +92,7 @@ class ListenerSuite(Suite):
     def test_events_in_turn_are_delivered_once_each(self, listener: Any) -> None:
         """If this fails, the listener keeps the last events for a later batch, merges some, or repeats some."""
         with Hearing(listener, self.properties) as hearing:
-            before = self._delivered(listener)
+            before = self.count(listener)
             hearing.hear(self.counted_event() for _ in range(_IN_TURN))
             self._check_count(listener, before, _IN_TURN)
 
@@ -140,19 +111,23 @@ class ListenerSuite(Suite):
 
     def test_events_are_not_kept(self, listener: Any) -> None:
         """If this fails, the listener's memory grows with each event, and with the rows in each error's traceback."""
-        number = self.kept_events + 500
-        errors = []
         with Hearing(listener, self.properties) as hearing:
-            for _ in range(number):
-                event = OperationFailed("commit", ("db", "t"), str(uuid4()), error=_Raised())
-                errors.append(weakref.ref(event.error))
-                hearing.hear([event])
-                del event
+            errors = self._heard_failures(hearing)
             self.delivered(listener)
-            deadline = time.monotonic() + self.end_seconds
-            while (held := _alive(errors)) > self.kept_events and time.monotonic() < deadline:
-                time.sleep(0.05)
-        assert held <= self.kept_events, f"{held:,} of {number:,} events are still held after their delivery"
+            held = self._held(errors)
+        assert held <= self.kept_events, f"{held:,} of {len(errors):,} events are still held after their delivery"
+
+    def test_a_dead_destination_fills_neither_memory_nor_log(self, listener: Any) -> None:
+        """If this fails, the listener keeps each event for a destination that does not answer, or warns of each event:
+        give its queue a bound, drop the events above it, and warn once until the destination answers again."""
+        if self.unreachable is None:
+            pytest.skip("the listener has no destination (`unreachable`)")
+        with Hearing(listener, self.unreachable) as hearing:
+            errors = self._heard_failures(hearing)
+            held = self._held(errors)
+            shown = hearing.warnings
+        assert held <= self.kept_events, f"{held:,} of {len(errors):,} events are held for a dead destination"
+        assert shown <= len(errors) / 10, f"{shown:,} warnings of {len(errors):,} events that could not be delivered"
 
     def test_a_pickled_listener_hears(self, listener: Any) -> None:
         """If this fails, look at ``__getstate__``: tasks in other processes carry the plugins of their catalog."""
@@ -265,14 +240,28 @@ class ListenerSuite(Suite):
             f"in the median {1000 * median:.0f} ms"
         )
 
-    def _delivered(self, listener: Any) -> int:
-        count = self.delivered(listener)
-        if count is None:
-            pytest.skip("the events that arrive cannot be counted (`delivered`)")
-        return count
+    def _heard_failures(self, hearing: Hearing) -> list[weakref.ref[BaseException]]:
+        """Let the listener hear more failures than it may keep; return references to their errors."""
+        errors: list[weakref.ref[BaseException]] = []
+
+        def failures() -> Iterator[OperationFailed]:
+            for _ in range(self.kept_events + 500):
+                error = _Raised()
+                errors.append(weakref.ref(error))
+                yield OperationFailed("commit", ("db", "t"), str(uuid4()), error=error)
+
+        hearing.hear(failures())
+        return errors
+
+    def _held(self, errors: list[weakref.ref[BaseException]]) -> int:
+        """The number of errors that are still held after a time for their delivery."""
+        deadline = time.monotonic() + self.end_seconds
+        while (held := _alive(errors)) > self.kept_events and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return held
 
     def _check_count(self, listener: Any, before: int, expected: int) -> None:
-        came = self._delivered(listener) - before
+        came = self.count(listener) - before
         assert came >= expected, f"{expected - came} of {expected} events are lost"
         assert came == expected, f"{came} events arrived for {expected}: some come more than once"
 

@@ -1,4 +1,4 @@
-"""Faults of a service: the request with a chosen number, or the reply to it, is lost.
+"""Faults of a service: the request with a chosen number, or the reply to it, is lost, or the request comes late.
 
 They serve to test a strategy or a catalog over a service (a database, a lock service). ``LossyProxy`` stands in front
 of a server that a client reaches over TCP, ``LossyCalls`` wraps the calls of a client in this process.
@@ -18,10 +18,18 @@ R = TypeVar("R")
 
 RequestFault = Callable[[int], str | None]
 """Called with the number of each request, from 0, before the service has it; it may wait. Answers ``lose-request``,
-``lose-reply`` or None."""
+``lose-reply``, ``late-request``, ``no-reply`` (of a ``LossyProxy``) or None."""
 
 LOSE_REQUEST: Final = "lose-request"
 LOSE_REPLY: Final = "lose-reply"
+LATE_REQUEST: Final = "late-request"
+"""The client loses its connection, and the service executes the request later, when ``deliver_late`` says so."""
+NO_REPLY: Final = "no-reply"
+"""The connection stays open, the service does not see the request, and nothing answers the client."""
+
+_QUIET_SECONDS: Final = 0.02
+"""The time without a byte after which a request that is held back is taken to be whole."""
+_EXECUTED_SECONDS: Final = 10.0
 
 
 class RequestFaults:
@@ -30,6 +38,7 @@ class RequestFaults:
     def __init__(self) -> None:
         self.count = 0
         self._fault: RequestFault | None = None
+        self._late: list[Callable[[], object]] = []
         self._counting = threading.Lock()
 
     def arm(self, fault: RequestFault) -> None:
@@ -41,6 +50,16 @@ class RequestFaults:
         """Let every request pass."""
         with self._counting:
             self._fault = None
+
+    def postpone(self, execute: Callable[[], object]) -> None:
+        """Hold back a request whose fate is ``late-request``; subclasses call it."""
+        self._late.append(execute)
+
+    def deliver_late(self) -> None:
+        """Let the service execute the requests that were held back. Their clients do not hear of the result."""
+        while self._late:
+            with suppress(Exception):
+                self._late.pop(0)()
 
     def describe(self, number: int) -> str:
         """The words for the request with a number, counted from 0."""
@@ -71,7 +90,9 @@ class LossyCalls(RequestFaults):
 
         def lossy(*args: P.args, **kwargs: P.kwargs) -> R:
             verdict = self.verdict()
-            if verdict == LOSE_REQUEST:
+            if verdict == LATE_REQUEST:
+                self.postpone(lambda: call(*args, **kwargs))
+            if verdict in (LOSE_REQUEST, LATE_REQUEST):
                 raise self._error()
             result = call(*args, **kwargs)
             if verdict == LOSE_REPLY:
@@ -130,6 +151,7 @@ class _Relay:
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._asking = False
         self._losing = False
+        self._answered = threading.Event()
         self._first = threading.Semaphore(1)
 
     def ask(self) -> None:
@@ -138,6 +160,13 @@ class _Relay:
                 if not self._asking:
                     self._asking = True
                     verdict = self._faults.verdict()
+                    if verdict == LATE_REQUEST:
+                        self._hold_back(data)
+                        return
+                    if verdict == NO_REPLY:
+                        while self._client.recv(1 << 16):
+                            pass
+                        break
                     if verdict == LOSE_REQUEST:
                         break
                     self._losing = verdict == LOSE_REPLY
@@ -151,6 +180,24 @@ class _Relay:
                     break
                 self._asking = False
                 self._client.sendall(data)
+        self._answered.set()
+        self._hang_up()
+
+    def _hold_back(self, data: bytes) -> None:
+        """Take the rest of the request, break the connection of the client, and keep the connection to the server."""
+        self._client.settimeout(_QUIET_SECONDS)
+        with suppress(OSError):
+            while more := self._client.recv(1 << 16):
+                data += more
+        self._losing = True
+        self._faults.postpone(lambda: self._send_late(data))
+        with suppress(OSError):
+            self._client.shutdown(socket.SHUT_RDWR)
+
+    def _send_late(self, data: bytes) -> None:
+        with suppress(OSError):
+            self._server.sendall(data)
+            self._answered.wait(_EXECUTED_SECONDS)
         self._hang_up()
 
     def _hang_up(self) -> None:

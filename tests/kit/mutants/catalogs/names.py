@@ -176,6 +176,32 @@ class DropsParents(DictionaryBackend):
         self.store.namespaces.update(hidden)
 
 
+class JoinsLevelsWithDots(_ChangesNames):
+    def kept(self, name: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(".".join(name).split("."))
+
+
+class KeepsPropertiesByTheJoinedName(DictionaryBackend):
+    def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
+        self.check(namespace)
+        same = [name for name in self.store.namespaces if ".".join(name) == ".".join(namespace)]
+        return super().namespace_properties(same[0])
+
+
+class ListsBelowADot(DictionaryBackend):
+    def list_namespaces(
+        self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[NamespaceName]:
+        if parent:
+            self.check(parent)
+        prefix = "".join(f"{level}." for level in parent)
+        depth = prefix.count(".")
+        joined = {".".join(name): name for name in self.store.namespaces}
+        below = (name for key, name in joined.items() if key.startswith(prefix) and key.count(".") == depth)
+        return self.page(below, token, size) if parent else super().list_namespaces(parent, token=token, size=size)
+
+
+DOTS = "test_a_dot_in_a_level_does_not_end_the_level"
 PARENTS = "test_a_nested_namespace_has_parents_or_is_refused"
 
 MUTANTS: list[Mutant] = of(
@@ -199,6 +225,9 @@ MUTANTS: list[Mutant] = of(
         CountsNames: (PAGES, "2 of 2 namespaces are left out after others were dropped"),
         LooksForTheLastName: (PAGES, "2 of 2 namespaces are left out after others were dropped"),
         BeginsAgainWithoutTheLastName: (PAGES, "1 of 2 namespaces are left out"),
+        JoinsLevelsWithDots: (DOTS, "('a', 'b') is taken by another name with a dot"),
+        KeepsPropertiesByTheJoinedName: (DOTS, "the namespace ('a', 'b') has the properties of ('a.b',)"),
+        ListsBelowADot: (DOTS, "below ('a',) are the namespaces"),
         CreatesBelowNothing: (PARENTS, "its parent is not listed"),
         GivesParentsThePropertiesOfChildren: (PARENTS, "a parent has the properties of its child"),
         DropsParents: (PARENTS, "DID NOT RAISE"),

@@ -25,6 +25,7 @@ from mutants import Mutant, of
 R = TypeVar("R")
 
 LOST = "test_a_lost_reply_about_a_name_is_not_taken_for_anothers_doing"
+LATE = "test_a_commit_that_arrives_late_is_not_called_a_failure"
 READ = "test_a_read_without_a_reply_is_no_answer"
 
 
@@ -134,6 +135,36 @@ class SaysThatACreationFailed(OverAService):
     strategy_class = _FailsToCreate
 
 
+class _BelievesWhatItReadsBack(ServiceStrategy):
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
+        try:
+            return super().swap_pointer(old, new, proposal)
+        except OutcomeUnknown as lost:
+            if self.read_pointer() == new:
+                return True
+            raise StorageError("the table was not changed", retryable=True) from lost
+
+
+class CallsALateCommitAFailure(OverAService):
+    strategy_class = _BelievesWhatItReadsBack
+
+
+class _BelievesItsViews(ServiceViews):
+    def swap_pointer(self, view: TableName, old: str | None, new: str) -> bool:
+        try:
+            return super().swap_pointer(view, old, new)
+        except OutcomeUnknown as lost:
+            if self.read_pointer(view) == new:
+                return True
+            raise StorageError("the view was not changed", retryable=True) from lost
+
+
+class CallsALateViewAFailure(OverAService):
+    @property
+    def views(self) -> DictionaryViews:
+        return _BelievesItsViews(self.io, self.store)
+
+
 class _FailingViews(ServiceViews):
     def swap_pointer(self, view: TableName, old: str | None, new: str) -> bool:
         try:
@@ -211,6 +242,8 @@ MUTANTS: list[Mutant] = of(
         SaysThatATableIsDropped: (LOST, "'drop table' with a lost request 1 of 1 is said to be done"),
         SaysThatACreationFailed: (LOST, "is made, and called a failure"),
         SaysThatAnotherChangedTheView: (LOST, "the change of a view says that another came first"),
+        CallsALateCommitAFailure: (LATE, "'create table' with a late request 1 of 3 is made, and called a failure"),
+        CallsALateViewAFailure: (LATE, "'create view' with a late request 1 of 3 leaves a pointer to a file that"),
         TakesALostReadForNothing: (READ, "namespace_properties takes a lost reply for NoSuchNamespace"),
         ListsNothingWithoutAReply: (READ, "list_tables answers () and not (('a', 't'),) after a lost reply"),
         TakesALostReadForNoTable: (READ, "load of the strategy answers None"),

@@ -6,6 +6,7 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -186,6 +187,56 @@ class SecretInLoggedTraceback(Remote):
         return super().failed(location)
 
 
+class HidesItsTemporaryFiles(LocalFileSystem):
+    """Leaves the temporary file of an aborted stream, under a name that its listing leaves out."""
+
+    def open_output(self, location: str) -> OutputStream:
+        folder, _, name = location.rpartition("/")
+        return _LeavesAPart(super().open_output(location), f"{folder}/_part-{name}")
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        found = super().list_files(prefix, shallow=shallow)
+        return (info for info in found if "/_part-" not in info.location)
+
+
+class _LeavesAPart(Handed):
+    def abort(self) -> None:
+        if not self.closed:
+            Path(local_path(self.location)).write_bytes(b"x")
+        super().abort()
+
+
+class ClosesItsNumberAgain(LocalFileSystem):
+    """Closes the descriptor of a file by its number, each time."""
+
+    def open_input(self, location: str) -> InputFile:
+        with super().open_input(location) as source:
+            return _ClosesItsNumberAgain(source.read())
+
+
+class _ClosesItsNumberAgain(BytesInput):
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self._descriptor = os.open(os.devnull, os.O_RDONLY)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            os.close(self._descriptor)
+        super().close()
+
+
+class AbortsWhatItPublished(Streams):
+    """Deletes the file that it published when it is aborted after ``close``, as an error after it may do."""
+
+    class kind(Handed):
+        def abort(self) -> None:
+            if self.closed:
+                Path(local_path(self.location)).unlink(missing_ok=True)
+            super().abort()
+
+
+_HIDDEN = "test_no_leftover_is_hidden_from_the_listing"
+_TWICE = "test_a_second_close_touches_nothing_of_others"
 _UNFINISHED = "test_an_unfinished_file_is_not_listed"
 _NO_OTHER = "test_writes_that_come_to_nothing_leave_no_other_file"
 _DESCRIPTOR = "test_closed_files_keep_no_descriptor"
@@ -199,6 +250,9 @@ MUTANTS: list[Mutant] = of(
         StatesUnfinished: (_UNFINISHED, "stat_many shows a file that was written"),
         LeavesTemporaryFiles: (_NO_OTHER, "3 files were left by 3 aborted streams and 6 refused calls"),
         LeavesRefusedFiles: (_NO_OTHER, "3 files were left by 3 aborted streams and 6 refused calls"),
+        HidesItsTemporaryFiles: (_HIDDEN, "3 files were left by 3 aborted streams and 6 refused calls: ['_part-"),
+        ClosesItsNumberAgain: (_TWICE, "a second close has closed 1 descriptors of others"),
+        AbortsWhatItPublished: (_TWICE, "a second close or abort changed another's file"),
         PublishesWhatIsForgotten: ("test_a_forgotten_stream_publishes_nothing", "published half a file"),
         LeaksDescriptors: (_DESCRIPTOR, "30 descriptors are left open by 30 files of each kind"),
         AbortKeepsItsDescriptor: (_DESCRIPTOR, "30 descriptors are left open by 30 files of each kind"),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ from icefield.abc import InputFile, PutMode
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import FileExists, FileMissing
 from icefield.storage import local_path
+from icefield.toolkit import reset_after_fork
 
 from mutants import Mutant, of
 
@@ -22,6 +27,50 @@ class LooksThenReplaces(LocalFileSystem):
         if mode is PutMode.CREATE and os.path.exists(local_path(location)):
             raise FileExists("taken", location=location)
         super().put(location, data, PutMode.OVERWRITE)
+
+
+class CreatesOnItsLoop(LocalFileSystem):
+    """Looks and replaces in the event loop of its client, which all file systems of the process share."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        async def create() -> None:
+            if os.path.exists(local_path(location)):
+                raise FileExists("taken", location=location)
+            LocalFileSystem.put(self, location, data, PutMode.OVERWRITE)
+
+        if mode is not PutMode.CREATE:
+            super().put(location, data, mode)
+            return
+        asyncio.run_coroutine_threadsafe(create(), _loop()).result()
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+reset_after_fork(_loop.cache_clear)
+
+
+class CreatesInItsThread(LocalFileSystem):
+    """Looks and replaces in a thread of its own, one file after the other, under a lock of the process."""
+
+    lock = threading.Lock()
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        if mode is not PutMode.CREATE:
+            super().put(location, data, mode)
+            return
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(self.create, location, data).result()
+
+    def create(self, location: str, data: bytes) -> None:
+        with self.lock:
+            if os.path.exists(local_path(location)):
+                raise FileExists("taken", location=location)
+            LocalFileSystem.put(self, location, data, PutMode.OVERWRITE)
 
 
 class RenameReplacesUnderRace(LocalFileSystem):
@@ -136,6 +185,7 @@ class _Seeking(InputFile):
 
 
 _CREATION = "test_a_rival_between_two_steps_of_a_creation_does_not_win_as_well"
+_OUTSIDE = "test_a_creation_does_not_replace_the_file_of_another_program"
 _RENAMING = "test_a_rival_between_two_steps_of_a_renaming_does_not_win_as_well"
 
 MUTANTS: list[Mutant] = of(
@@ -147,6 +197,8 @@ MUTANTS: list[Mutant] = of(
         LooksThenReplaces: (_CREATION, "both writers were told that they won: put(CREATE), with a rival after step"),
         FixedTemporaryName: (_CREATION, "a temporary name that no other writer has"),
         CreateTakesARivalsFileForItsOwn: (_CREATION, "both writers were told that they won"),
+        CreatesOnItsLoop: (_OUTSIDE, "another program's file was replaced, and put(CREATE) says None: after step"),
+        CreatesInItsThread: (_OUTSIDE, "another program's file was replaced, and put(CREATE) says None: after step"),
         RenameReplacesUnderRace: (_RENAMING, "both writers were told that they won: rename, with a rival after step"),
         RenameLooksAtTheSource: (_RENAMING, "both writers were told that they won"),
         RenameDropsARefusedSource: (_RENAMING, "a refused source is gone"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -29,6 +29,10 @@ class OnDisk(FileSystemSuite):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
+    def raw_list(self, prefix: str) -> Collection[str]:
+        folder = Path(local_path(prefix))
+        return [f"{prefix}/{each.relative_to(folder)}" for each in folder.rglob("*") if each.is_file()]
+
 
 class OnServers(OnDisk):
     credentials: ClassVar = ({"test.token": "{secret}"},)
@@ -46,6 +50,9 @@ class InMemory(FileSystemSuite):
 
     def raw_put(self, location: str, data: bytes) -> None:
         MemoryFileSystem.files[location] = (data, time.time_ns() // 1_000_000)
+
+    def raw_list(self, prefix: str) -> Collection[str]:
+        return [location for location in MemoryFileSystem.files if location.startswith(f"{prefix}/")]
 
 
 class BehindAnSdk(InMemory):

@@ -10,7 +10,7 @@ from typing import ClassVar
 from icefield.abc import Committed, Conflict, Pointer, Proposal
 from icefield.errors import CommitStateUnknown, NoSuchTable, StorageError
 from icefield.metadata.file_names import parse_metadata_file_name
-from icefield.toolkit import delete_quietly
+from icefield.toolkit import OutcomeUnknown, delete_quietly
 from pointer_service import ServiceStrategy
 
 from mutants import Mutant, of
@@ -134,6 +134,44 @@ class UnknownIsDone(SettlesOrSays):
 
     def when_down(self, error: Exception) -> bool:
         return True
+
+
+class BelievesWhatItReadsBack(ServiceStrategy):
+    """Reads back after a lost reply, and calls the commit a failure if the pointer has not moved."""
+
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
+        try:
+            return bool(self.ask("swap", old=old, new=new))
+        except OSError as lost:
+            if self.ask("get") == new:
+                return True
+            raise StorageError("the table was not changed", retryable=True) from lost
+
+
+class CallsALateCreationAFailure(BelievesWhatItReadsBack):
+    """Believes that a creation did not happen if the table is not there."""
+
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
+        if old is not None:
+            return ServiceStrategy.swap_pointer(self, old, new, proposal)
+        return super().swap_pointer(old, new, proposal)
+
+
+class SetsAgain(ServiceStrategy):
+    """Claims the table, compares, and sets the pointer; after a lost reply it compares and sets again."""
+
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
+        for _ in range(3):
+            with suppress(OSError):
+                while self.ask("claim", owner=new, seconds=5.0)[0] != new:
+                    time.sleep(0.01)
+                try:
+                    if (found := self.ask("get")) == old:
+                        self.ask("set", new=new)
+                    return found in (old, new)
+                finally:
+                    self.ask("release", owner=new)
+        raise OutcomeUnknown("the service does not answer")
 
 
 class CreationIsPlainError(SettlesOrSays):
@@ -272,6 +310,7 @@ def _version(location: str) -> int | None:
 
 LOST = "test_a_lost_reply_of_the_service_is_settled_or_said_to_be_unknown"
 CREATION = "test_a_creation_whose_reply_was_lost_is_settled_or_said_to_be_unknown"
+LATE = "test_a_commit_that_arrives_late_is_not_called_a_failure"
 DOWN = "test_a_service_that_stays_down_deletes_nothing_published"
 NEXT = "test_the_next_writer_finds_a_commit_whole_or_no_trace_of_it"
 DROP = "test_a_drop_that_meets_a_fault_says_what_is_so"
@@ -283,6 +322,9 @@ MUTANTS: list[Mutant] = of(
         TakesALostReplyForAConflict: (LOST, "is reported as a conflict"),
         TakesALostReplyForDone: (LOST, "a success that was none"),
         CreatesBlindly: (CREATION, "passes for another's"),
+        BelievesWhatItReadsBack: (LATE, "its metadata file was deleted, and the pointer names it: a late request 1"),
+        CallsALateCreationAFailure: (LATE, "its metadata file was deleted, and the pointer names it: a late request 1"),
+        SetsAgain: ("test_a_commit_that_arrives_late_undoes_no_other", "a commit of another writer is lost"),
         DeletesWhatIsUnknown: (DOWN, "delete nothing"),
         LooksThenSets: ("test_a_writer_that_is_held_up_overwrites_no_other_process", "A lock of threads"),
         UnknownIsPlainError: (NEXT, "said to have failed and is committed"),

@@ -113,6 +113,19 @@ class CallsALostReplyAFailure(CreateStrategy):
         return self.pointer_to(target)
 
 
+class BelievesAMissingFile(CreateStrategy):
+    """Reads back after an error, and calls the commit a failure if its file is not there."""
+
+    def publish(self, target: str, data: bytes) -> Pointer | None:
+        try:
+            return super().publish(target, data)
+        except CommitStateUnknown as unknown:
+            with suppress(FileMissing):
+                self.file_system.stat(target)
+                raise
+            raise StorageError("the commit failed", location=target) from unknown
+
+
 class LocksThreads(CreateStrategy):
     """Checks and writes under a lock that other processes do not share."""
 
@@ -260,6 +273,9 @@ MUTANTS: list[Mutant] = of(
         LocksThreads: ("test_a_writer_that_is_held_up_overwrites_no_other_process", "A lock of threads"),
         CallsALostReplyAFailure: ("test_a_step_that_was_done_and_failed_is_not_called_a_failure", "doubles its rows"),
         WaitsForItself: ("test_no_update_of_many_writers_is_lost", "did not end within 3 s"),
+        BelievesAMissingFile: (
+            "test_a_call_that_arrives_late_is_not_called_a_failure", "said to have failed, and is committed later"
+        ),
         LoadGuesses: ("test_there_is_no_table_before_it_is_created", "raises where it should answer None"),
         PublishesNothing: ("test_creating_makes_the_table_visible", "before the metadata is published"),
         CreatesOver: ("test_creating_twice_is_a_conflict", "takes the first one's table away"),

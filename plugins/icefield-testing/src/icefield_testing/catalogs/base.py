@@ -46,6 +46,13 @@ class CatalogChecks(Suite):
     hold_seconds: ClassVar[float] = 0.2
     """The most seconds for which a request is held up while a rival acts; the rival may have to wait for a lock."""
 
+    time_out_properties: ClassVar[Mapping[str, str]] = {}
+    """Properties with which the catalog waits a second or so for the answer of its service, and repeats little. Without
+    them, a service that never answers is not tried."""
+
+    silence_seconds: ClassVar[float] = 15.0
+    """The longest time that a call may take, with ``time_out_properties``, when the service never answers."""
+
     locks_expire: ClassVar[bool] = False
     """Whether a lock whose release is lost stays until it expires. If so, no next writer of the name is tried."""
 

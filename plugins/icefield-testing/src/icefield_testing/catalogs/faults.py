@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -12,6 +13,7 @@ from icefield.abc import CatalogAbility, CatalogBackend, ServedCatalog, ViewCata
 from icefield.commit import current_of
 from icefield.errors import (
     CommitStateUnknown,
+    FileMissing,
     IcefieldError,
     NamespaceExists,
     NamespaceNotEmpty,
@@ -26,8 +28,8 @@ from icefield_testing.catalogs.attempts import Attempt
 from icefield_testing.catalogs.fault_changes import CHANGES
 from icefield_testing.catalogs.several_tables import SeveralTablesChecks
 from icefield_testing.catalogs.views import ViewChecks
-from icefield_testing.fault_model import KINDS, Step, walk
-from icefield_testing.service_faults import RequestFaults
+from icefield_testing.fault_model import KINDS, Step, late_request, walk
+from icefield_testing.service_faults import NO_REPLY, LossyProxy, RequestFaults
 
 _TRIES: Final = 3
 TAKEN_OR_GONE: Final = (
@@ -60,6 +62,28 @@ class FaultChecks(ViewChecks, SeveralTablesChecks):
                 through = trial.through
         through.close()
 
+    def test_a_commit_that_arrives_late_is_not_called_a_failure(
+        self, backend: CatalogBackend, service: RequestFaults | None
+    ) -> None:
+        """If this fails, the client gave a request of a commit up, read back and found nothing, and called the commit a
+        failure; then the service executed the request: raise ``CommitStateUnknown`` while the pointer has not moved,
+        since a request without a reply may still arrive."""
+        service = self._needs_service(service)
+        through = self.backend_through(service, backend)
+        for number, (change, kind) in enumerate(CHANGES.items()):
+            if not kind.commits or not kind.is_for(backend):
+                continue
+            attempt = kind(self, backend)
+            for step in walk(service, late_request, f"'{change}' with a late"):
+                attempt.begin((f"l{number}x{step.number}",))
+                through = self._connected(service, backend, through)
+                attempt.open(through)
+                with step:
+                    error = self._raised(attempt.act)
+                service.deliver_late()
+                self._judge(attempt, error, str(step))
+        through.close()
+
     def test_a_read_without_a_reply_is_no_answer(self, backend: CatalogBackend, service: RequestFaults | None) -> None:
         """If this fails, a read whose reply was lost says that nothing is there, or less than is there: ask again, or
         raise ``StorageError``."""
@@ -86,7 +110,44 @@ class FaultChecks(ViewChecks, SeveralTablesChecks):
                 assert answer == right, f"{name} answers {answer!r} and not {right!r} after a lost reply"
         through.close()
 
+    def test_a_service_that_never_answers_is_an_error_in_time(
+        self, backend: CatalogBackend, service: RequestFaults | None
+    ) -> None:
+        """If this fails, the service takes a request and never answers, and the call waits for ever, takes the silence
+        for an answer, or lets an error of the client through: set a time-out on each connection and each read."""
+        service = self._needs_service(service)
+        if not isinstance(service, LossyProxy):
+            pytest.skip("the requests go through no network, so no time-out can strike (`service`)")
+        if not self.time_out_properties:
+            pytest.skip("no short time-out is stated (`time_out_properties`)")
+        backend.create_namespace(("a",), {})
+        hasty = type(backend)(backend.name, {**backend.properties, **self.time_out_properties}, backend.io)
+        through = self._connected(service, hasty, self.backend_through(service, hasty))
+        calls: dict[str, Callable[[], object]] = {
+            "list_namespaces": lambda: through.list_namespaces(()),
+            "create_namespace": lambda: through.create_namespace(("new",), {}),
+        }
+        service.arm(lambda number: NO_REPLY)
+        try:
+            for name, call in calls.items():
+                self._ends(name, call)
+        finally:
+            service.disarm()
+        through.close()
+
     # -- helpers
+
+    def _ends(self, name: str, call: Callable[[], object]) -> None:
+        """Check that a call without an answer raises one of Icefield's errors in time."""
+        errors: list[Exception | None] = []
+        waiting = threading.Thread(target=lambda: errors.append(self._raised(call)), daemon=True)
+        waiting.start()
+        waiting.join(self.silence_seconds)
+        assert errors, f"{name} still waits after {self.silence_seconds:g} s without an answer of the service"
+        [error] = errors
+        assert error is not None, f"{name} takes the silence of the service for an answer"
+        right = isinstance(error, IcefieldError) and not isinstance(error, TAKEN_OR_GONE)
+        assert right, f"{name} does not say that the service is silent: {error!r}"
 
     def _needs_service(self, service: RequestFaults | None) -> RequestFaults:
         if service is None:
@@ -119,7 +180,10 @@ class FaultChecks(ViewChecks, SeveralTablesChecks):
             raise AssertionError(f"{what} says {type(error).__name__}, and nobody else was there: {error}") from error
         if error is not None and not isinstance(error, IcefieldError):
             raise AssertionError(f"{what} lets an error of the client through: {error!r}") from error
-        done = attempt.is_done()
+        try:
+            done = attempt.is_done()
+        except FileMissing as missing:
+            raise AssertionError(f"{what} leaves a pointer to a file that was deleted: {missing}") from error
         assert done is not None, f"{what} is half done"
         assert done or error is not None, f"{what} is said to be done and is not"
         if attempt.commits and not isinstance(error, CommitStateUnknown):

@@ -135,6 +135,43 @@ class NameChecks(ViewChecks):
         assert self.properties(backend, ("a", "b")) == {"deep": "1"}
         backend.drop_namespace(("ab",))
 
+    def test_a_dot_in_a_level_does_not_end_the_level(self, backend: CatalogBackend) -> None:
+        """If this fails, the levels of a name are joined by dots, so that ``("a.b",)`` and ``("a", "b")`` are one:
+        escape the dot, keep the levels apart, or refuse a level with a dot with ``InvalidArgument``."""
+        spaces: list[Name] = [("a",), ("a.b",)]
+        if CatalogAbility.NESTED_NAMESPACES in backend.abilities:
+            spaces += [("a", "b"), ("a", "b.c"), ("a.b", "c"), ("a", "b", "c")]
+        made: dict[Name, str] = {}
+        for space in spaces:
+            if self._is_made(lambda: backend.create_namespace(space, {"is": f"{space}"}), space):  # noqa: B023
+                made[space] = f"{space}"
+        for name in [(*space, "t") for space in made] + [("a", "b.t")]:
+            if self._is_made(lambda: self._made_table(backend, name), name):  # noqa: B023
+                made[name] = str(self._metadata_of(backend, name).table_uuid)
+        for space in (each for each in spaces if each in made):
+            found = backend.namespace_properties(space).get("is")
+            assert found == made[space], f"the namespace {space} has the properties of {found}"
+            below = {each for each in made if each in spaces and each[:-1] == space}
+            if CatalogAbility.NESTED_NAMESPACES in backend.abilities:
+                listed = {*backend.list_namespaces(space).items}
+                assert listed == below, f"below {space} are the namespaces {sorted(below)}, and listed {sorted(listed)}"
+            tables = {each for each in made if each not in spaces and each[:-1] == space}
+            listed = {*backend.list_tables(space).items}
+            assert listed == tables, f"in {space} are the tables {sorted(tables)}, and listed {sorted(listed)}"
+        for name in (each for each in made if each not in spaces):
+            found = str(self._metadata_of(backend, name).table_uuid)
+            assert found == made[name], f"the table {name} has the metadata of another"
+
+    def _is_made(self, make: Callable[[], object], name: Name) -> bool:
+        """Whether a namespace or table is made; False if the catalog refuses its name."""
+        try:
+            make()
+        except (NamespaceExists, TableExists) as error:
+            raise AssertionError(f"{name} is taken by another name with a dot: {error}") from error
+        except IcefieldError:
+            return False
+        return True
+
     # -- listings
 
     def test_a_listing_goes_on_though_names_vanish(self, backend: CatalogBackend) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,10 @@ class _FileSystem(_Built):
     def raw_put(self, location: str, data: bytes) -> None:
         store, path = self.given.raw_path(location)
         store.pipe_file(path, data)
+
+    def raw_list(self, prefix: str) -> Collection[str]:
+        store, path = self.given.raw_path(prefix)
+        return [f"{prefix}{found.removeprefix(path)}" for found in store.find(path)]
 
 
 class _Strategy(_Built):

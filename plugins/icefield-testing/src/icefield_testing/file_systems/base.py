@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import ClassVar
@@ -69,6 +69,10 @@ class FileSystemChecks(Suite):
     def raw_put(self, location: str, data: bytes) -> None:
         """Write a file without the file system under test."""
         raise pytest.UsageError("give a method `raw_put(location, data)` that writes around the file system")
+
+    def raw_list(self, prefix: str) -> Collection[str] | None:
+        """The locations of all files below a folder, found without the file system under test; None skips checks."""
+        return None
 
     def foreign_location(self, host: str, port: int) -> str | None:
         """A location at ``host``, which the configuration does not name; None if no location leads to a host.

@@ -23,6 +23,7 @@ _OURS: Final = b"ours " * 400
 _RIVALS: Final = b"the rival's " * 500
 _MOST_STEPS: Final = 100
 _PRUNING_SECONDS: Final = 20.0
+_OUTSIDE_SECONDS: Final = 5.0
 _LOCK_SECONDS: Final = 0.1
 _DATA: Final = bytes(range(251)) * 1_000
 
@@ -36,11 +37,23 @@ class RivalChecks(FileSystemChecks):
         """If this fails, ``put(CREATE)`` looks first and writes then, or two writers share a temporary file: use one
         step of the store that refuses a taken name, and a temporary name that no other writer has."""
         self.needs(file_system, FileSystemAbility.ATOMIC_CREATE)
+        self._race(file_system, root, "put(CREATE)", _create, lambda location, data: None)
 
-        def create(system: FileSystem, location: str, data: bytes) -> None:
-            system.put(location, data, PutMode.CREATE)
-
-        self._race(file_system, root, "put(CREATE)", create, lambda location, data: None)
+    def test_a_creation_does_not_replace_the_file_of_another_program(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, ``put(CREATE)`` looks first and writes then, in a thread or an event loop of the client, which
+        keeps out only writers of this process: use one step of the store that refuses a taken name."""
+        self.needs(file_system, FileSystemAbility.ATOMIC_CREATE)
+        if self.one_process:
+            pytest.skip("no other program reaches the store (`one_process`)")
+        step, steps = 0, 1
+        while step < steps:
+            began = time.monotonic()
+            steps, story = self._overtaken(file_system, f"{root}/{step}", step)
+            if story:  # a store in a thread of this process may be struck within its own step: that is no fault
+                story = self._overtaken(file_system, f"{root}/{step}-again", step)[1]
+            assert not story, story
+            tries = min(_MOST_STEPS, _OUTSIDE_SECONDS / (time.monotonic() - began))
+            step += max(1, math.ceil(steps / max(tries, 1)))
 
     def test_a_rival_between_two_steps_of_a_renaming_does_not_win_as_well(
         self, file_system: FileSystem, root: str
@@ -108,6 +121,31 @@ class RivalChecks(FileSystemChecks):
                 step += max(1, math.ceil(steps / max(tries, 1)))
 
     # -- helpers
+
+    def _overtaken(self, file_system: FileSystem, root: str, step: int) -> tuple[int, str]:
+        """Create a file; after a step another program writes it, if it is not there. Return the number of steps, and
+        the fault."""
+        passed, overtakes = 0, False
+
+        def look() -> None:
+            nonlocal passed, overtakes
+            if passed == step and self.raw_get(f"{root}/f") is None:
+                overtakes = True
+                self.raw_put(f"{root}/f", _RIVALS)
+            passed += 1
+
+        with between_steps(file_system, look):
+            # It opens its connections and threads here, so that their steps count.
+            system = self.alone(file_system)
+            error = _error_of(_create, system, f"{root}/f", _OURS)
+        found = self.raw_get(f"{root}/f")
+        if not overtakes or (found == _RIVALS and error is not None):
+            return passed, ""
+        kept = "is kept" if found == _RIVALS else "was replaced"
+        return (
+            passed,
+            f"another program's file {kept}, and put(CREATE) says {error!r}: after step {step + 1} of {passed}",
+        )
 
     def _pruned(self, file_system: FileSystem, root: str, name: str, make: Callable[[str], object], step: int) -> int:
         """Write a file in two new folders, and remove both after a step if they are empty; return the number of
@@ -230,6 +268,10 @@ class _Rival:
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
+
+
+def _create(system: FileSystem, location: str, data: bytes) -> None:
+    system.put(location, data, PutMode.CREATE)
 
 
 def _error_of(

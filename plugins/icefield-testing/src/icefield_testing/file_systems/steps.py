@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import gc
 import io
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Final
 
@@ -22,6 +24,8 @@ _SYSTEM_CALLS: Final = frozenset(
     {"link", "rename", "replace", "unlink", "mkdir", "open", "write", "close", "fsync", "fdatasync", "stat", "send"}
 )
 
+_LOOP_SECONDS: Final = 1.0
+
 READS: Final = frozenset({"read", "readinto", "pread", "preadv", "recv", "recv_into"})
 """System calls that read."""
 
@@ -30,8 +34,9 @@ READS: Final = frozenset({"read", "readinto", "pread", "preadv", "recv", "recv_i
 def between_steps(file_system: FileSystem, look: Callable[[], None], *others: object) -> Iterator[None]:
     """Call ``look`` after each line of the plugin's own modules, and after each call that may reach a store.
 
-    ``look`` runs in the same thread, so its findings do not depend on timing. The modules of ``others``, such as an
-    open file, count as the plugin's.
+    ``look`` runs in the thread of the step, so its findings do not depend on timing: in this thread, in a thread that
+    begins within the block, and in the thread of an event loop. The modules of ``others``, such as an open file, count
+    as the plugin's.
     """
     places = tuple(place for each in (file_system, *others) for place in _sources(each))
     busy = False
@@ -57,15 +62,43 @@ def between_steps(file_system: FileSystem, look: Callable[[], None], *others: ob
             looked()
 
     before = sys.gettrace(), sys.getprofile()
-    threading.settrace(trace)
-    sys.settrace(trace)
-    sys.setprofile(profile)
+    loops = _running_loops()
+
+    def follow(traced: Any, profiled: Any) -> None:
+        def here() -> None:
+            sys.settrace(traced)
+            sys.setprofile(profiled)
+
+        threading.settrace(traced)
+        threading.setprofile(profiled)
+        for loop in loops:
+            _run_in(loop, here)
+        here()
+
     try:
+        follow(trace, profile)
         yield
     finally:
-        sys.setprofile(before[1])
-        sys.settrace(before[0])
-        threading.settrace(before[0])
+        sys.setprofile(None)
+        follow(*before)
+
+
+def _running_loops() -> list[asyncio.AbstractEventLoop]:
+    """The event loops that run in threads of their own."""
+    found = [each for each in gc.get_objects() if isinstance(each, asyncio.AbstractEventLoop)]
+    return [loop for loop in found if loop.is_running()]
+
+
+def _run_in(loop: asyncio.AbstractEventLoop, act: Callable[[], object]) -> None:
+    done = threading.Event()
+
+    def run() -> None:
+        act()
+        done.set()
+
+    with suppress(RuntimeError):  # it is closed
+        loop.call_soon_threadsafe(run)
+        done.wait(_LOOP_SECONDS)
 
 
 def _sources(made: object) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ class Hearing(logging.Handler):
         self._listeners = FileIO(plugins, given, catalog="kit").listeners
         self._failures: list[tuple[str, BaseException | None]] = []
         self._output = io.StringIO()
+        self.warnings = 0
+        """The number of log records so far that are warnings or errors."""
 
     @property
     def printed(self) -> str:
@@ -57,6 +59,7 @@ class Hearing(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a log record."""
+        self.warnings += record.levelno >= logging.WARNING
         if record.name == _LOGGER:
             self._failures.append((record.getMessage(), record.exc_info[1] if record.exc_info else None))
         else:

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import pytest
 from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, FileSystemAbility, Pointer, Proposal
 from icefield.commit import change_of, creation_of, current_of
-from icefield.errors import CommitStateUnknown, IcefieldError
+from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError
 from icefield.metadata import SetProperties, TableMetadata, decode_metadata, new_table_metadata
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField
@@ -192,6 +192,22 @@ class StrategyChecks(Suite):
         else:
             assert isinstance(outcome, Conflict | IcefieldError), f"not one of Icefield's errors: {outcome!r}"
             assert not happened, f"said to have failed and is committed: {outcome!r} after {story}"
+
+    def check_late(
+        self, file_system: FileSystem, location: str, outcome: Outcome, creates: bool, story: object
+    ) -> None:
+        """Check the reported outcome of a commit after a request of it came late."""
+        try:
+            current = self.pointer(self.strategy(file_system, location))
+            found = None if current is None else self.read(file_system, current)
+        except FileMissing as error:
+            raise AssertionError(f"its metadata file was deleted, and the pointer names it: {story}") from error
+        happened = found is not None and (creates or "mine" in found.properties)
+        assert creates or found is not None, f"the table is gone: {story}"
+        if isinstance(outcome, Committed):
+            assert happened, f"said to be committed and is not: {story}"
+        elif not isinstance(outcome, CommitStateUnknown):
+            assert not happened, f"said to have failed, and is committed later: {outcome!r}, {story}"
 
     def copy(self, file_system: FileSystem) -> FileSystem:
         """A copy as another process would make it."""

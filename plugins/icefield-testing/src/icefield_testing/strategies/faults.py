@@ -40,6 +40,20 @@ class FaultChecks(StrategyChecks):
             if len(faulty.calls) <= step:
                 break
 
+    def test_a_call_that_arrives_late_is_not_called_a_failure(self, file_system: FileSystem, location: str) -> None:
+        """If this fails, a call of the file system was given up, and the store makes it after the commit is called a
+        failure: raise ``CommitStateUnknown`` after an error of the atomic step, even if its file is not there yet."""
+        for step in range(STEPS):
+            place = f"{location}/late-{step}"
+            pointer = self.create(file_system, place)
+            faulty = FaultyFileSystem(file_system, _at(step, "late-request"))
+            proposal = self.changed(file_system, pointer, "mine", "1")
+            outcome = self.outcome(self.strategy(faulty, place), pointer, proposal)
+            faulty.deliver_late()
+            self.check_late(file_system, place, outcome, False, faulty.calls)
+            if len(faulty.calls) <= step:
+                break
+
     @pytest.mark.parametrize("error", _ERRORS)
     def test_a_step_that_was_done_and_failed_is_not_called_a_failure(
         self, file_system: FileSystem, location: str, error: str

@@ -6,7 +6,7 @@ import pytest
 from icefield.abc import Committed, Conflict, FileSystem
 from icefield.errors import CommitStateUnknown, IcefieldError
 
-from icefield_testing.fault_model import KINDS, FaultKind, lost_reply, lost_request, stays_down, walk
+from icefield_testing.fault_model import KINDS, FaultKind, late_request, lost_reply, lost_request, stays_down, walk
 from icefield_testing.service_faults import LOSE_REPLY, LOSE_REQUEST, RequestFaults
 from icefield_testing.strategies.base import StrategyChecks
 
@@ -55,6 +55,46 @@ class LostReplyChecks(StrategyChecks):
             elif not isinstance(outcome, CommitStateUnknown):
                 assert isinstance(outcome, Conflict | IcefieldError), f"not one of Icefield's errors: {story}"
                 assert found is None, f"said to have failed, and the table is there: {story}"
+
+    @pytest.mark.parametrize("creates", [False, True], ids=["change", "creation"])
+    def test_a_commit_that_arrives_late_is_not_called_a_failure(
+        self, file_system: FileSystem, location: str, service: RequestFaults | None, creates: bool
+    ) -> None:
+        """If this fails, the client gave a request up, read back and found nothing, and called the commit a failure;
+        then the service executed the request: raise ``CommitStateUnknown`` while the pointer has not moved, since a
+        request without a reply may still arrive."""
+        service = self._needs_service(service)
+        for step in walk(service, late_request, "a late"):
+            place = f"{location}/late-{creates:d}-{step.number}"
+            pointer = None if creates else self.create(file_system, place)
+            strategy = self.strategy_through(service, file_system, place)
+            proposal = self.new_table(place) if pointer is None else self.changed(file_system, pointer, "mine", "1")
+            assert self.pointer(strategy) == pointer
+            with step:
+                outcome = self.outcome(strategy, pointer, proposal)
+            service.deliver_late()
+            self.check_late(file_system, place, outcome, pointer is None, step)
+
+    def test_a_commit_that_arrives_late_undoes_no_other(
+        self, file_system: FileSystem, location: str, service: RequestFaults | None
+    ) -> None:
+        """If this fails, the client gave a request up, another writer committed, and then the service executed the
+        request and overwrote that commit: let the request itself compare the pointer with the base."""
+        service = self._needs_service(service)
+        if self.has_endless_locks:
+            pytest.skip("a request that was given up may hold a lock for longer than a check can wait")
+        for step in walk(service, late_request, "a late"):
+            place = f"{location}/overtaken-{step.number}"
+            pointer = self.create(file_system, place)
+            strategy = self.strategy_through(service, file_system, place)
+            proposal = self.changed(file_system, pointer, "mine", "1")
+            assert self.pointer(strategy) == pointer
+            with step:
+                outcome = self.outcome(strategy, pointer, proposal)
+            self.commit_until_done(self.strategy(file_system, place), file_system, "next")
+            service.deliver_late()
+            found = self.properties_now(file_system, place, step)
+            assert "next" in found, f"a commit of another writer is lost: {outcome!r}, {step}"
 
     def _commit_at_each_request(
         self, file_system: FileSystem, location: str, service: RequestFaults | None, kind: FaultKind
