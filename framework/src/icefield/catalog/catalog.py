@@ -21,6 +21,8 @@ from icefield.abc import (
     ServedCatalog,
     TableName,
 )
+from icefield.base.notebooks import html_of
+from icefield.base.secrets import without_credentials, without_userinfo
 from icefield.catalog.changes import ChangesOfCatalog
 from icefield.catalog.identifiers import namespace_name, namespace_strings, table_name
 from icefield.catalog.pages import pages
@@ -113,8 +115,12 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """The file IO of its tables."""
         return self._io
 
+    _repr_html_ = html_of
+
     def __repr__(self) -> str:  # properties may hold credentials
-        return f"Catalog({self.name!r}, {type(self._backend).__name__})"
+        kind = self.properties.get("type", type(self._backend).__name__)
+        warehouse = without_credentials(self.properties.get("warehouse", ""), self.properties)
+        return f"Catalog({self.name!r}, type={kind!r}, warehouse={without_userinfo(warehouse)!r})"
 
     def close(self) -> None:
         """Release connections."""

@@ -265,8 +265,26 @@ class Plugins:
 
     def listeners(self) -> list[tuple[PluginInfo, pluggy.HookImpl]]:
         """The implementations of ``icefield_events``, in the order of the plugins, each with its plugin."""
-        found = {id(each.plugin): each for each in self._assembled.manager.hook.icefield_events.get_hookimpls()}
+        return self._implementations(EVENTS)
+
+    def _implementations(self, hook: str) -> list[tuple[PluginInfo, pluggy.HookImpl]]:
+        found = {id(each.plugin): each for each in getattr(self._assembled.manager.hook, hook).get_hookimpls()}
         return [(info, found[id(plugin)]) for info, plugin in self._assembled.working if id(plugin) in found]
+
+    def html(self, shown: object) -> str | None:
+        """An object as HTML, by the first plugin whose ``icefield_html`` returns any; None without one.
+
+        A plugin whose hook fails is logged and left out.
+        """
+        for info, hook in self._implementations("icefield_html"):
+            try:
+                html = hook.function(shown)
+            except (Exception, SystemExit):
+                _LOG.exception("plugin %s failed to draw a %s", info, type(shown).__name__)
+            else:
+                if isinstance(html, str):
+                    return html
+        return None
 
     def _load(self, kind: str, name: str) -> Any:
         """The class of that name, cached, since every request to storage needs a file system."""
