@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -89,6 +90,17 @@ def names_of(record: Any) -> tuple[str, ...]:
     if isinstance(record, Provider):
         return record.names
     return (record.name,) if hasattr(record, "name") else ()
+
+
+def check_function(name: str, function: Any) -> None:
+    """Refuse coroutine functions, and generator functions as listeners: a call would not run their bodies."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise BrokenPlugin(
+            f"'{name}' is a coroutine function, and nothing would await it: define it with 'def' instead of "
+            "'async def', and let it pass its work to an event loop, such as by asyncio.run_coroutine_threadsafe"
+        )
+    if name == EVENTS and inspect.isgeneratorfunction(function):
+        raise BrokenPlugin(f"'{name}' is a generator function, and nothing would run it: remove its 'yield'")
 
 
 def check_contract(plugin: PluginInfo, provider: Provider, kind: str, name: str) -> None:

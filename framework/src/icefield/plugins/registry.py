@@ -6,7 +6,6 @@ is named with its distribution and version, and the rest still work.
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -36,6 +35,7 @@ from icefield.plugins.records import (
     PluginInfo,
     PluginKind,
     check_contract,
+    check_function,
     install_hints_of,
     kind_of,
     names_of,
@@ -487,18 +487,7 @@ def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
         if not marked and name in hooks:
             raise BrokenPlugin(f"'{name}' is not marked with @hookimpl, so it would never be called")
         if marked:
-            _check_function(name, getattr(plugin, name))
-
-
-def _check_function(name: str, function: Any) -> None:
-    """Refuse coroutine functions, and generator functions as listeners: a call would not run their bodies."""
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise BrokenPlugin(
-            f"'{name}' is a coroutine function, and nothing would await it: define it with 'def' instead of "
-            "'async def', and let it pass its work to an event loop, such as by asyncio.run_coroutine_threadsafe"
-        )
-    if name == EVENTS and inspect.isgeneratorfunction(function):
-        raise BrokenPlugin(f"'{name}' is a generator function, and nothing would run it: remove its 'yield'")
+            check_function(name, getattr(plugin, name))
 
 
 def _split(given: str) -> list[str]:
