@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from fenced import Block, Page, commands, is_run, pages
+from fenced import Block, Page, agrees, commands, is_run, pages
 from icefield.plugins import hookspecs
 from icefield_cli.main import main
 from repository import ROOT, text_of, tracked_files
@@ -34,10 +34,15 @@ def ids(found: Page) -> str:
 def run(page: Page, folder: Path, *, spark: bool) -> None:
     """Run a page from its first block to its last, in a folder of its own."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
+    printed = ""
     for block in page.blocks:
         if is_run(block) or (spark and block.language == "python" and block.argument == "spark"):
             # The code keeps the line numbers of the page, so that a traceback leads to the page.
-            exec(compile("\n" * (block.line - 1) + block.text, str(ROOT / page.path), "exec"), namespace)
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile("\n" * (block.line - 1) + block.text, str(ROOT / page.path), "exec"), namespace)
+            printed = out.getvalue()
+        elif block.language == "output":
+            assert agrees(block.text, printed), f"{page.path}:{block.line}: the block before prints\n{printed}"
         elif block.language == "toml" and block.argument and "/" not in block.argument:
             (folder / block.argument).write_text(block.text, "utf-8")
         elif block.language == "console":
@@ -48,9 +53,13 @@ def run_commands(page: Page, block: Block) -> None:
     for command in commands(block):
         name, *arguments = shlex.split(command.line)
         assert name == "icefield", f"{page.path}:{block.line}: only `icefield` is run in a console block"
-        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        with (
+            contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as out,
+            contextlib.redirect_stderr(io.StringIO()) as err,
+        ):
             status = main(arguments)
-        said = out.getvalue() + err.getvalue()
+        out.flush()
+        said = out.buffer.getvalue().decode() + err.getvalue()
         assert status == 0 or command.printed, f"{page.path}:{block.line}: `{command.line}` failed: {said}"
         assert command.prints(said), f"{page.path}:{block.line}: `{command.line}` prints\n{said}"
 

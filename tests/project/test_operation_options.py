@@ -18,6 +18,7 @@ from repository import text_of
 
 PAGE = Path("docs/reference/maintenance.md")
 COMMANDS = {
+    "erase": "erase",
     "expire_snapshots": "expire-snapshots",
     "remove_orphan_files": "remove-orphans",
     "rewrite_data_files": "rewrite-data-files",
@@ -60,7 +61,8 @@ def test_options_of_the_command_follow_from_the_record(operation: str) -> None:
             assert option.spelt == (each.command,)
             assert option.kind == each.description.kind
             assert option.help.startswith((each.description.command_doc or each.description.doc).removesuffix("."))
-            if each.name != "strategy" and each.default not in ((), False):
+            assert option.is_required == (each.default is MISSING)
+            if each.name != "strategy" and each.default not in ((), False, MISSING):
                 assert option.default == each.default
 
 

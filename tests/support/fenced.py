@@ -1,6 +1,7 @@
 """The fenced blocks of a Markdown page, and how their info strings have a test treat them.
 
 - ``python``: run, in order, in one namespace a page;
+- ``output``: what the block before it prints, with ``...`` for text that differs from run to run;
 - ``python spark``: the same, where a Spark session may be started;
 - ``python <path>``: a part of that file of the repository, word for word;
 - ``console``: each line after ``$ `` is run by the command line; the lines below it, where there are any, are its
@@ -46,8 +47,7 @@ class Command:
 
     def prints(self, output: str) -> bool:
         """Return whether the output agrees with the page."""
-        shown = "\n".join(line.rstrip() for line in output.splitlines()) + "\n"
-        return not self.printed or _CHECKER.check_output(self.printed, shown, doctest.ELLIPSIS)
+        return not self.printed or agrees(self.printed, output)
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,12 @@ class Page:
     def runs_spark(self) -> bool:
         """Whether anything of it needs Spark."""
         return any(block.language == "python" and block.argument == "spark" for block in self.blocks)
+
+
+def agrees(printed: str, output: str) -> bool:
+    """Whether output is what a page shows, where ``...`` stands for any text."""
+    shown = "\n".join(line.rstrip() for line in output.splitlines()) + "\n"
+    return _CHECKER.check_output(printed, shown, doctest.ELLIPSIS)
 
 
 def pages() -> list[Page]:

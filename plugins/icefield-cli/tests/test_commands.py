@@ -90,7 +90,7 @@ def test_a_table_is_dropped_with_its_files_only_when_that_is_asked_for(
         assert run("drop-table", "db.events").out == "dropped db.events\n"
         assert len(files()) == 2
         assert run("register", "db.events", location).status == 0
-    assert run("drop-table", "db.events", "--purge", "--output", "json").object["purged"] is True
+    assert run("drop-table", "db.events", "--purge", "--yes", "--output", "json").object["purged"] is True
     assert files() == []
     assert not catalog.table_exists("db.events")
     assert run("drop-table", "db.events").status == 1 or properties["type"] == "directory"

@@ -181,7 +181,7 @@ def test_every_command_tells_what_it_does_and_takes(capsys: pytest.CaptureFixtur
             main([command, "--help"])
         text = capsys.readouterr().out
         assert "--catalog NAME" in text
-        assert "--output [text|json]" in text
+        assert "--output [text|json|jsonl|csv|parquet]" in text
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"icefield {icefield.__version__}\n"
@@ -208,7 +208,7 @@ def test_click_is_imported_where_commands_are_rendered_and_nowhere_else() -> Non
         for path in root.glob("plugins/*/src/**/*.py")
         if re.search(r"^\s*(from|import) click\b", path.read_text("utf-8"), re.MULTILINE)
     ]
-    assert sorted(path.name for path in sources) == ["command_line.py", "rendering.py"]
+    assert sorted(path.name for path in sources) == ["command_line.py", "completions.py", "rendering.py"]
 
 
 # -- what a terminal sees -----------------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ def test_a_large_table_is_never_held_whole(
             yield row
             alive.append(held)
 
-    monkeypatch.setattr("icefield_cli.scanning.rows_of", watched)
+    monkeypatch.setattr("icefield_cli.rows.rows_of", watched)
     monkeypatch.setattr("icefield.scan.TableScan.to_arrow", None)
     assert len(run("scan", "db.large", "--all", "--output", "json").lines) == 30
     assert len(alive) == 30

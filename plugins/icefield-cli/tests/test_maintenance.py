@@ -290,3 +290,13 @@ def test_a_command_passes_on_all_that_its_call_takes(
     assert {*passed} == {*calls}
     left = {parameter for name, given in passed.items() for parameter in takes[name] - given}
     assert left <= BY_CALLS_ONLY
+
+
+def test_rows_are_erased_after_a_yes(run: Run, catalog: icefield.Catalog, events: icefield.Table) -> None:
+    refused = run("erase", "db.events", "--where", "id = 1")
+    assert refused.status == 1
+    assert "Nobody can be asked here" in refused.err
+    made = run("erase", "db.events", "--where", "id = 1", "--yes", "--output", "json").object
+    assert made["operation"] == "erase"
+    assert made["rows_deleted"] == 1
+    assert catalog.load_table("db.events").scan("id = 1").count() == 0

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from icefield.abc import ScanService
-from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.expressions import AlwaysTrue, Filter
 from icefield.metadata import TableMetadata
 from icefield.metadata.timestamps import Timestamp
 from icefield.scan import IncrementalAppendScan, IncrementalChangelogScan, SnapshotRange, TableScan
@@ -44,7 +44,7 @@ class ReadableTable(ABC):
 
     def scan(
         self,
-        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        row_filter: Filter = AlwaysTrue(),  # noqa: B008 -- immutable
         selected_fields: tuple[str, ...] = ("*",),
         case_sensitive: bool = True,
         snapshot_id: int | None = None,
@@ -76,7 +76,7 @@ class ReadableTable(ABC):
 
     def incremental_append_scan(
         self,
-        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        row_filter: Filter = AlwaysTrue(),  # noqa: B008 -- immutable
         selected_fields: tuple[str, ...] = ("*",),
         case_sensitive: bool = True,
         *,
@@ -116,7 +116,7 @@ class ReadableTable(ABC):
 
     def incremental_changelog_scan(
         self,
-        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        row_filter: Filter = AlwaysTrue(),  # noqa: B008 -- immutable
         selected_fields: tuple[str, ...] = ("*",),
         case_sensitive: bool = True,
         *,

@@ -21,7 +21,7 @@ from icefield.expressions.manifest_evaluator import (
     has_live_files,
     manifests_may_match,
 )
-from icefield.expressions.parser import as_expression, parse
+from icefield.expressions.parser import Filter, as_expression, parse
 from icefield.expressions.predicates import (
     EqualTo,
     GreaterThan,
@@ -52,6 +52,7 @@ __all__ = [
     "EqualTo",
     "FieldSummaries",
     "FileStatistics",
+    "Filter",
     "GreaterThan",
     "GreaterThanOrEqual",
     "In",

@@ -18,13 +18,10 @@ Keywords are read in any case. Length and depth are bounded. ``parse(str(express
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Final, NoReturn
-
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from icefield.errors import InvalidExpression
 from icefield.expressions.expressions import MAX_DEPTH, AlwaysFalse, AlwaysTrue, And, BooleanExpression, Not, Op, Or
-from icefield.expressions.from_arrow import from_arrow
 from icefield.expressions.lexer import Token, TokenKind, fail, tokens
 from icefield.expressions.literals import MAX_DIGITS, Literal
 from icefield.expressions.predicates import (
@@ -42,6 +39,13 @@ from icefield.expressions.predicates import (
     StartsWith,
 )
 
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow.compute as pc
+
+Filter: TypeAlias = "BooleanExpression | str | pc.Expression | pl.Expr"
+"""An expression, its string, or an expression of a library that a plugin translates."""
+
 _COMPARISONS: Final = {
     "=": Op.EQ, "==": Op.EQ, "!=": Op.NOT_EQ, "<>": Op.NOT_EQ,
     "<": Op.LT, "<=": Op.LT_EQ, ">": Op.GT, ">=": Op.GT_EQ,
@@ -57,10 +61,8 @@ def parse(string: str) -> BooleanExpression:
     return _FilterParser(string).whole()
 
 
-def as_expression(given: str | BooleanExpression | pc.Expression) -> BooleanExpression:
-    """An expression unchanged, or the expression that a string or an expression of pyarrow stands for."""
-    if isinstance(given, pc.Expression):
-        return from_arrow(given)
+def as_expression(given: str | BooleanExpression) -> BooleanExpression:
+    """An expression unchanged, or the expression that a string stands for."""
     return given if isinstance(given, BooleanExpression) else parse(given)
 
 

@@ -62,11 +62,15 @@ class TableService:
 
     ``name`` is the attribute. ``target`` is ``"module:attribute"`` of a class or function that takes the ``Table`` or
     the scan and returns the service; it is imported on the first access to the attribute, and called each time.
+
+    ``of="filter"`` makes the expressions of a library filters. ``name`` is then the library's top-level module, and
+    ``target`` a function that takes an expression and the schema of a table, and returns a ``BooleanExpression`` that
+    selects the same rows, or raises ``InvalidExpression``.
     """
 
     name: str
     target: str
-    of: Literal["table", "scan"] = "table"
+    of: Literal["table", "scan", "filter"] = "table"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -138,7 +142,7 @@ def icefield_table_properties() -> Sequence[Property]:  # type: ignore[empty-bod
 
 @hookspec
 def icefield_table_services() -> Sequence[TableService]:  # type: ignore[empty-body]
-    """Provide services of tables and of scans: attributes that a ``Table`` or a scan does not have itself.
+    """Provide services of tables, scans and filters: what a ``Table``, a scan or a filter does not have itself.
 
     Called once, when plugins are first listed. Return an empty sequence, or None, to provide none.
     """

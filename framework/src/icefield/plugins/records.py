@@ -76,6 +76,7 @@ KINDS = {
         PluginKind("catalog-uris", "icefield_catalogs", CatalogBackend, "catalog of URIs"),
         PluginKind("table-services", "icefield_table_services", None, "service of tables"),
         PluginKind("scan-services", "icefield_table_services", None, "service of scans"),
+        PluginKind("filter-services", "icefield_table_services", None, "filters"),
     )
 }
 
@@ -152,7 +153,7 @@ def properties_of(plugin: Any) -> Iterator[Property]:
 
 def _services(plugin: Any, hook: str) -> Iterator[TableService]:
     for each in returned_by(plugin, hook):
-        if not isinstance(each, TableService) or each.of not in ("table", "scan") or ":" not in each.target:
+        if not isinstance(each, TableService) or f"{each.of}-services" not in KINDS or ":" not in each.target:
             raise InvalidArgument(f"{hook} returned {each!r}, which is no TableService(name, 'module:attribute')")
         if not each.name.isidentifier() or each.name.startswith("_"):
             raise InvalidArgument(f"{hook} returned {each!r}, whose name is that of no public attribute")

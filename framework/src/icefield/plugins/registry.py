@@ -21,7 +21,8 @@ import pluggy
 from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
 from icefield.base.deprecation import warn_of_implementations
 from icefield.base.spelling import was_meant
-from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
+from icefield.errors import BrokenPlugin, InvalidArgument, InvalidExpression, MissingPlugin, PluginConflict
+from icefield.expressions import BooleanExpression, as_expression
 from icefield.metadata.properties import Property
 from icefield.metadata.property_checks import KnownProperties
 from icefield.plugins import hookspecs
@@ -43,6 +44,7 @@ from icefield.plugins.records import (
     providers_of,
     returned_by,
 )
+from icefield.schema import Schema
 
 _LOG = logging.getLogger(__name__)
 
@@ -173,6 +175,19 @@ class Plugins:
             return None
         found: Callable[[Any], Any] = self._load(kind, name)
         return found
+
+    def expression_of(self, given: Any, schema: Callable[[], Schema]) -> BooleanExpression:
+        """The filter of a table with this schema that a string or another library's expression stands for.
+
+        Raises ``InvalidExpression``, and ``MissingPlugin`` if a distribution translates the library's expressions.
+        """
+        if isinstance(given, BooleanExpression | str):
+            return as_expression(given)
+        library = type(given).__module__.partition(".")[0]
+        translate: Callable[..., BooleanExpression] | None = self.service("filter-services", library)
+        if translate is None:
+            raise InvalidExpression(f"a filter is an expression or its string, not {given!r:.200}")
+        return translate(given, schema())
 
     def requirements(self, kind: str, name: str) -> list[str]:
         """The arguments of ``pip install`` for a name of a kind, from the extras and from installation hints."""

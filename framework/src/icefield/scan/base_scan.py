@@ -13,7 +13,7 @@ import pyarrow as pa
 from icefield.base.concurrency import lazy
 from icefield.base.notebooks import html_of, short_repr
 from icefield.errors import InvalidArgument
-from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
+from icefield.expressions import AlwaysTrue, BooleanExpression, Filter, bind
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT, find_value
 from icefield.plugins import Extensible
@@ -35,9 +35,9 @@ else:
 class BaseScan(Extensible, _Services):
     """Rows and columns of a table. Immutable: methods that change the selection return a new scan.
 
-    ``row_filter`` is an expression, its string, or an expression of ``pyarrow.compute``. ``selected_fields`` are names
-    of columns (``"a.b"`` for nested ones; ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...). ``limit``
-    is the maximum number of rows. Commits after the creation of the scan do not affect it.
+    ``row_filter`` is an expression, its string, or an expression of Polars or ``pyarrow.compute``. ``selected_fields``
+    are names of columns (``"a.b"`` for nested ones; ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...).
+    ``limit`` is the maximum number of rows. Commits after the creation of the scan do not affect it.
     """
 
     services: ClassVar[str] = "scan-services"
@@ -45,7 +45,7 @@ class BaseScan(Extensible, _Services):
     metadata: TableMetadata = field(repr=False)
     io: FileIO = field(repr=False)
     _: KW_ONLY
-    row_filter: BooleanExpression | str = field(default_factory=AlwaysTrue)
+    row_filter: Filter = field(default_factory=AlwaysTrue)
     selected_fields: tuple[str, ...] = ("*",)
     case_sensitive: bool = True
     limit: int | None = None
@@ -66,11 +66,11 @@ class BaseScan(Extensible, _Services):
             if not isinstance(given, Iterable):
                 raise InvalidArgument(f"{names} are names of columns, such as ['id'], not {given!r}")
             object.__setattr__(self, names, (given,) if isinstance(given, str) else tuple(given))
-        object.__setattr__(self, "row_filter", as_expression(self.row_filter))
+        object.__setattr__(self, "row_filter", self._expression_of(self.row_filter))
 
-    def filter(self, row_filter: BooleanExpression | str) -> Self:
+    def filter(self, row_filter: Filter) -> Self:
         """The rows that also match another filter."""
-        return replace(self, row_filter=self._expression & as_expression(row_filter))
+        return replace(self, row_filter=self.expression & self._expression_of(row_filter))
 
     def select(self, *names: str) -> Self:
         """Only these columns, replacing the previous selection."""
@@ -161,12 +161,16 @@ class BaseScan(Extensible, _Services):
         return ".".join(self.identifier) or self.metadata.location
 
     @property
-    def _expression(self) -> BooleanExpression:
-        return as_expression(self.row_filter)
+    def expression(self) -> BooleanExpression:
+        """The filter as an expression."""
+        return self._expression_of(self.row_filter)
+
+    def _expression_of(self, given: Filter) -> BooleanExpression:
+        return self.io.plugins.expression_of(given, lambda: self.schema)
 
     @lazy
     def _bound_filter(self) -> BooleanExpression:
-        return bind(self.schema, self._expression, self.case_sensitive)
+        return bind(self.schema, self.expression, self.case_sensitive)
 
     @lazy
     def _united_partition(self) -> UnitedPartition:

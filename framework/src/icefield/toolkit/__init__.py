@@ -7,7 +7,6 @@ from icefield.base.notebooks import html_of, short_repr
 from icefield.base.secrets import HIDDEN, credentials_in, holds_credential, scrub, without_credentials, without_userinfo
 from icefield.base.spelling import was_meant
 from icefield.base.structs import decodable
-from icefield.expressions.arrow_nodes import ArrowCall, ArrowField, ArrowNode, arrow_nodes
 from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
 from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.metadata.property_checks import callers_level
@@ -83,10 +82,7 @@ __all__ = [
     "POSITION",
     "TYPE_KEY",
     "VARIANT_ARROW",
-    "ArrowCall",
-    "ArrowField",
     "ArrowInput",
-    "ArrowNode",
     "Backoff",
     "Block",
     "BlockReader",
@@ -112,7 +108,6 @@ __all__ = [
     "VersionedStrategy",
     "all_skipped",
     "answer_limit",
-    "arrow_nodes",
     "as_form",
     "as_input_file",
     "authorities_named",

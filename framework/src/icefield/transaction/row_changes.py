@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.errors import InvalidArgument
-from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
+from icefield.expressions import AlwaysTrue, BooleanExpression, Filter, as_expression
 from icefield.manifest import FILE_PATH, DataFile
 from icefield.metadata import MAIN_BRANCH
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
@@ -76,7 +76,7 @@ class RowChanges(ChangeBuilders):
     def overwrite(
         self,
         df: Rows,
-        overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        overwrite_filter: Filter = AlwaysTrue(),  # noqa: B008 -- immutable
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
@@ -96,7 +96,7 @@ class RowChanges(ChangeBuilders):
 
     def delete(
         self,
-        delete_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        delete_filter: Filter = AlwaysTrue(),  # noqa: B008 -- immutable
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
@@ -111,7 +111,7 @@ class RowChanges(ChangeBuilders):
 
     def update(
         self,
-        where: BooleanExpression | str,
+        where: Filter,
         set: Mapping[Any, Any],
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
@@ -128,7 +128,7 @@ class RowChanges(ChangeBuilders):
         action = UpdateRows(
             self.stage,
             self.shape.schema(),
-            where,
+            self._expression_of(where),
             set,
             case_sensitive=case_sensitive,
             branch=branch,
@@ -169,7 +169,7 @@ class RowChanges(ChangeBuilders):
     def overwrite_files(
         self,
         files: Iterable[DataFile],
-        overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        overwrite_filter: Filter = AlwaysTrue(),  # noqa: B008 -- immutable
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
@@ -320,7 +320,7 @@ class RowChanges(ChangeBuilders):
 
     def _overwrite(
         self,
-        row_filter: BooleanExpression | str,
+        row_filter: Filter,
         strings: Mapping[str, str],
         case_sensitive: bool,
         branch: str | None,
@@ -328,10 +328,17 @@ class RowChanges(ChangeBuilders):
         files: Iterable[DataFile],
     ) -> WriteResult:
         action = OverwriteRows(
-            self.stage, row_filter, case_sensitive=case_sensitive, branch=branch, snapshot_properties=strings
+            self.stage,
+            self._expression_of(row_filter),
+            case_sensitive=case_sensitive,
+            branch=branch,
+            snapshot_properties=strings,
         )
         action.add_fresh(files).isolate(level, since_head(self.shape, branch)).commit()
         return action.write_result
+
+    def _expression_of(self, given: Filter) -> BooleanExpression:
+        return self.context.io.plugins.expression_of(given, self.shape.schema)
 
     def _write(self, df: Any, branch: str | None, merge_schema: bool) -> list[DataFile]:
         self.expect_branch(branch)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from icefield_cli.hookspecs import Argument, Command, Option, WrongUsage
     from icefield_cli.people import size, utc
     from icefield_cli.rows import rows_of
+    from icefield_cli.scanning import limit_of, print_batches
 
 # Names are imported lazily: each process that lists plugins imports this package.
 __getattr__, __dir__ = lazy_names(
@@ -20,7 +21,20 @@ __getattr__, __dir__ = lazy_names(
         "icefield_cli.hookspecs": ("Argument", "Command", "Option", "WrongUsage"),
         "icefield_cli.people": ("size", "utc"),
         "icefield_cli.rows": ("rows_of",),
+        "icefield_cli.scanning": ("limit_of", "print_batches"),
     },
 )
 
-__all__ = ["Argument", "Command", "Context", "Option", "Row", "WrongUsage", "rows_of", "size", "utc"]
+__all__ = [
+    "Argument",
+    "Command",
+    "Context",
+    "Option",
+    "Row",
+    "WrongUsage",
+    "limit_of",
+    "print_batches",
+    "rows_of",
+    "size",
+    "utc",
+]

@@ -6,19 +6,37 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-from icefield import Catalog, Plugins, Table, catalog_properties, default_catalog_name, load_catalog, open_table
+from icefield import Catalog, Plugins, Schema, Table, catalog_properties, default_catalog_name, load_catalog, open_table
+from icefield.errors import InvalidArgument
 from icefield.toolkit import lazy
 
 from icefield_cli import output
+from icefield_cli.hookspecs import WrongUsage
 from icefield_cli.listening import Listener
 from icefield_cli.people import size
 from icefield_cli.progress import Progress
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _MOST_SHOWN = 5
 
+OUTPUTS: Final = ("text", "json", "jsonl", "csv", "parquet")
+"""The forms of the output."""
+
+FILES: Final = frozenset({"csv", "parquet"})
+"""The forms for rows of tables alone."""
+
+_INDENT: Final = {"text": None, "json": 2, "jsonl": None}
+
 Row = Mapping[str, Any]
+
+
+def _ignore(rows: int) -> None:
+    pass
 
 
 class Context:
@@ -27,8 +45,13 @@ class Context:
     def __init__(self) -> None:
         self.catalog_name: str | None = None
         self.catalog_properties: dict[str, Any] = {}
-        self.json = False
+        self.form = "text"
         self.listener = Listener()
+
+    @property
+    def json(self) -> bool:
+        """Whether it prints JSON."""
+        return self.form.startswith("json")
 
     @lazy
     def catalog(self) -> Catalog:
@@ -58,12 +81,29 @@ class Context:
         shown = rows if self.json or people is None else map(people, rows)
         output.print_rows(shown, columns, json=self.json, data=data)
 
+    def batches(
+        self, batches: pa.RecordBatchReader, schema: Schema | None = None, *, count: Callable[[int], None] = _ignore
+    ) -> None:
+        """Print rows of Arrow as they come, in any form. For commands whose record says ``prints_rows``.
+
+        ``schema`` tells UUIDs from other bytes. ``count`` is called with the number of rows of each printed batch.
+        """
+        if self.form in FILES:
+            if self.form == "parquet" and sys.stdout.isatty():
+                raise WrongUsage("Parquet is not for a terminal; send the output to a file")
+            write_rows = import_module("icefield_cli.arrow_files").write_rows
+            write_rows(batches, schema, self.form, sys.stdout.buffer.write, count)
+            return
+        rows = import_module("icefield_cli.rows").rows_of(_counted(batches, count), schema)
+        self.rows(rows, batches.schema.names, data=True)
+
     def record(self, record: Mapping[str, Any], people: Mapping[str, Any] | None = None) -> None:
         """Print one record: one line per key, or a JSON object.
 
         ``people``: values to show to people instead, by key.
         """
-        output.print_record(record if self.json or people is None else {**record, **people}, json=self.json)
+        shown = record if self.json or people is None else {**record, **people}
+        output.print_record(shown, json=self.json, indent=_INDENT[self.form])
 
     def line(self, text: str, hanging: int = 0) -> None:
         """Print a line of text. ``hanging``: how far it is indented where a terminal needs more than one line."""
@@ -76,9 +116,17 @@ class Context:
     def say(self, message: str, **data: Any) -> None:
         """Print a message about finished work: a sentence, or a JSON object."""
         if self.json:
-            output.print_record({"message": message, **data}, json=True)
+            output.print_record({"message": message, **data}, json=True, indent=_INDENT[self.form])
         else:
             output.print_line(message)
+
+    def confirm(self, question: str) -> None:
+        """Ask at a terminal whether to go on. Raises ``InvalidArgument`` after a no, and where nobody can answer."""
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise InvalidArgument(f"{question} Nobody can be asked here; --yes answers yes")
+        print(f"{output.clean(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise InvalidArgument("nothing was deleted")
 
     @contextmanager
     def changing(self, operation: str, *, dry_run: bool = False) -> Iterator[None]:
@@ -112,6 +160,12 @@ class Context:
         progress.
         """
         return Progress(what, shown=sys.stderr.isatty() and not (prints and sys.stdout.isatty()))
+
+
+def _counted(batches: Iterable[pa.RecordBatch], count: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch
+        count(batch.num_rows)
 
 
 def _open(value: Any) -> Any:

@@ -88,7 +88,8 @@ class Command:
     ``help`` begins with a line for the list of commands. ``target`` is ``"module:attribute"`` of a function of an
     ``icefield_cli.Context`` and of the ``parameters`` as keywords; it is imported when the command runs. ``exclusive``
     are groups of parameters that exclude each other. At least one of the parameters in ``needs`` is required.
-    ``goes_with`` maps a parameter to other parameters, of which it requires one. Raises ``InvalidArgument``.
+    ``goes_with`` maps a parameter to other parameters, of which it requires one. ``prints_rows``: it prints rows by
+    ``Context.batches``, so that ``--output csv`` and ``parquet`` are allowed. Raises ``InvalidArgument``.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Command:
     exclusive: Sequence[Sequence[str]] = ()
     needs: Sequence[str] = ()
     goes_with: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    prints_rows: bool = False
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

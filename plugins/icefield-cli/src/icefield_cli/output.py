@@ -98,11 +98,11 @@ def print_line(text: str, hanging: int = 0, *, terminal: bool | None = None) -> 
     print(text)
 
 
-def print_record(record: Mapping[str, Any], *, json: bool, ids: bool = True) -> None:
+def print_record(record: Mapping[str, Any], *, json: bool, ids: bool = True, indent: int | None = 2) -> None:
     """Print one record: a JSON object, or one line per key. ``ids``: snapshot ids are strings in JSON."""
     record = {key: _shown(value) for key, value in record.items()}
     if json:
-        print(_json(with_ids(record) if ids else record, indent=2))
+        print(_json(with_ids(record) if ids else record, indent))
         return
     width = max((len(clean(key)) for key in record), default=0)
     for key, value in record.items():

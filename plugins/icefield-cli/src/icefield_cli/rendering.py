@@ -9,7 +9,8 @@ import click
 from click.core import ParameterSource
 from icefield import PluginInfo, Plugins
 
-from icefield_cli.context import Context
+from icefield_cli import completions
+from icefield_cli.context import FILES, OUTPUTS, Context
 from icefield_cli.hookspecs import KINDS, Argument, Command, Option, WrongUsage
 from icefield_cli.kinds import PARSERS
 
@@ -43,6 +44,9 @@ class RenderedCommand(click.Command):
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:  # a shell asks for completions
             return rest
+        form = ctx.ensure_object(Context).form
+        if form in FILES and not self._record.prints_rows:
+            raise click.UsageError(f"'--output {form}' is for rows of tables; give text, json or jsonl", ctx)
         given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
         for names in self._record.exclusive:
             both = [name for name in names if name in given]
@@ -78,7 +82,8 @@ def _callback(record: Command, plugin: PluginInfo) -> Callable[..., None]:
 def _parameter(given: Argument | Option, plugin: PluginInfo) -> click.Parameter:
     if isinstance(given, Argument):
         metavar = given.metavar or (given.name.upper() if given.is_required else f"[{given.name.upper()}]")
-        return click.Argument([given.name], metavar=metavar, required=given.is_required)
+        complete = completions.of(given.name)
+        return click.Argument([given.name], metavar=metavar, required=given.is_required, shell_complete=complete)
     names = [*given.spelt, given.name]
     if given.kind == "flag":
         turned_off = given.default is True
@@ -138,8 +143,8 @@ def shared_options() -> list[click.Parameter]:
         ),
         click.Option(
             ["--output"],
-            type=click.Choice(["text", "json"]),
-            help="The form of what is printed; default: text.",
+            type=click.Choice(OUTPUTS),
+            help="The form of what is printed; default: text. Rows may be csv or parquet.",
             expose_value=False,
             callback=_output,
         ),
@@ -162,7 +167,7 @@ def _catalog(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 def _output(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
     if value is not None:
-        ctx.ensure_object(Context).json = value == "json"
+        ctx.ensure_object(Context).form = value
 
 
 def _properties(ctx: click.Context, parameter: click.Parameter, value: Sequence[tuple[str, str]]) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 import pyarrow as pa
 from icefield import Schema
 from icefield.expressions import AlwaysTrue, BooleanExpression
 
-from icefield_cli.context import Context
-from icefield_cli.progress import Progress
-from icefield_cli.rows import rows_of
+from icefield_cli.context import FILES, Context
+from icefield_cli.hookspecs import WrongUsage
 
 _LIMIT = 20
 
@@ -48,26 +46,27 @@ def print_scan(context: Context, scan: Scan, options: dict[str, Any]) -> None:
     If the default limit is reached, the standard error says so.
     """
     if options["count"]:
+        if context.form in FILES:
+            raise WrongUsage(f"'--count' prints no rows, which '--output {context.form}' is for")
         with context.progress("counting"):
             number = scan.count()
         context.record({"rows": number})
         return
-    with context.progress("rows", prints=True) as progress, scan.to_arrow_batch_reader() as reader:
-        passed = _Counted(reader, progress)
-        context.rows(rows_of(passed, scan.projection), [field.name for field in scan.projection.fields], data=True)
-    if not options["all"] and options["limit"] is None and passed.rows == _LIMIT:
+    print_batches(context, scan.to_arrow_batch_reader(), scan.projection, options)
+
+
+def print_batches(
+    context: Context, batches: pa.RecordBatchReader, schema: Schema | None, options: dict[str, Any]
+) -> None:
+    """Print rows of Arrow as they come, and close them. If the default limit is reached, the standard error says so."""
+    printed = 0
+    with context.progress("rows", prints=True) as progress, batches as reader:
+
+        def count(rows: int) -> None:
+            nonlocal printed
+            printed += rows
+            progress.advance(rows)
+
+        context.batches(reader, schema, count=count)
+    if not options["all"] and options["limit"] is None and printed == _LIMIT:
         context.hint(f"at most {_LIMIT} rows are printed; --all prints every row")
-
-
-class _Counted:
-    """Batches, counted as they pass."""
-
-    def __init__(self, batches: pa.RecordBatchReader, progress: Progress) -> None:
-        self._batches, self._progress = batches, progress
-        self.rows = 0
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self._batches:
-            yield batch
-            self.rows += batch.num_rows
-            self._progress.advance(batch.num_rows)

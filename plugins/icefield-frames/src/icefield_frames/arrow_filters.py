@@ -9,18 +9,22 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.errors import InvalidExpression
+from icefield.expressions import BooleanExpression
 from icefield.schema import Schema
-from icefield.toolkit import ArrowCall, ArrowField, ArrowNode, arrow_nodes
 from icefield.types import DoubleType, FloatType
 
+from icefield_frames.arrow_nodes import ArrowCall, ArrowField, ArrowNode, arrow_nodes
 from icefield_frames.filters import (
+    ALL,
     MIRRORED,
+    NONE,
     UNKNOWN,
     Comparison,
     Path,
     Translated,
     Translator,
     check_depth,
+    filter_of,
     is_nan,
     joined,
     type_at,
@@ -45,6 +49,9 @@ _FUNCTIONS: Final[dict[Comparison, Any]] = {
 _FALSE_FOR_NULL: Final = (0, 1)
 """The values of ``null_matching_behavior`` that make null no member of a set without null."""
 
+_SKIPS_NULL: Final = 1
+"""The value of ``null_matching_behavior`` that makes null no member of a set with null."""
+
 _UNKNOWN_FORMS: Final = (InvalidExpression, ValueError, LookupError, RecursionError, pa.ArrowException)
 
 
@@ -54,6 +61,11 @@ def translated(expression: pc.Expression, translator: Translator) -> Translated:
         return _translated(arrow_nodes(expression), translator, negated=False)
     except _UNKNOWN_FORMS:
         return UNKNOWN
+
+
+def from_arrow(expression: pc.Expression, schema: Schema) -> BooleanExpression:
+    """The filter of a table that an expression stands for. Raises ``InvalidExpression`` if there is none."""
+    return filter_of(translated(expression, Translator(schema, schema, nan_is_greatest=False)), expression)
 
 
 def columns_of(expression: pc.Expression) -> set[str] | None:
@@ -138,8 +150,10 @@ def _compared(operator: Comparison, path: Path, value: pa.Scalar) -> pc.Expressi
 def _translated(node: ArrowNode, translator: Translator, *, negated: bool, depth: int = 0) -> Translated:
     if isinstance(node, ArrowField):
         return translator.flag(node.path, negated=negated)
-    if not isinstance(node, ArrowCall) or not check_depth(depth):
+    if not check_depth(depth):
         return UNKNOWN
+    if not isinstance(node, ArrowCall):
+        return _constant(node.as_py(), negated=negated)
     try:
         return _known(node, translator, negated=negated, depth=depth)
     except _UNKNOWN_FORMS:
@@ -155,8 +169,11 @@ def _known(node: ArrowCall, translator: Translator, *, negated: bool, depth: int
             return _translated(inner, translator, negated=not negated, depth=depth + 1)
         case "is_valid", (ArrowField(path),):
             return translator.is_null(path, negated=not negated)
-        case "is_null", (ArrowField(path),) if not node.option("nan_is_null"):
-            return translator.is_null(path, negated=negated)
+        case "is_null", (ArrowField(path),):
+            null = translator.is_null(path, negated=negated)
+            if not (node.option("nan_is_null") and translator.has_nan(path)):
+                return null
+            return joined([null, translator.is_nan(path, negated=negated)], every=negated)
         case "is_nan", (ArrowField(path),):
             return translator.is_nan(path, negated=negated)
         case "starts_with", (ArrowField(path),) if not node.option("ignore_case"):
@@ -180,9 +197,16 @@ def _known(node: ArrowCall, translator: Translator, *, negated: bool, depth: int
 def _among(
     node: ArrowCall, path: Path, translator: Translator, *, negated: bool, null: bool | None = None
 ) -> Translated:
-    values = node.value_set
-    if values.null_count:
+    matching, values = node.option("null_matching_behavior"), node.value_set
+    if values.null_count and (matching not in _FALSE_FOR_NULL or null is not None):
         return UNKNOWN
     if null is None:
-        null = node.option("null_matching_behavior") in _FALSE_FOR_NULL
-    return translator.among(path, values, negated=negated, null=null)
+        null = matching in _FALSE_FOR_NULL
+    found = translator.among(path, values.drop_null(), negated=negated, null=null)
+    if not values.null_count or matching == _SKIPS_NULL:
+        return found
+    return joined([found, translator.is_null(path, negated=negated)], every=negated)
+
+
+def _constant(value: Any, *, negated: bool) -> Translated:
+    return ALL if value is not None and bool(value) is not negated else NONE

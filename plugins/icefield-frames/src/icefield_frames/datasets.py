@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 from icefield.errors import UnsupportedFeature
-from icefield.expressions import And, BooleanExpression, as_expression
+from icefield.expressions import And, BooleanExpression
 from icefield.scan import FileScanTask, ScanContext, read_tasks
 from icefield.schema import Schema
 
@@ -114,7 +114,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
             yield WholeFragment(self)
             return
         selection = Selection(scan, None, self._pushed.of(self._both(filter)).row_filter)
-        rows = SharedRows(self._pushed, self.schema, scan.context, as_expression(scan.row_filter), self._filter)
+        rows = SharedRows(self._pushed, self.schema, scan.context, scan.expression, self._filter)
         # At least one: engines plan no data set without parts.
         yield from (ScanFragment(rows, tasks) for tasks in selection.tasks(_PARALLEL_PARTS) or [()])
 

@@ -16,8 +16,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from icefield.errors import InvalidExpression
 from icefield.expressions import (
     AlwaysFalse,
+    AlwaysTrue,
     And,
     BooleanExpression,
     EqualTo,
@@ -78,7 +80,7 @@ _BESIDE_NAN: Final[dict[Comparison, Callable[[Path], BooleanExpression]]] = {
 }
 """The comparisons with NaN as the greatest number."""
 
-_MOST_DEPTH: Final = 100
+MOST_DEPTH: Final = 100
 """The maximum depth of an expression that is translated."""
 
 
@@ -109,6 +111,9 @@ UNKNOWN: Final = Translated(None, False)
 
 ALL: Final = Translated(None, True)
 """The filter of all rows."""
+
+NONE: Final = Translated(AlwaysFalse(), True)
+"""The filter of no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,10 @@ class Translator:
             return UNKNOWN
         return _exact(And(NotNaN(path), NotNull(path)) if negated else IsNaN(path))
 
+    def has_nan(self, path: Path) -> bool:
+        """Whether a column may hold NaN."""
+        return isinstance(self._type(path), FloatType | DoubleType)
+
     def compare(self, operator: Comparison, path: Path, value: pa.Scalar | None, *, negated: bool) -> Translated:
         """A comparison with a literal."""
         kind = self._type(path)
@@ -164,8 +173,10 @@ class Translator:
         if kind is None or isinstance(kind, FloatType | DoubleType):  # libraries differ in -0.0
             return UNKNOWN
         literals = [None if value is None else literal_of(kind, value) for value in values]
-        if not literals or None in literals:
+        if None in literals:
             return UNKNOWN
+        if not literals and (not negated or null):
+            return ALL if negated else NONE
         if not negated:
             return _exact(In(path, literals))
         outside: BooleanExpression = NotIn(path, literals)
@@ -188,6 +199,16 @@ class Translator:
         return found if found == own else None
 
 
+def filter_of(found: Translated, expression: Any) -> BooleanExpression:
+    """The filter of a table that an expression stands for. Raises ``InvalidExpression`` if it selects other rows."""
+    if found.is_exact:
+        return AlwaysTrue() if found.row_filter is None else found.row_filter
+    raise InvalidExpression(
+        f"this expression is no filter of a table: {expression!s:.200}; compare columns with literals of their types "
+        "by ==, !=, <, <=, >, >= or is_in, or filter the rows that a scan gives"
+    )
+
+
 def joined(parts: Sequence[Translated], *, every: bool) -> Translated:
     """The conjunction of some filters, or their disjunction."""
     return reduce(Translated.__and__ if every else Translated.__or__, parts)
@@ -195,7 +216,7 @@ def joined(parts: Sequence[Translated], *, every: bool) -> Translated:
 
 def check_depth(depth: int) -> bool:
     """Whether an expression at this depth is still translated."""
-    return depth <= _MOST_DEPTH
+    return depth <= MOST_DEPTH
 
 
 def is_nan(value: pa.Scalar | None) -> bool:

@@ -12,6 +12,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
+from icefield.expressions import BooleanExpression
+from icefield.schema import Schema
 
 from icefield_frames.filters import (
     MIRRORED,
@@ -21,6 +23,7 @@ from icefield_frames.filters import (
     Translated,
     Translator,
     check_depth,
+    filter_of,
     joined,
 )
 
@@ -56,6 +59,11 @@ def translated(predicate: Any, translator: Translator) -> Translated:
         if type(error).__module__.startswith("polars"):  # Polars cannot serialize it, such as a Python function
             return UNKNOWN
         raise
+
+
+def from_polars(expression: Any, schema: Schema) -> BooleanExpression:
+    """The filter of a table that an expression stands for. Raises ``InvalidExpression`` if there is none."""
+    return filter_of(translated(expression, Translator(schema, schema, nan_is_greatest=True)), expression)
 
 
 def _translated(node: Any, translator: Translator, *, negated: bool, depth: int = 0) -> Translated:

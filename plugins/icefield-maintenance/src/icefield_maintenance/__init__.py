@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         RemoveDanglingDeletesResult,
         RewriteDeletesResult,
     )
+    from icefield_maintenance.erasure import EraseResult
     from icefield_maintenance.expiry import ExpireSnapshotsResult
     from icefield_maintenance.hookspecs import CompactionStrategy, HealthRules
     from icefield_maintenance.maintenance_table import MaintenanceTable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from icefield_maintenance.options import (
         OPERATIONS,
         ConvertDeletesOptions,
+        EraseOptions,
         ExpireOptions,
         PartitionStatsOptions,
         RemoveDanglingOptions,
@@ -47,6 +49,7 @@ __getattr__, __dir__ = lazy_names(
             "RemoveDanglingDeletesResult",
             "RewriteDeletesResult",
         ),
+        "icefield_maintenance.erasure": ("EraseResult",),
         "icefield_maintenance.expiry": ("ExpireSnapshotsResult",),
         "icefield_maintenance.hookspecs": ("CompactionStrategy", "HealthRules"),
         "icefield_maintenance.maintenance_table": ("MaintenanceTable",),
@@ -54,6 +57,7 @@ __getattr__, __dir__ = lazy_names(
         "icefield_maintenance.operation_options": ("OperationOption", "options_of"),
         "icefield_maintenance.options": (
             "ConvertDeletesOptions",
+            "EraseOptions",
             "ExpireOptions",
             "OPERATIONS",
             "PartitionStatsOptions",
@@ -76,6 +80,8 @@ __all__ = [
     "CompactionStrategy",
     "ConvertDeletesOptions",
     "ConvertEqualityDeletesResult",
+    "EraseOptions",
+    "EraseResult",
     "ExpireOptions",
     "ExpireSnapshotsResult",
     "HealthRules",

@@ -30,6 +30,7 @@ from icefield_maintenance.deletes import (
     RewritePositionDeletes,
 )
 from icefield_maintenance.deletes.results import taken_by
+from icefield_maintenance.erasure import EraseResult, erase
 from icefield_maintenance.expiry import ExpireSnapshotsResult, Retention, expire
 from icefield_maintenance.manifests import ManifestChoice, RewriteManifests, RewriteManifestsResult
 from icefield_maintenance.one_commit import done
@@ -120,6 +121,25 @@ class MaintenanceTable:
         """
         asked = Retention.asked(clock.local_now_ms(), older_than, retain_last, snapshot_ids)
         return expire(self._target(), asked, dry_run=dry_run, clean_files=clean_files)
+
+    @_told
+    def erase(self, row_filter: str | BooleanExpression, *, remove_tags: bool = False) -> EraseResult:
+        """Erase the rows that match a filter: from every branch, every earlier version and every file of the table.
+
+        The rows are deleted from all branches, and files that still hold them are written anew, whatever
+        ``write.delete.mode`` says. Equality deletes, whose files hold values, become position deletes, and manifests
+        lose the entries of removed files, whose bounds are values. Then every snapshot expires that is not the head of
+        a branch or tag, and its files are deleted. At the end, the files of all remaining versions are read to prove
+        that none of them holds such a row. It can be called again after an error or an interrupt.
+
+        A tag that keeps such rows is refused, or with ``remove_tags`` removed. Columns have their present names in the
+        filter. Other copies are not reached: files that the table took from elsewhere, and copies of the table.
+
+        Raises ``InvalidArgument`` for such a tag, and for a table with ``gc.enabled=false`` or with a second name in
+        the catalog. Raises ``ValidationFailed`` where the rows are not proven to be gone: another writer added some
+        meanwhile, or a file could not be deleted.
+        """
+        return erase(self._table, self, as_expression(row_filter), remove_tags=remove_tags)
 
     @_told
     def remove_orphan_files(

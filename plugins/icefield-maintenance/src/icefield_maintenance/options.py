@@ -364,7 +364,18 @@ class RewritePathOptions:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class EraseOptions:
+    """The options of ``erase``."""
+
+    row_filter: str | BooleanExpression = option(
+        MISSING, "The rows to erase, such as \"email = 'a@b.c'\".", metavar="FILTER", command="--where"
+    )
+    remove_tags: bool = option(False, "Remove tags that keep versions with such rows.", "flag")
+
+
 OPERATIONS: dict[str, type] = {
+    "erase": EraseOptions,
     "expire_snapshots": ExpireOptions,
     "remove_orphan_files": RemoveOrphansOptions,
     "rewrite_data_files": RewriteOptions,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from icefield import Schema
-from icefield.expressions import as_expression, bind
+from icefield.expressions import bind
 from icefield.scan import TableScan
 from icefield.types import METADATA_COLUMNS
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -32,7 +32,7 @@ def read(
     ``columns``: the order of the columns. ``is_pruned``: whether Spark pushes filters and columns of later queries to
     the scan; else it is planned now. Raises ``UnsupportedFeature`` for a file that ``road`` does not serve.
     """
-    bind(scan.schema, as_expression(scan.row_filter), scan.case_sensitive)
+    bind(scan.schema, scan.expression, scan.case_sensitive)
     wanted = in_order(scan.projection, columns, scan.case_sensitive)
     if condition is not None:  # which may name columns that are not asked for
         scan = scan.select("*", *(field.name for field in wanted.fields if field.name in METADATA_COLUMNS))

@@ -138,7 +138,7 @@ def _forked(action: Callable[[], Any]) -> int:
         return process
     status = 1
     try:
-        # A handler of the parent's would wait: to print stacks into a pipe that nobody reads, or for the threads of a JVM.
+        # A handler of the parent's may wait: to print stacks into a full pipe, or for the threads of a JVM.
         for number in (signal.SIGALRM, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL):
             signal.signal(number, signal.SIG_DFL)
         _write_no_core()

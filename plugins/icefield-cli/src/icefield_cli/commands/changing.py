@@ -62,7 +62,11 @@ CHANGING = (
         "drop-table",
         "Drop a table; its files stay, unless they are to be deleted too.",
         "icefield_cli.commands.drop_table:run",
-        (TABLE, Option("purge", "Delete its data and its metadata too.", kind="flag")),
+        (
+            TABLE,
+            Option("purge", "Delete its data and its metadata too, which nothing brings back.", kind="flag"),
+            Option("yes", "Do not ask before files are deleted.", kind="flag"),
+        ),
     ),
     Command(
         "rename-table",

@@ -15,6 +15,7 @@ _NOUNS = {
     "catalog-uris": "catalog of URIs",
     "table-services": "service of tables",
     "scan-services": "service of scans",
+    "filter-services": "filters",
     "commands": "command",
 }
 

@@ -68,6 +68,22 @@ READING = (
         "icefield_cli.commands.scan:run",
         (TABLE, *_ROWS, *_VERSION),
         exclusive=(_ONE_LIMIT, _ONE_VERSION),
+        prints_rows=True,
+    ),
+    Command(
+        "export",
+        "Write rows of a table to a file: .csv, .parquet or .jsonl.\n\n"
+        "The file may be in any storage that the catalog's properties give access to.",
+        "icefield_cli.commands.export:run",
+        (
+            TABLE,
+            Argument("file"),
+            Option("where", "A filter, such as \"kind in ('a', 'b')\"; default: every row.", metavar="FILTER"),
+            Option("columns", "The columns, separated by commas.", kind="names"),
+            Option("limit", "The most rows.", kind="count"),
+            *_VERSION,
+        ),
+        exclusive=(_ONE_VERSION,),
     ),
     Command(
         "files",
@@ -113,5 +129,6 @@ READING = (
             *_ROWS,
         ),
         exclusive=(("after", "first", "since"), ("to", "until"), _ONE_LIMIT),
+        prints_rows=True,
     ),
 )

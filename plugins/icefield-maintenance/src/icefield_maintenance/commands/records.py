@@ -8,6 +8,7 @@ from icefield_cli import Argument, Command, Option
 
 from icefield_maintenance.operation_options import options_of
 from icefield_maintenance.options import (
+    EraseOptions,
     ExpireOptions,
     RemoveOrphansOptions,
     RewriteDeletesOptions,
@@ -45,6 +46,7 @@ def _options(record: type) -> tuple[Option, ...]:
             help = help.removesuffix(".") + "; repeatable."
         if about.kind == "time-or-age":
             help += _AGE
+        is_required = each.default is MISSING
         default = None if each.default in (MISSING, ()) or (about.kind == "flag" and not each.default) else each.default
         found.append(
             Option(
@@ -55,6 +57,7 @@ def _options(record: type) -> tuple[Option, ...]:
                 about.metavar,
                 default,
                 about.choices,
+                is_required=is_required,
                 is_repeatable=about.is_repeatable,
             )
         )
@@ -97,6 +100,13 @@ COMMANDS = (
             Option("read_only", "Change nothing: no file, no table.", kind="flag"),
         ),
         goes_with={"dry_run": ("repairs",)},
+    ),
+    Command(
+        "erase",
+        "Erase rows from every branch, earlier version and file of a table, and prove that they are gone.\n\n"
+        "All snapshots expire but the heads of branches and tags.",
+        "icefield_maintenance.commands.erase:run",
+        (_TABLE, *_options(EraseOptions), Option("yes", "Do not ask before rows and versions are erased.", "flag")),
     ),
     Command(
         "expire-snapshots",

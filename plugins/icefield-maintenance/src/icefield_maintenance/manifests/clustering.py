@@ -66,7 +66,9 @@ class Clustering:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the manifests need no rewrite: each holds a range of the order, and few are small."""
+        """Whether no rewrite is needed: each manifest is a range of the order, few are small, none has removals."""
+        if any(each.has_deleted_files for each in self.manifests):
+            return False
         counts = np.diff(self.starts)
         if not counts.all() or not len(counts):
             return False

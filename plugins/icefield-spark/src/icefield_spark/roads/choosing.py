@@ -10,7 +10,7 @@ from typing import Any
 
 from icefield import Schema
 from icefield.errors import IcefieldError, InvalidArgument
-from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind, bound_leaves
+from icefield.expressions import AlwaysTrue, BooleanExpression, bind, bound_leaves
 from icefield.scan import FileScanTask, read_deletes
 from icefield.types import METADATA_COLUMNS, MapType, NestedField, StructType
 from icefield.writing import DataFile
@@ -110,7 +110,7 @@ def wanted_of(scan: VersionScan, *, is_exact: bool) -> ScanColumns:
     ``is_exact``: required columns of the table are not nullable in Spark.
     """
     projection = scan.projection
-    row_filter = bind(scan.schema, as_expression(scan.row_filter), scan.case_sensitive)
+    row_filter = bind(scan.schema, scan.expression, scan.case_sensitive)
     known = {column.field_id for column in projection.fields}
     extra: dict[int, set[int]] = {}
     for leaf in bound_leaves(row_filter):

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
 from icefield.errors import InvalidExpression
-from icefield.expressions.expressions import MAX_DEPTH
+
+from icefield_frames.filters import MOST_DEPTH
 
 _MOST_PAIRS: Final = 100_000
 
@@ -62,8 +62,8 @@ def arrow_nodes(expression: pc.Expression) -> ArrowNode:
 
 
 def _node(key: str, value: str, pairs: Iterator[tuple[str, str]], literals: pa.RecordBatch, depth: int) -> ArrowNode:
-    if depth > MAX_DEPTH:
-        raise InvalidExpression(f"a pyarrow expression is nested deeper than {MAX_DEPTH} levels")
+    if depth > MOST_DEPTH:
+        raise InvalidExpression(f"a pyarrow expression is nested deeper than {MOST_DEPTH} levels")
     if key == "literal":
         return literals.column(int(value))[0]
     if key == "field_ref":
