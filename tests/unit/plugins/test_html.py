@@ -20,7 +20,7 @@ class Drawing:
         return self._draw(shown)
 
 
-def test_the_first_plugin_that_draws_an_object_wins() -> None:
+def test_hook_icefield_html_draws_an_object_by_the_first_plugin_that_does() -> None:
     plugins = Plugins([Drawing("a", lambda _: None), Drawing("b", lambda _: "b"), Drawing("c", lambda _: "c")])
     assert plugins.html(Schema()) == "b"
     assert Plugins().html(Schema()) is None
