@@ -36,13 +36,14 @@ from icefield.plugins.records import (
     PluginInfo,
     PluginKind,
     check_contract,
-    check_function,
+    check_hook_names,
     install_hints_of,
     kind_of,
     names_of,
     properties_of,
     providers_of,
     returned_by,
+    specified,
 )
 from icefield.schema import Schema
 
@@ -252,8 +253,8 @@ class Plugins:
         """
         if not self._prefer:
             return
-        specified = _specified(self._assembled.manager) - vars(hookspecs).keys()
-        hooks = {kind_of(hook): hook for hook in specified}
+        added = specified(self._assembled.manager) - vars(hookspecs).keys()
+        hooks = {kind_of(hook): hook for hook in added}
         for key, wanted in self._prefer.items():
             kind, _, name = key.partition(".")
             if kind not in KINDS and kind not in hooks:
@@ -437,7 +438,7 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]], disable: frozenset[s
         try:
             if isinstance(plugin, Exception | SystemExit):
                 raise plugin
-            _check_hook_names(manager, plugin)
+            check_hook_names(manager, plugin)
             manager.register(plugin, name=f"{info.name} #{len(listing)}")
             provided = [(kind, provider) for kind in KINDS.values() for provider in providers_of(plugin, kind)]
             hints = install_hints_of(plugin)
@@ -481,28 +482,6 @@ def _with_specifications(manager: pluggy.PluginManager, plugin: Any) -> Any:
     except (Exception, SystemExit) as error:
         return error
     return plugin
-
-
-def _specified(manager: pluggy.PluginManager) -> set[str]:
-    """The names of the hooks that are specified, by the kernel or by plugins."""
-    return {name for name, hook in vars(manager.hook).items() if hook.spec is not None}
-
-
-def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
-    """Refuse functions that pluggy would silently never call: unknown hooks, and hooks without the marker.
-
-    A hook marked with ``optionalhook=True`` may be absent here: another plugin or a later version specifies it.
-    """
-    hooks = _specified(manager)
-    for name in dir(plugin):
-        options = manager.parse_hookimpl_opts(plugin, name)
-        marked = options is not None
-        if options is not None and name not in hooks and not options.get("optionalhook"):
-            raise BrokenPlugin(f"'{name}' is no hook of Icefield; the hooks are {', '.join(sorted(hooks))}")
-        if not marked and name in hooks:
-            raise BrokenPlugin(f"'{name}' is not marked with @hookimpl, so it would never be called")
-        if marked:
-            check_function(name, getattr(plugin, name))
 
 
 def _split(given: str) -> list[str]:
