@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 from repository import ROOT
 from servers.gcs import Gcs
@@ -46,6 +49,32 @@ def test_changes_of_a_database(tmp_path: Path) -> None:
         "stands at batch 2",
         "net changes since batch 0: 6",
         "rows: 3",
+    ]
+
+
+@pytest.mark.slow
+def test_a_notebook_shows_every_value_as_a_page() -> None:
+    notebook = nbformat.read(ROOT / "examples/notebook/tables.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs for cell in cells), "the notebook is kept without outputs"
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    pages = [output.data["text/html"] for cell in cells for output in cell.outputs if "data" in output]
+    assert len(pages) == len(cells)
+    assert all('<div class="icefield-page">' in page for page in pages)
+    titles = [re.findall("<strong>(.*?)</strong>", page)[0] for page in pages]
+    assert [title for title in titles if not title.isdigit()] == [
+        "lake",
+        "WriteResult",
+        "shop.orders",
+        "Schema",
+        "Partition spec",
+        "WriteResult",
+        "shop.orders",
+        "TableScan",
+        "Plan",
+        "RewriteDataFilesResult",
+        "ExpireSnapshotsResult",
+        "RemoveOrphanFilesResult",
     ]
 
 

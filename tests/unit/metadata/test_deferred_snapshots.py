@@ -22,12 +22,15 @@ def test_only_what_is_not_at_hand_is_fetched_and_once() -> None:
     some = replace(whole, snapshots=whole.snapshots.kept([2]))
     deferred = with_deferred_snapshots(some, lambda: fetched.append(1) or with_snapshots(whole, 4))  # type: ignore
     assert deferred.snapshot_by_id(3) == whole.snapshot_by_id(3)
+    assert deferred.snapshots.loaded(3) == whole.snapshot_by_id(3)
+    assert deferred.snapshots.loaded(1) is None
     assert "snapshots=1" in repr(deferred)
     assert fetched == []
     assert deferred.snapshot_by_id(1) == whole.snapshot_by_id(1)
     assert deferred.snapshot_by_id(4) is None
     assert deferred == whole
     assert [each.snapshot_id for each in with_snapshots(deferred, 5).snapshots] == [1, 2, 3, 5]
+    assert deferred.snapshots.loaded(1) == whole.snapshots.loaded(1) == whole.snapshot_by_id(1)
     assert fetched == [1]
 
 

@@ -21,6 +21,8 @@ from icefield.abc import (
     ServedCatalog,
     TableName,
 )
+from icefield.base.notebooks import html_of
+from icefield.base.secrets import without_credentials, without_userinfo
 from icefield.catalog.changes import ChangesOfCatalog
 from icefield.catalog.identifiers import namespace_name, namespace_strings, table_name
 from icefield.catalog.pages import pages
@@ -113,8 +115,12 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """The file IO of its tables."""
         return self._io
 
+    _repr_html_ = html_of
+
     def __repr__(self) -> str:  # properties may hold credentials
-        return f"Catalog({self.name!r}, {type(self._backend).__name__})"
+        kind, warehouse = (self.properties.get(key, "") for key in ("type", "warehouse"))
+        warehouse = without_userinfo(without_credentials(warehouse, self.properties))
+        return f"Catalog({self.name!r}, type={kind or type(self._backend).__name__!r}, warehouse={warehouse!r})"
 
     def close(self) -> None:
         """Release connections."""
@@ -487,10 +493,8 @@ def metadata_at(io: FileIO, location: str) -> TableMetadata:
     except FileMissing as error:
         if location.endswith((".json", ".gz")):
             raise
-        raise FileMissing(
-            f"{error}; name the table's metadata file, such as {location.rstrip('/')}/metadata/v1.metadata.json",
-            location=location,
-        ) from error
+        advice = f"name the table's metadata file, such as {location.rstrip('/')}/metadata/v1.metadata.json"
+        raise FileMissing(f"{error}; {advice}", location=location) from error
     if says_dropped(data):
         raise NoSuchTable(f"{location} marks that the table was dropped; its last version is the one before")
     return decode_metadata(data, location)

@@ -8,6 +8,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from icefield.abc import Pointer, ScanService
+from icefield.base.notebooks import html_of
 from icefield.base.secrets import without_userinfo
 from icefield.catalog.inspection import InspectTable
 from icefield.catalog.readable_table import ReadableTable
@@ -61,8 +62,11 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
     def __init__(self, handle: TableHandle, state: TableState) -> None:
         self._at_state(handle, state)
 
+    _repr_html_ = html_of
+
     def __repr__(self) -> str:
-        return printable(without_userinfo(f"Table({self._handle.full_name}, {self.metadata_location})"))
+        facts = f"columns={len(self.columns)}, snapshot_id={self.metadata.current_snapshot_id}"
+        return printable(without_userinfo(f"Table({self._handle.full_name}, {facts}, {self.metadata_location})"))
 
     # -- properties -----------------------------------------------------------------------------------------------
 

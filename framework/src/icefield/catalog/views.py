@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from icefield.abc import CatalogBackend, CommitConflict, Conflict, CurrentView, TableName, ViewCatalog, ViewProposal
+from icefield.base.notebooks import html_of
 from icefield.catalog.identifiers import table_name
 from icefield.catalog.telling import told
 from icefield.commit import Change, RetryPolicy, settle
@@ -123,6 +124,8 @@ class View:
     def _changed(self, build: Callable[[ViewMetadata], Iterable[ViewUpdate]]) -> View:
         requirements = (AssertViewUUID(self.metadata.view_uuid),)
         return View(self._backend, self._name, commit_view(self._backend, self._name, build, requirements))
+
+    _repr_html_ = html_of
 
     def __repr__(self) -> str:
         return f"View({'.'.join(self._name)!r}, dialects={sorted(self.sql)})"

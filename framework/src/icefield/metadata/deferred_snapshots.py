@@ -68,6 +68,9 @@ class _DeferredSnapshots(JsonArray[Snapshot]):
             return found
         return super().find(identity)
 
+    def loaded(self, identity: Any) -> Snapshot | None:
+        return self._some.find(identity) if self._fetch is not None else super().find(identity)
+
     def known_size(self) -> int:
         return len(self._some) if self._fetch is not None else super().known_size()
 

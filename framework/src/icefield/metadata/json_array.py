@@ -182,6 +182,10 @@ class JsonArray(Sequence[T]):
         separator = b"" if head == b"[" else b","
         return b"".join((head, separator, b",".join(self._tail), b"]"))
 
+    def loaded(self, identity: Any) -> T | None:
+        """The element with an id, or None also if it is not loaded: nothing is fetched."""
+        return self.find(identity)
+
     def known_size(self) -> int:
         """How many elements are loaded: all of them, unless the rest can still be fetched."""
         return len(self)

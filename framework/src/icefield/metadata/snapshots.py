@@ -14,10 +14,12 @@ from uuid import uuid4
 import msgspec
 
 from icefield.base.limits import LocationText, NameText, ValueText
+from icefield.base.notebooks import html_of
 from icefield.base.structs import decodable
 from icefield.errors import InvalidArgument
 from icefield.metadata.entries import Long
 from icefield.metadata.properties import FrozenDict
+from icefield.metadata.timestamps import in_utc
 
 _Place = Annotated[LocationText, msgspec.Meta(min_length=1)]
 
@@ -75,6 +77,12 @@ class Snapshot(
     first_row_id: Long | None = None
     added_rows: Long | None = None
     key_id: NameText | None = None
+
+    _repr_html_ = html_of
+
+    def __repr__(self) -> str:
+        made = f"{self.operation.value}, {in_utc(self.timestamp_ms)}, parent_snapshot_id={self.parent_snapshot_id}"
+        return f"Snapshot({self.snapshot_id}, {made}, schema_id={self.schema_id})"
 
     def __post_init__(self) -> None:
         if self.parent_snapshot_id == NO_SNAPSHOT:

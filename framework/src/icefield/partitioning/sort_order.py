@@ -121,7 +121,7 @@ class SortOrder:
         return f"[{', '.join(map(str, self.fields))}]"
 
     def __repr__(self) -> str:
-        return f"SortOrder({''.join(f'{field!r}, ' for field in self.fields)}order_id={self.order_id})"
+        return f"SortOrder({self}, order_id={self.order_id})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(SortOrder, order_id=self.order_id), self.fields

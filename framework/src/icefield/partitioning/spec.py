@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.base.limits import MAX_NAME_LENGTH
+from icefield.base.notebooks import html_of
 from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema, UnsupportedFeature, printable
 from icefield.partitioning.sources import (
     check_source,
@@ -140,11 +141,13 @@ class PartitionSpec:
     def __bool__(self) -> bool:
         return True
 
+    _repr_html_ = html_of
+
     def __str__(self) -> str:
         return f"[{', '.join(map(str, self.fields))}]"
 
     def __repr__(self) -> str:
-        return f"PartitionSpec({''.join(f'{field!r}, ' for field in self.fields)}spec_id={self.spec_id})"
+        return f"PartitionSpec({self}, spec_id={self.spec_id})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(PartitionSpec, spec_id=self.spec_id), self.fields

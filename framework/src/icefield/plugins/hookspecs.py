@@ -172,6 +172,16 @@ def icefield_configurations() -> Sequence[Provider]:  # type: ignore[empty-body]
 
 
 @hookspec
+def icefield_html(shown: object) -> str | None:
+    """Return an object as HTML for notebooks, such as a ``Table``, a ``Schema`` or the result of a write.
+
+    Called when a notebook shows an object. Return None for an object that the plugin does not draw. The HTML is made
+    of values in memory: no request, no file that is read. Names and values come from tables and are not trusted, so
+    they are escaped. An exception raised here is logged, and the notebook shows the object as text.
+    """
+
+
+@hookspec
 def icefield_install_hints() -> Sequence[InstallHint]:  # type: ignore[empty-body]
     """Return installation hints for names that this plugin does not provide itself.
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+
+import pluggy
 
 from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
 from icefield.base.spelling import was_meant
@@ -91,6 +94,39 @@ def names_of(record: Any) -> tuple[str, ...]:
     if isinstance(record, Provider):
         return record.names
     return (record.name,) if hasattr(record, "name") else ()
+
+
+def specified(manager: pluggy.PluginManager) -> set[str]:
+    """The names of the hooks that are specified, by the kernel or by plugins."""
+    return {name for name, hook in vars(manager.hook).items() if hook.spec is not None}
+
+
+def check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
+    """Refuse functions that pluggy would silently never call: unknown hooks, and hooks without the marker.
+
+    A hook marked with ``optionalhook=True`` may be absent here: another plugin or a later version specifies it.
+    """
+    hooks = specified(manager)
+    for name in dir(plugin):
+        options = manager.parse_hookimpl_opts(plugin, name)
+        marked = options is not None
+        if options is not None and name not in hooks and not options.get("optionalhook"):
+            raise BrokenPlugin(f"'{name}' is no hook of Icefield; the hooks are {', '.join(sorted(hooks))}")
+        if not marked and name in hooks:
+            raise BrokenPlugin(f"'{name}' is not marked with @hookimpl, so it would never be called")
+        if marked:
+            _check_function(name, getattr(plugin, name))
+
+
+def _check_function(name: str, function: Any) -> None:
+    """Refuse coroutine functions, and generator functions as listeners: a call would not run their bodies."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise BrokenPlugin(
+            f"'{name}' is a coroutine function, and nothing would await it: define it with 'def' instead of "
+            "'async def', and let it pass its work to an event loop, such as by asyncio.run_coroutine_threadsafe"
+        )
+    if name == EVENTS and inspect.isgeneratorfunction(function):
+        raise BrokenPlugin(f"'{name}' is a generator function, and nothing would run it: remove its 'yield'")
 
 
 def check_contract(plugin: PluginInfo, provider: Provider, kind: str, name: str) -> None:

@@ -6,7 +6,6 @@ is named with its distribution and version, and the rest still work.
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -37,12 +36,14 @@ from icefield.plugins.records import (
     PluginInfo,
     PluginKind,
     check_contract,
+    check_hook_names,
     install_hints_of,
     kind_of,
     names_of,
     properties_of,
     providers_of,
     returned_by,
+    specified,
 )
 from icefield.schema import Schema
 
@@ -252,8 +253,8 @@ class Plugins:
         """
         if not self._prefer:
             return
-        specified = _specified(self._assembled.manager) - vars(hookspecs).keys()
-        hooks = {kind_of(hook): hook for hook in specified}
+        added = specified(self._assembled.manager) - vars(hookspecs).keys()
+        hooks = {kind_of(hook): hook for hook in added}
         for key, wanted in self._prefer.items():
             kind, _, name = key.partition(".")
             if kind not in KINDS and kind not in hooks:
@@ -280,8 +281,26 @@ class Plugins:
 
     def listeners(self) -> list[tuple[PluginInfo, pluggy.HookImpl]]:
         """The implementations of ``icefield_events``, in the order of the plugins, each with its plugin."""
-        found = {id(each.plugin): each for each in self._assembled.manager.hook.icefield_events.get_hookimpls()}
+        return self._implementations(EVENTS)
+
+    def _implementations(self, hook: str) -> list[tuple[PluginInfo, pluggy.HookImpl]]:
+        found = {id(each.plugin): each for each in getattr(self._assembled.manager.hook, hook).get_hookimpls()}
         return [(info, found[id(plugin)]) for info, plugin in self._assembled.working if id(plugin) in found]
+
+    def html(self, shown: object) -> str | None:
+        """An object as HTML, by the first plugin whose ``icefield_html`` returns any; None without one.
+
+        A plugin whose hook fails is logged and left out.
+        """
+        for info, hook in self._implementations("icefield_html"):
+            try:
+                html = hook.function(shown)
+            except (Exception, SystemExit):
+                _LOG.exception("plugin %s failed to draw a %s", info, type(shown).__name__)
+            else:
+                if isinstance(html, str):
+                    return html
+        return None
 
     def _load(self, kind: str, name: str) -> Any:
         """The class of that name, cached, since every request to storage needs a file system."""
@@ -419,7 +438,7 @@ def _assemble(candidates: Iterable[tuple[PluginInfo, Any]], disable: frozenset[s
         try:
             if isinstance(plugin, Exception | SystemExit):
                 raise plugin
-            _check_hook_names(manager, plugin)
+            check_hook_names(manager, plugin)
             manager.register(plugin, name=f"{info.name} #{len(listing)}")
             provided = [(kind, provider) for kind in KINDS.values() for provider in providers_of(plugin, kind)]
             hints = install_hints_of(plugin)
@@ -463,39 +482,6 @@ def _with_specifications(manager: pluggy.PluginManager, plugin: Any) -> Any:
     except (Exception, SystemExit) as error:
         return error
     return plugin
-
-
-def _specified(manager: pluggy.PluginManager) -> set[str]:
-    """The names of the hooks that are specified, by the kernel or by plugins."""
-    return {name for name, hook in vars(manager.hook).items() if hook.spec is not None}
-
-
-def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
-    """Refuse functions that pluggy would silently never call: unknown hooks, and hooks without the marker.
-
-    A hook marked with ``optionalhook=True`` may be absent here: another plugin or a later version specifies it.
-    """
-    hooks = _specified(manager)
-    for name in dir(plugin):
-        options = manager.parse_hookimpl_opts(plugin, name)
-        marked = options is not None
-        if options is not None and name not in hooks and not options.get("optionalhook"):
-            raise BrokenPlugin(f"'{name}' is no hook of Icefield; the hooks are {', '.join(sorted(hooks))}")
-        if not marked and name in hooks:
-            raise BrokenPlugin(f"'{name}' is not marked with @hookimpl, so it would never be called")
-        if marked:
-            _check_function(name, getattr(plugin, name))
-
-
-def _check_function(name: str, function: Any) -> None:
-    """Refuse coroutine functions, and generator functions as listeners: a call would not run their bodies."""
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise BrokenPlugin(
-            f"'{name}' is a coroutine function, and nothing would await it: define it with 'def' instead of "
-            "'async def', and let it pass its work to an event loop, such as by asyncio.run_coroutine_threadsafe"
-        )
-    if name == EVENTS and inspect.isgeneratorfunction(function):
-        raise BrokenPlugin(f"'{name}' is a generator function, and nothing would run it: remove its 'yield'")
 
 
 def _split(given: str) -> list[str]:

@@ -66,7 +66,7 @@ class AppendPlanner:
         self.report.tell(self._snapshots[-1].snapshot_id if self._snapshots else -1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IncrementalAppendScan(FileScan):
     """The rows that the appends among some snapshots added, under the table's current schema.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pyarrow as pa
 
 from icefield.base.concurrency import lazy
+from icefield.base.notebooks import html_of, short_repr
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, Filter, bind
 from icefield.metadata import TableMetadata
@@ -30,7 +31,7 @@ else:
     _Services = object
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BaseScan(Extensible, _Services):
     """Rows and columns of a table. Immutable: methods that change the selection return a new scan.
 
@@ -41,7 +42,7 @@ class BaseScan(Extensible, _Services):
 
     services: ClassVar[str] = "scan-services"
 
-    metadata: TableMetadata
+    metadata: TableMetadata = field(repr=False)
     io: FileIO = field(repr=False)
     _: KW_ONLY
     row_filter: Filter = field(default_factory=AlwaysTrue)
@@ -51,6 +52,9 @@ class BaseScan(Extensible, _Services):
     options: Mapping[str, str] = field(default_factory=dict)
     dictionary_columns: tuple[str, ...] = ()
     identifier: tuple[str, ...] = ()
+
+    __repr__ = short_repr
+    _repr_html_ = html_of
 
     def __post_init__(self) -> None:
         if isinstance(self.limit, bool) or not isinstance(self.limit, Integral | None):

@@ -24,7 +24,7 @@ from icefield.types.reserved import CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT
 _CHANGES = (CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IncrementalChangelogScan(BaseScan):
     """The rows that the snapshots of a range inserted, deleted and updated, under the table's current schema.
 

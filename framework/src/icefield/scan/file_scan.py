@@ -48,7 +48,7 @@ class FilePlanner(Protocol):
         """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FileScan(BaseScan):
     """A scan that reads data files; a subclass selects them.
 

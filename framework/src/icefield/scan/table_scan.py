@@ -16,7 +16,7 @@ from icefield.scan.snapshot_range import head_of_ref
 from icefield.schema import Schema
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableScan(FileScan):
     """Rows and columns of one version of a table. Immutable: methods that change the selection return a new scan.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from icefield.base.notebooks import html_of
 from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.schema.fields import FieldNames, fresh_fields, ids_in, internal_default, prune
 from icefield.types import DecimalType, DoubleType, FloatType, IcebergType, ListType, MapType, NestedField, StructType
@@ -269,9 +270,13 @@ class Schema:
     def __str__(self) -> str:
         return "".join(["table {\n", *(f"  {field}\n" for field in self.fields), "}"])
 
+    _repr_html_ = html_of
+
     def __repr__(self) -> str:
-        columns = ", ".join(map(repr, self.fields))
-        return f"Schema({columns}, schema_id={self._schema_id}, identifier_field_ids={self._identifier_field_ids})"
+        columns = "".join(f"{str(field)[:200]}, " for field in self.fields[:20])
+        more = f"... {len(self.fields) - 20:,} more, " if len(self.fields) > 20 else ""
+        ids = f"schema_id={self._schema_id}, identifier_field_ids={self._identifier_field_ids}"
+        return f"Schema({columns}{more}{ids})"
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a schema is immutable; cannot set '{name}'")

@@ -3,6 +3,7 @@
 from icefield.base.concurrency import LruCache, lazy, map_ahead, read_ahead, reset_after_fork
 from icefield.base.deprecation import deprecated, deprecation
 from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
+from icefield.base.notebooks import html_of, short_repr
 from icefield.base.secrets import HIDDEN, credentials_in, holds_credential, scrub, without_credentials, without_userinfo
 from icefield.base.spelling import was_meant
 from icefield.base.structs import decodable
@@ -136,6 +137,7 @@ __all__ = [
     "from_arrow_type",
     "from_rows",
     "holds_credential",
+    "html_of",
     "is_tombstone",
     "is_true",
     "last_of_each_key",
@@ -165,6 +167,7 @@ __all__ = [
     "schema_to_arrow",
     "schema_to_json",
     "scrub",
+    "short_repr",
     "split_host",
     "split_location",
     "starts_inside",

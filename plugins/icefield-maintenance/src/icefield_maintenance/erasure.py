@@ -10,12 +10,13 @@ from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.expressions import BooleanExpression, bind
 from icefield.metadata import RefType
 from icefield.scan import FileScanTask, read_tasks
+from icefield.toolkit import html_of, short_repr
 
 if TYPE_CHECKING:
     from icefield_maintenance.maintenance_table import MaintenanceTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EraseResult:
     """The result of an erasure: no file of the table holds a matching row any more.
 
@@ -28,6 +29,9 @@ class EraseResult:
     snapshots_expired: int = 0
     files_deleted: int = 0
     files_examined: int = 0
+
+    __repr__ = short_repr
+    _repr_html_ = html_of
 
 
 def erase(

@@ -71,6 +71,9 @@ class MaintenanceTable:
         self._table, self._load = table, table.access
         self._runner: WorkRunner | None = None
 
+    def __repr__(self) -> str:
+        return f"MaintenanceTable({self._table!r})"
+
     def on(self, runner: WorkRunner) -> Self:
         """The same maintenance with a runner that reads and writes many files, for example in the tasks of a cluster.
 

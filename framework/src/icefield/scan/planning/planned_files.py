@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from icefield.base.concurrency import lazy
+from icefield.base.notebooks import html_of
 from icefield.expressions import BooleanExpression, Residuals
 from icefield.manifest import DataFile, ManifestEntries
 from icefield.manifest import schemas as f
@@ -96,6 +97,11 @@ class PlannedManifest:
     delete_offsets: Ints
     delete_numbers: Ints
     _deletes: ScanDeletes | None = field(default=None, repr=False)
+
+    _repr_html_ = html_of
+
+    def __repr__(self) -> str:
+        return f"PlannedManifest(place={self.place}, spec_id={self.spec_id}, files={len(self)})"
 
     def __len__(self) -> int:
         return len(self.residual_groups)

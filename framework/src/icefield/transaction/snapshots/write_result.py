@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
+from icefield.base.notebooks import html_of
 from icefield.base.version import __version__
 from icefield.puffin import writer_name
 
@@ -31,6 +32,8 @@ class WriteResult:
     rows_deleted: int | None = 0
     files_added: int = 0
     files_removed: int = 0
+
+    _repr_html_ = html_of
 
     def clear(self) -> None:
         """Forget the results of an earlier attempt."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from icefield.toolkit import html_of, short_repr
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenGroup:
@@ -19,7 +21,7 @@ class RewrittenGroup:
     added_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RewriteDataFilesResult:
     """The result of a rewrite of data files, or its plan with ``dry_run``; sizes are in bytes.
 
@@ -35,6 +37,9 @@ class RewriteDataFilesResult:
     removed_delete_files: int = 0
     snapshot_ids: tuple[int, ...] = ()
     dry_run: bool = False
+
+    __repr__ = short_repr
+    _repr_html_ = html_of
 
     @property
     def snapshot_id(self) -> int | None:

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+from icefield.toolkit import html_of, short_repr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RewriteDeletesResult:
     """The result of a rewrite of position deletes, or its plan with ``dry_run``.
 
@@ -29,8 +30,11 @@ class RewriteDeletesResult:
     dry_run: bool = False
     _taken: pa.Array | None = field(default=None, repr=False, compare=False)
 
+    __repr__ = short_repr
+    _repr_html_ = html_of
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RemoveDanglingDeletesResult:
     """The removed delete files, or the plan with ``dry_run``; see ``RewriteDeletesResult`` for the sizes."""
 
@@ -41,8 +45,11 @@ class RemoveDanglingDeletesResult:
     snapshot_id: int | None = None
     dry_run: bool = False
 
+    __repr__ = short_repr
+    _repr_html_ = html_of
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ConvertEqualityDeletesResult:
     """The result of a conversion of equality deletes, or its plan with ``dry_run``.
 
@@ -61,6 +68,9 @@ class ConvertEqualityDeletesResult:
     snapshot_id: int | None = None
     dry_run: bool = False
     _taken: pa.Array | None = field(default=None, repr=False, compare=False)
+
+    __repr__ = short_repr
+    _repr_html_ = html_of
 
 
 def taken_by(results: Iterable[RewriteDeletesResult | ConvertEqualityDeletesResult]) -> list[pa.Array]:

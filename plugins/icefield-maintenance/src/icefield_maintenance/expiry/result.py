@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from icefield.engine import FileKind
 from icefield.metadata import TableMetadata
+from icefield.toolkit import html_of, short_repr
 
 from icefield_maintenance.expiry.retention import Expired
 from icefield_maintenance.expiry.unreachable import Unreachable
@@ -17,7 +18,7 @@ from icefield_maintenance.expiry.unreachable import Unreachable
 _SCHEMA: Final = pa.schema([pa.field("kind", pa.string(), False), pa.field("location", pa.string(), False)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ExpireSnapshotsResult:
     """The expired snapshots and refs, and the number of files of each kind that only these referred to.
 
@@ -57,6 +58,9 @@ class ExpireSnapshotsResult:
     """The folders of these files, up to a hundred."""
 
     _found: Unreachable | None = field(default=None, repr=False, compare=False)
+
+    __repr__ = short_repr
+    _repr_html_ = html_of
 
     @property
     def files(self) -> int:

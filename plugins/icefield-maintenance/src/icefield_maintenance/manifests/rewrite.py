@@ -9,6 +9,7 @@ from icefield.abc import Note, WorkRunner
 from icefield.engine import ChangeCounter, FileChanges, Head, ManifestForm, SnapshotProducer
 from icefield.manifest import ManifestFile
 from icefield.metadata import MAIN_BRANCH, MANIFEST_TARGET_SIZE, Operation, get_int
+from icefield.toolkit import html_of, short_repr
 from icefield.transaction import Action, ActionContext
 
 from icefield_maintenance.manifests.choice import GroupKey, ManifestChoice
@@ -16,7 +17,7 @@ from icefield_maintenance.manifests.clustering import Clustering, cluster
 from icefield_maintenance.manifests.work import WriteExisting, parts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RewriteManifestsResult:
     """The result of a rewrite of manifests, or its plan with ``dry_run``.
 
@@ -32,6 +33,9 @@ class RewriteManifestsResult:
     added_bytes: int = 0
     snapshot_id: int | None = None
     dry_run: bool = False
+
+    __repr__ = short_repr
+    _repr_html_ = html_of
 
 
 class RewriteManifests(SnapshotProducer):

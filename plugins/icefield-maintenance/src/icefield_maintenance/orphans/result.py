@@ -7,6 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield.toolkit import html_of, short_repr
 
 SCHEMA: Final = pa.schema(
     [
@@ -17,7 +18,7 @@ SCHEMA: Final = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RemoveOrphanFilesResult:
     """The orphan files of a search. They were deleted, except for ``undeleted`` files, and except in a dry run.
 
@@ -34,6 +35,9 @@ class RemoveOrphanFilesResult:
 
     others: tuple[str, ...] = ()
     """Folders at or below the location that hold metadata files of other tables: nothing in them is an orphan."""
+
+    __repr__ = short_repr
+    _repr_html_ = html_of
 
     @property
     def files(self) -> int:

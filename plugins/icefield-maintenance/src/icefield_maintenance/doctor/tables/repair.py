@@ -9,6 +9,7 @@ from typing import Final
 from icefield import Table
 from icefield.errors import CommitStateUnknown, IcefieldError, InvalidArgument, NotSupportedByCatalog
 from icefield.metadata import MAIN_BRANCH
+from icefield.toolkit import html_of, short_repr
 
 from icefield_maintenance.doctor.findings import Finding, Result
 from icefield_maintenance.doctor.tables import rules
@@ -35,13 +36,16 @@ class RepairStep:
     failed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RepairResult:
     """The repairs, and the problems that are left in a later examination; with ``dry_run``, those it would leave."""
 
     steps: tuple[RepairStep, ...]
     left: tuple[Finding, ...]
     dry_run: bool
+
+    __repr__ = short_repr
+    _repr_html_ = html_of
 
 
 def repair_table(

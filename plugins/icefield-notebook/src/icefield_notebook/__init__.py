@@ -1,0 +1,1 @@
+"""Catalogs, tables, scans and results as HTML in notebooks."""
