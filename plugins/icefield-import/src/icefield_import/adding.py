@@ -10,10 +10,13 @@ from typing import Any
 from icefield import FileIO, Table
 from icefield.engine import NAME_MAPPING_DEFAULT, refuse_shared_files, refuse_twice
 from icefield.errors import InvalidArgument
+from icefield.manifest import DataFile
 from icefield.metadata import MAIN_BRANCH
 from icefield.storage import HashedLocations, given_location
+from icefield.toolkit import map_ahead
 from icefield.transaction import AppendFiles, Transaction, UpdateProperties, WriteResult
 
+from icefield_import.checks import FILES_AT_ONCE
 from icefield_import.describer import FileDescriber
 from icefield_import.hive_folders import column_values
 
@@ -63,10 +66,12 @@ def add_files(
     if unknown := stated.keys() - set(locations):
         raise InvalidArgument(f"partition_values names {min(unknown)}, which is none of the files that are added")
     schema = self.shape.schema()
-    files = []
-    for each in locations:
-        named = column_values(schema, each) if hive_partitioning else {}
-        files.append(describer.describe(each, {**named, **stated.get(each, {})}, file_format=file_format))
+
+    def described(location: str) -> DataFile:
+        named = column_values(schema, location) if hive_partitioning else {}
+        return describer.describe(location, {**named, **stated.get(location, {})}, file_format=file_format)
+
+    files = list(map_ahead(locations, described, FILES_AT_ONCE))
     if describer.needs_mapping and NAME_MAPPING_DEFAULT.name not in self.shape.properties:
         UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_string()}).commit()
     action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)

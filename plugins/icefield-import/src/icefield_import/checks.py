@@ -14,6 +14,9 @@ from icefield.errors import IcefieldError, InvalidArgument, InvalidFile, Missing
 from icefield.toolkit import Metrics, child_fields, field_id
 from icefield.types import DELETE_FILE_PATH, DELETE_FILE_POS, NestedField
 
+FILES_AT_ONCE: Final = 8
+"""The files that are looked at together: each takes several requests of a store."""
+
 _POSITION_DELETES: Final = {DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id}
 
 

@@ -95,7 +95,8 @@ class FileDescriber:
         with file_kind.open_reader(source, location, size=size) as reader:
             refuse_deletes(reader.schema, location)
             has_ids = carries_ids(reader.schema)
-            self.needs_mapping |= not has_ids
+            if not has_ids:  # several threads may describe files
+                self.needs_mapping = True
             file_schema = self.mapping.apply(reader.schema)
             lacking = self._lacking(file_schema, stated or {}, location)
             if not of_one_partition:

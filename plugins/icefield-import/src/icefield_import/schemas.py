@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 from icefield import FileIO, Schema
 from icefield.engine import SchemaUpdate, carries_ids
 from icefield.errors import IcefieldError, InvalidFile, InvalidSchema
 from icefield.schema import as_schema
+from icefield.toolkit import map_ahead
 from icefield.types import IcebergType, NestedField
 
+from icefield_import.checks import FILES_AT_ONCE
 from icefield_import.folders import ImportedFile
-
-_THREADS = 8
 
 
 def held_schemas(io: FileIO, files: Iterable[ImportedFile], file_format: str) -> Iterator[tuple[str, pa.Schema]]:
@@ -26,11 +25,10 @@ def held_schemas(io: FileIO, files: Iterable[ImportedFile], file_format: str) ->
             return file.location, reader.schema
 
     seen: list[pa.Schema] = []
-    with ThreadPoolExecutor(_THREADS) as threads:
-        for location, schema in threads.map(schema_of, files):
-            if not any(schema.equals(each, check_metadata=True) for each in seen):
-                seen.append(schema)
-                yield location, schema
+    for location, schema in map_ahead(files, schema_of, FILES_AT_ONCE):
+        if not any(schema.equals(each, check_metadata=True) for each in seen):
+            seen.append(schema)
+            yield location, schema
 
 
 def united_schema(schemas: Iterable[tuple[str, pa.Schema]], format_version: int) -> Schema:
