@@ -36,7 +36,6 @@ from icefield.metadata.updates import (
 from icefield.metadata.view_updates import (
     AddViewSchema,
     AddViewVersion,
-    RemoveViewProperties,
     SetViewProperties,
     ViewUpdate,
     apply_view_updates,
@@ -289,7 +288,7 @@ def view_versions(count: int) -> list[ViewUpdate]:
 
 def view_properties(count: int) -> list[ViewUpdate]:
     names = [f"p{number}" for number in range(count)]
-    return [*(SetViewProperties({name: "1"}) for name in names), *(RemoveViewProperties([name]) for name in names)]
+    return [*(SetViewProperties({name: "1"}) for name in names), *(RemoveProperties([name]) for name in names)]
 
 
 VIEWS: dict[Callable[[int], list[ViewUpdate]], int] = {view_schemas: 500, view_versions: 500, view_properties: 1000}

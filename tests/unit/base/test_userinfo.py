@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import time
 import traceback
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from icefield import Plugins, load_catalog, open_table
-from icefield.base.secrets import has_password, scrub, without_credentials, without_userinfo
+from icefield.base.secrets import credentials_in, has_password, scrub, without_credentials, without_userinfo
 from icefield.errors import FileMissing, IcefieldError, InvalidArgument, LocationRefused, StorageError
 from icefield.storage import FileIO
 from icefield_cli.main import main
@@ -163,3 +164,12 @@ def test_nothing_is_written_in_memory_for_a_refused_location() -> None:
     catalog = memory_catalog()
     with pytest.raises(IcefieldError):
         catalog.create_table("db.t", SCHEMA, location=PLACE)
+
+
+@pytest.mark.parametrize("word", ["a", "a:", "a://", "a://b:", "://"])
+def test_long_words_are_looked_through_in_one_pass(word: str) -> None:
+    string = f"x://{word * 200_000}@"
+    began = time.process_time()
+    without_userinfo(string)
+    credentials_in({"uri": string})
+    assert time.process_time() - began < 3.0  # a pass for each letter takes minutes

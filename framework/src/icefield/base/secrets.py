@@ -24,10 +24,11 @@ _LEAST: Final = 5  # shorter credentials occur in ordinary words
 # The first pattern ends at the last "@" of the authority. The second ends at the last "@" of the string, for passwords
 # with unescaped special characters.
 _PASSWORD_IN_URI: Final = (
-    re.compile(r"[\w+.-]+://[^\s/?#@:]*:([^\s/?#]*)@"),
+    re.compile(r"[\w+.-]{1,64}://[^\s/?#@:]*:([^\s/?#]*)@"),
     re.compile(r"^[\w+.-]+://[^/?#@:]*:(?!\d*(?:[/?#]|$))(.*)@", re.DOTALL),
 )
-_USERINFO: Final = re.compile(r"([A-Za-z][\w+.-]*://[^\s/?#@:]*:)[^\s/?#]*@")
+# A scheme of any length would be looked for from each letter of a long word.
+_USERINFO: Final = re.compile(r"([A-Za-z][\w+.-]{0,63}://[^\s/?#@:]*:)[^\s/?#]*@")
 # The secret parts of connection strings, shared access signatures and JSON keys.
 _PARTS: Final = re.compile(
     r"(?:AccountKey|SharedAccessSignature)=([^;]+)|(?:^|[?&;])sig=([^&;]+)|"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from icefield.abc import ScanService
 from icefield.expressions import AlwaysTrue, Filter
@@ -59,19 +60,8 @@ class ReadableTable(ABC):
         ``as_of`` selects the current version at a time, by the snapshot log: ms since 1970 UTC, a ``datetime`` or a
         string in ISO form.
         """
-        scan = TableScan(
-            metadata=self.metadata,
-            io=self.io,
-            row_filter=row_filter,
-            selected_fields=selected_fields,
-            case_sensitive=case_sensitive,
-            snapshot_id=snapshot_id,
-            ref=ref,
-            limit=limit,
-            options=options,
-            identifier=self.name(),
-            service=self.planner,
-        )
+        shared = self._shared(row_filter, selected_fields, case_sensitive, limit)
+        scan = TableScan(**shared, snapshot_id=snapshot_id, ref=ref, options=options, service=self.planner)
         return scan if as_of is None else scan.as_of(as_of)
 
     def incremental_append_scan(
@@ -94,24 +84,12 @@ class ReadableTable(ABC):
         The range begins at the oldest ancestor that is kept and ends at the head of ``ref`` (a branch or tag; ``main``
         by default), unless a start or an end is given. A start time is exclusive, an end time is inclusive.
         """
+        ids = from_snapshot_id_exclusive, from_snapshot_id_inclusive, to_snapshot_id_inclusive
         return IncrementalAppendScan(
-            metadata=self.metadata,
-            io=self.io,
-            row_filter=row_filter,
-            selected_fields=selected_fields,
-            case_sensitive=case_sensitive,
-            limit=limit,
+            **self._shared(row_filter, selected_fields, case_sensitive, limit),
             options=options,
-            identifier=self.name(),
             service=self.planner,
-            range=SnapshotRange(
-                from_snapshot_id_exclusive,
-                from_snapshot_id_inclusive,
-                to_snapshot_id_inclusive,
-                from_timestamp,
-                to_timestamp,
-                ref,
-            ),
+            range=SnapshotRange(*ids, from_timestamp, to_timestamp, ref),
         )
 
     def incremental_changelog_scan(
@@ -137,24 +115,19 @@ class ReadableTable(ABC):
         The rows have the columns ``_change_type``, ``_change_ordinal`` and ``_commit_snapshot_id``. See
         ``incremental_append_scan`` for the range and ``IncrementalChangelogScan`` for the options.
         """
+        ids = from_snapshot_id_exclusive, from_snapshot_id_inclusive, to_snapshot_id_inclusive
         return IncrementalChangelogScan(
-            metadata=self.metadata,
-            io=self.io,
-            row_filter=row_filter,
-            selected_fields=selected_fields,
-            case_sensitive=case_sensitive,
-            limit=limit,
-            identifier=self.name(),
-            range=SnapshotRange(
-                from_snapshot_id_exclusive,
-                from_snapshot_id_inclusive,
-                to_snapshot_id_inclusive,
-                from_timestamp,
-                to_timestamp,
-                ref,
-            ),
+            **self._shared(row_filter, selected_fields, case_sensitive, limit),
+            range=SnapshotRange(*ids, from_timestamp, to_timestamp, ref),
             net_changes=net_changes,
             compute_updates=compute_updates,
             identifier_columns=identifier_columns,
             remove_carryovers=remove_carryovers,
         )
+
+    def _shared(
+        self, row_filter: Filter, selected_fields: tuple[str, ...], case_sensitive: bool, limit: int | None
+    ) -> dict[str, Any]:
+        """The arguments of every kind of scan."""
+        found = {"metadata": self.metadata, "io": self.io, "identifier": self.name(), "row_filter": row_filter}
+        return {**found, "selected_fields": selected_fields, "case_sensitive": case_sensitive, "limit": limit}

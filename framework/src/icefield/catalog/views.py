@@ -25,13 +25,8 @@ from icefield.metadata import (
 )
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
 from icefield.metadata.timestamps import now_ms
-from icefield.metadata.updates import LAST_ADDED
-from icefield.metadata.view_updates import (
-    AssertViewUUID,
-    RemoveViewProperties,
-    SetViewProperties,
-    choose_view_version,
-)
+from icefield.metadata.updates import LAST_ADDED, RemoveProperties
+from icefield.metadata.view_updates import AssertViewUUID, SetViewProperties, choose_view_version
 from icefield.metadata.views import SQL
 from icefield.schema import Schema, as_schema, assign_fresh_ids
 from icefield.transaction import property_strings
@@ -118,7 +113,7 @@ class View:
         """The view with other properties."""
         gone = frozenset(removals)
         updates: list[ViewUpdate] = [SetViewProperties(property_strings(properties))] if properties else []
-        updates += [RemoveViewProperties(gone)] if gone else []
+        updates += [RemoveProperties(gone)] if gone else []
         return self._changed(lambda _: updates)
 
     def _changed(self, build: Callable[[ViewMetadata], Iterable[ViewUpdate]]) -> View:

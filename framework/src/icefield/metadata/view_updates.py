@@ -144,22 +144,6 @@ class SetViewProperties:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveViewProperties:
-    """Remove properties of the view; a property that is not set is no error."""
-
-    removals: Iterable[str]
-    action: ClassVar[str] = "remove-properties"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "removals", frozenset(self.removals))
-
-    def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
-        if not any(name in metadata.properties for name in self.removals):
-            return metadata
-        return replace(metadata, properties=change.without("properties", metadata.properties, self.removals))
-
-
-@dataclass(frozen=True, slots=True)
 class AddViewVersion:
     """Add a version under the next free id, unless an equal one exists. Schema -1 means the last schema added."""
 

@@ -57,7 +57,6 @@ from icefield.metadata.view_updates import (
     AddViewVersion,
     AssertViewUUID,
     AssignViewUUID,
-    RemoveViewProperties,
     SetCurrentViewVersion,
     SetViewProperties,
     UpgradeViewFormatVersion,
@@ -108,7 +107,7 @@ _SINGLE_OF_VIEWS: Final[dict[type, tuple[str, Any]]] = {
     AddViewSchema: ("schema", Schema),
     SetLocation: ("location", NameText),
     SetViewProperties: ("updates", _Properties),
-    RemoveViewProperties: ("removals", list[NameText]),
+    RemoveProperties: ("removals", list[NameText]),
     AddViewVersion: ("view-version", ViewVersion),
     SetCurrentViewVersion: ("view-version-id", Int),
 }

@@ -2,7 +2,8 @@
 
 A plugin is an importable module with functions of these names, marked with ``@icefield.hookimpl`` and declared
 under the entry-point group ``icefield``. Hooks return light records, such as ``Provider``; the module that a record
-names is imported only on first use, so that listing plugins imports no cloud SDK.
+names is imported only on first use, so that listing plugins imports no cloud SDK. They are called once, when plugins
+are first listed, unless a hook says otherwise. An empty sequence, or None, provides nothing.
 """
 
 from __future__ import annotations
@@ -99,8 +100,7 @@ def _strings(given: str | Iterable[str]) -> tuple[str, ...]:
 def icefield_file_formats() -> Sequence[Provider]:  # type: ignore[empty-body]
     """Provide file formats, subclasses of ``icefield.abc.FileFormat``.
 
-    Called once, when plugins are first listed. ``names`` are the spellings of ``file_format`` in a manifest, in
-    lower case (``avro``). Return an empty sequence, or None, to provide none.
+    ``names`` are the spellings of ``file_format`` in a manifest, in lower case (``avro``).
     """
 
 
@@ -108,8 +108,7 @@ def icefield_file_formats() -> Sequence[Provider]:  # type: ignore[empty-body]
 def icefield_file_systems() -> Sequence[Provider]:  # type: ignore[empty-body]
     """Provide file systems, subclasses of ``icefield.abc.FileSystem``.
 
-    Called once, when plugins are first listed. ``uri_schemes`` are the schemes that it serves (``file``).
-    Return an empty sequence, or None, to provide none.
+    ``uri_schemes`` are the schemes that it serves (``file``).
     """
 
 
@@ -117,8 +116,7 @@ def icefield_file_systems() -> Sequence[Provider]:  # type: ignore[empty-body]
 def icefield_commit_strategies() -> Sequence[Provider]:  # type: ignore[empty-body]
     """Provide commit strategies for tables on file systems, subclasses of ``icefield.abc.CommitStrategy``.
 
-    Called once, when plugins are first listed. ``names`` are the values of the catalog property ``commit``
-    (``rename``, ``create``). Return an empty sequence, or None, to provide none.
+    ``names`` are the values of the catalog property ``commit`` (``rename``, ``create``).
     """
 
 
@@ -126,9 +124,8 @@ def icefield_commit_strategies() -> Sequence[Provider]:  # type: ignore[empty-bo
 def icefield_catalogs() -> Sequence[Provider]:  # type: ignore[empty-body]
     """Provide catalogs, subclasses of ``icefield.abc.CatalogBackend``.
 
-    Called once, when plugins are first listed. ``names`` are the values of the catalog property ``type``
-    (``directory``, ``sql``), and ``uri_schemes`` the schemes of ``uri`` that stand for it without ``type``.
-    Return an empty sequence, or None, to provide none.
+    ``names`` are the values of the catalog property ``type`` (``directory``, ``sql``), and ``uri_schemes`` the schemes
+    of ``uri`` that stand for it without ``type``.
     """
 
 
@@ -136,17 +133,13 @@ def icefield_catalogs() -> Sequence[Provider]:  # type: ignore[empty-body]
 def icefield_table_properties() -> Sequence[Property]:  # type: ignore[empty-body]
     """Declare the table properties that this plugin reads, or keeps for other engines.
 
-    Called once, when plugins are first listed. A value is checked when it is set, and a name that is close to a
-    declared name gives a warning. Return an empty sequence, or None, to declare none.
+    A value is checked when it is set, and a name that is close to a declared name gives a warning.
     """
 
 
 @hookspec
 def icefield_table_services() -> Sequence[TableService]:  # type: ignore[empty-body]
-    """Provide services of tables, transactions, scans and filters: what these do not have themselves.
-
-    Called once, when plugins are first listed. Return an empty sequence, or None, to provide none.
-    """
+    """Provide services of tables, transactions, scans and filters: what these do not have themselves."""
 
 
 @hookspec

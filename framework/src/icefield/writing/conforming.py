@@ -14,30 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield import types as iceberg
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.schema import Schema, schema_to_arrow
-from icefield.types import (
-    BinaryType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    GeographyType,
-    GeometryType,
-    IcebergType,
-    IntegerType,
-    ListType,
-    LongType,
-    MapType,
-    NestedField,
-    StringType,
-    StructType,
-    TimeType,
-    UnknownType,
-    UUIDType,
-    VariantType,
-)
 from icefield.types.arrow.maps import has_repeated_keys
 from icefield.types.arrow.nested import (
     map_entries,
@@ -55,23 +34,23 @@ from icefield.types.values import constant_array, write_value
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _STRING = (pa.string(), pa.large_string(), pa.string_view())
 _BYTES = (pa.binary(), pa.large_binary(), pa.binary_view())
-_CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
-    IntegerType: _INTEGERS,
-    LongType: _INTEGERS,
-    FloatType: (pa.float16(),),
-    DoubleType: (pa.float16(), pa.float32()),
-    DateType: (pa.date64(),),
-    TimeType: (pa.time32("s"), pa.time32("ms"), pa.time64("ns")),
-    StringType: _STRING,
-    BinaryType: _BYTES,
-    GeometryType: _BYTES,
-    GeographyType: _BYTES,
-    UUIDType: _BYTES,
-    FixedType: _BYTES,
+_CASTS: dict[type[iceberg.IcebergType], tuple[pa.DataType, ...]] = {
+    iceberg.IntegerType: _INTEGERS,
+    iceberg.LongType: _INTEGERS,
+    iceberg.FloatType: (pa.float16(),),
+    iceberg.DoubleType: (pa.float16(), pa.float32()),
+    iceberg.DateType: (pa.date64(),),
+    iceberg.TimeType: (pa.time32("s"), pa.time32("ms"), pa.time64("ns")),
+    iceberg.StringType: _STRING,
+    iceberg.BinaryType: _BYTES,
+    iceberg.GeometryType: _BYTES,
+    iceberg.GeographyType: _BYTES,
+    iceberg.UUIDType: _BYTES,
+    iceberg.FixedType: _BYTES,
 }
 """The Arrow types that are cast to each type, value by value; a cast that would change a value raises."""
 
-_CHECKED = (StringType, DecimalType, TimeType)
+_CHECKED = (iceberg.StringType, iceberg.DecimalType, iceberg.TimeType)
 """Types with Arrow arrays that can hold invalid values."""
 
 
@@ -84,7 +63,7 @@ class Conforming:
         self._fields = schema.fields
         self._shape: StructShape = resolve_struct(schema.fields, incoming, _ByName())
         self._checked = [_holds(field.field_type, _CHECKED) for field in schema.fields]
-        self._mapped = [_holds(field.field_type, (MapType,)) for field in schema.fields]
+        self._mapped = [_holds(field.field_type, (iceberg.MapType,)) for field in schema.fields]
         self._unsettled = [may_be_unsettled(column.type) for column in self.schema]
         self._required = [field.required or has_required(field.field_type) for field in schema.fields]
 
@@ -124,7 +103,7 @@ class Conforming:
 class _ByName(Rules):
     """Matches each incoming column to the table's column of the same name."""
 
-    def match(self, fields: Sequence[NestedField], held: Sequence[pa.Field], path: Path) -> list[int | None]:
+    def match(self, fields: Sequence[iceberg.NestedField], held: Sequence[pa.Field], path: Path) -> list[int | None]:
         positions: dict[str, int] = {}
         for position, field in enumerate(held):
             if field.name in positions:
@@ -142,13 +121,13 @@ class _ByName(Rules):
             raise _refused((*path, unknown[0]), f"{owner} has no such column; {alike}{remedy}")
         return [positions.get(field.name) for field in fields]
 
-    def fill(self, field: NestedField, path: Path) -> Fill:
+    def fill(self, field: iceberg.NestedField, path: Path) -> Fill:
         value = write_value(field)
         if value is None and field.required:
             raise _refused(path, "it is required, has no write-default and is not supplied")
         return lambda rows: constant_array(field.field_type, value, rows)
 
-    def primitive(self, kind: IcebergType, held: pa.DataType, path: Path) -> Convert | None:
+    def primitive(self, kind: iceberg.IcebergType, held: pa.DataType, path: Path) -> Convert | None:
         target = to_arrow_type(kind)
         if held.equals(target, check_metadata=True):
             return None
@@ -158,22 +137,22 @@ class _ByName(Rules):
             return _after_unwrap(self.primitive(kind, held.value_type, path))
         if pa.types.is_null(held):
             return nulls_of(kind)
-        if isinstance(kind, VariantType) and held == target:
+        if isinstance(kind, iceberg.VariantType) and held == target:
             return lambda array: retype(array, target)
         is_cast = (
-            (isinstance(kind, DecimalType) and pa.types.is_decimal(held))
+            (isinstance(kind, iceberg.DecimalType) and pa.types.is_decimal(held))
             or (pa.types.is_timestamp(held) and pa.types.is_timestamp(target) and bool(held.tz) is bool(target.tz))
             or held in _CASTS.get(type(kind), ())
-            or (pa.types.is_fixed_size_binary(held) and isinstance(kind, BinaryType))
+            or (pa.types.is_fixed_size_binary(held) and isinstance(kind, iceberg.BinaryType))
         )
         if not is_cast:
             raise self.mismatch(kind, held, path)
         return lambda array: array.cast(target)
 
-    def mismatch(self, kind: IcebergType, held: pa.DataType, path: Path) -> IcefieldError:
+    def mismatch(self, kind: iceberg.IcebergType, held: pa.DataType, path: Path) -> IcefieldError:
         shown = str(held)
         shown = shown if len(shown) <= 200 else f"{shown[:197]}..."
-        if isinstance(kind, UnknownType):
+        if isinstance(kind, iceberg.UnknownType):
             return _refused(path, f"its type is unknown, so it holds nulls only, not {shown}")
         return _refused(path, f"Arrow's {shown} is not written as {kind}; cast it to {to_arrow_type(kind)}")
 
@@ -187,22 +166,22 @@ def _refused(path: Path, why: str, **data: Any) -> InvalidArgument:
     return InvalidArgument(f"column '{name}' cannot be written: {why}", column=name, **data)
 
 
-def _holds(kind: IcebergType, wanted: tuple[type[IcebergType], ...]) -> bool:
+def _holds(kind: iceberg.IcebergType, wanted: tuple[type[iceberg.IcebergType], ...]) -> bool:
     if isinstance(kind, wanted):
         return True
     return any(_holds(child.field_type, wanted) for child in _children(kind))
 
 
-def has_required(kind: IcebergType) -> bool:
+def has_required(kind: iceberg.IcebergType) -> bool:
     """Whether a type has a required field, at any depth."""
     return any(child.required or has_required(child.field_type) for child in _children(kind))
 
 
-def _children(kind: IcebergType) -> tuple[NestedField, ...]:
-    return kind.children if isinstance(kind, StructType | ListType | MapType) else ()
+def _children(kind: iceberg.IcebergType) -> tuple[iceberg.NestedField, ...]:
+    return kind.children if isinstance(kind, iceberg.StructType | iceberg.ListType | iceberg.MapType) else ()
 
 
-def _check_values(field: NestedField, column: pa.Array) -> None:
+def _check_values(field: iceberg.NestedField, column: pa.Array) -> None:
     try:
         validate_full(column)
     except pa.ArrowInvalid as error:
@@ -222,7 +201,7 @@ def _is_sound(array: pa.Array) -> bool:
     return True
 
 
-def check_nulls(field: NestedField, array: pa.Array, path: Path = (), there: pa.Array | None = None) -> None:
+def check_nulls(field: iceberg.NestedField, array: pa.Array, path: Path = (), there: pa.Array | None = None) -> None:
     """Raise ``InvalidArgument`` for a null in a required field of a column, unless a struct around it is null.
 
     ``path`` names the structs around the field; ``there`` states where none of them is null.
@@ -233,7 +212,7 @@ def check_nulls(field: NestedField, array: pa.Array, path: Path = (), there: pa.
     kind = field.field_type
     if not has_required(kind):
         return
-    if isinstance(kind, StructType):
+    if isinstance(kind, iceberg.StructType):
         inside = array.is_valid() if array.null_count else None
         if there is not None:
             inside = there if inside is None else pc.and_(there, inside)
@@ -242,6 +221,6 @@ def check_nulls(field: NestedField, array: pa.Array, path: Path = (), there: pa.
     else:
         lists = array if there is None else pc.if_else(there, array, pa.scalar(None, array.type))
         # Unlike `values`, this leaves out the elements below null lists.
-        elements = lists.flatten() if isinstance(kind, ListType) else map_entries(lists).flatten()
+        elements = lists.flatten() if isinstance(kind, iceberg.ListType) else map_entries(lists).flatten()
         for position, child in enumerate(_children(kind)):
-            check_nulls(child, elements if isinstance(kind, ListType) else elements.field(position), path)
+            check_nulls(child, elements if isinstance(kind, iceberg.ListType) else elements.field(position), path)

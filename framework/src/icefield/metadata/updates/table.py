@@ -115,7 +115,7 @@ class SetProperties:
 
 @dataclass(frozen=True, slots=True)
 class RemoveProperties:
-    """Remove table properties; a property that is not set is no error."""
+    """Remove properties of a table or view; a property that is not set is no error."""
 
     removals: Iterable[str]
     action: ClassVar[str] = "remove-properties"
@@ -124,7 +124,7 @@ class RemoveProperties:
         names = (self.removals,) if isinstance(self.removals, str) else self.removals
         object.__setattr__(self, "removals", frozenset(names))
 
-    def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
+    def apply(self, metadata: Located, change: Drafts) -> Located:
         if not any(name in metadata.properties for name in self.removals):
             return metadata
         if ENCRYPTION_KEY_ID.name in self.removals and ENCRYPTION_KEY_ID.name in metadata.properties:

@@ -10,26 +10,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield import types as iceberg
 from icefield.errors import InvalidArgument
-from icefield.types import (
-    BinaryType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    GeographyType,
-    GeometryType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampNanoType,
-    TimestampType,
-    TimeType,
-    UnknownType,
-    UUIDType,
-)
 from icefield.types.arrow.nested import struct_array, unwrap
 from icefield.types.arrow.reshape import Convert, nulls_of
 from icefield.types.arrow.types import VARIANT_ARROW, to_arrow_type
@@ -38,21 +20,21 @@ _NARROW = (pa.int8(), pa.int16(), pa.uint8(), pa.uint16())
 _STRING = (pa.string(), pa.large_string(), pa.string_view())
 _BYTES = (pa.binary(), pa.large_binary(), pa.binary_view())
 
-_CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
-    IntegerType: (*_NARROW,),
-    LongType: (*_NARROW, pa.int32(), pa.uint32()),
-    FloatType: (pa.float16(),),
-    DoubleType: (pa.float16(), pa.float32()),
-    DateType: (pa.date64(),),
-    TimeType: (pa.time32("s"), pa.time32("ms"), pa.time64("ns")),
-    TimestampType: (pa.date32(),),
-    TimestampNanoType: (pa.date32(),),
-    StringType: (*_STRING, *_BYTES),
-    BinaryType: (*_STRING, *_BYTES),
-    GeometryType: _BYTES,
-    GeographyType: _BYTES,
-    UUIDType: _BYTES,
-    FixedType: _BYTES,
+_CASTS: dict[type[iceberg.IcebergType], tuple[pa.DataType, ...]] = {
+    iceberg.IntegerType: (*_NARROW,),
+    iceberg.LongType: (*_NARROW, pa.int32(), pa.uint32()),
+    iceberg.FloatType: (pa.float16(),),
+    iceberg.DoubleType: (pa.float16(), pa.float32()),
+    iceberg.DateType: (pa.date64(),),
+    iceberg.TimeType: (pa.time32("s"), pa.time32("ms"), pa.time64("ns")),
+    iceberg.TimestampType: (pa.date32(),),
+    iceberg.TimestampNanoType: (pa.date32(),),
+    iceberg.StringType: (*_STRING, *_BYTES),
+    iceberg.BinaryType: (*_STRING, *_BYTES),
+    iceberg.GeometryType: _BYTES,
+    iceberg.GeographyType: _BYTES,
+    iceberg.UUIDType: _BYTES,
+    iceberg.FixedType: _BYTES,
 }
 """The types that a checked cast converts to each type; a lossy cast raises an error."""
 
@@ -61,7 +43,7 @@ class IncompatibleType(Exception):
     """The file's type cannot be read as the table's."""
 
 
-def conversion(kind: IcebergType, held: pa.DataType) -> Convert | None:
+def conversion(kind: iceberg.IcebergType, held: pa.DataType) -> Convert | None:
     """A function that converts arrays of the file's type to the table's primitive type; None if they agree.
 
     Raises ``IncompatibleType``. The returned function may raise Arrow's errors for values that do not fit.
@@ -69,7 +51,7 @@ def conversion(kind: IcebergType, held: pa.DataType) -> Convert | None:
     target = to_arrow_type(kind)
     if held == target:
         return None
-    if isinstance(kind, UnknownType) or pa.types.is_null(held):
+    if isinstance(kind, iceberg.UnknownType) or pa.types.is_null(held):
         return nulls_of(kind)
     if isinstance(held, pa.BaseExtensionType):
         return _below(kind, held.storage_type)
@@ -79,19 +61,21 @@ def conversion(kind: IcebergType, held: pa.DataType) -> Convert | None:
         return lambda array: array.cast(target)
     if pa.types.is_temporal(target) and held == (pa.int32() if pa.types.is_date(target) else pa.int64()):
         return lambda array: array.view(target)  # integers without the annotation of a temporal type
-    if isinstance(kind, DecimalType) and pa.types.is_decimal(held) and held.scale == kind.scale:
+    if isinstance(kind, iceberg.DecimalType) and pa.types.is_decimal(held) and held.scale == kind.scale:
         is_narrower = pa.types.is_decimal128(held) and held.precision < kind.precision
         return (lambda array: array.view(target)) if is_narrower else (lambda array: array.cast(target))
     if pa.types.is_timestamp(target) and pa.types.is_timestamp(held):
         # With or without a zone, the number counts from the epoch: only its unit can differ.
         local = pa.timestamp(held.unit, target.tz)
         return (lambda array: array.view(local)) if local == target else (lambda array: array.view(local).cast(target))
-    if pa.types.is_fixed_size_binary(held) and isinstance(kind, BinaryType | GeometryType | GeographyType):
+    if pa.types.is_fixed_size_binary(held) and isinstance(
+        kind, iceberg.BinaryType | iceberg.GeometryType | iceberg.GeographyType
+    ):
         return lambda array: array.cast(target)
     raise IncompatibleType
 
 
-def _below(kind: IcebergType, stored: pa.DataType) -> Convert:
+def _below(kind: iceberg.IcebergType, stored: pa.DataType) -> Convert:
     inner = conversion(kind, stored)
     return unwrap if inner is None else lambda array: inner(unwrap(array))
 
