@@ -81,6 +81,11 @@ def test_a_module_is_of_a_size_that_can_be_read() -> None:
     assert {path: lines for path, lines in sizes.items() if lines > MAX_LINES} == {}
 
 
+def test_the_kernel_stays_small() -> None:
+    paths = [path for path in tracked_files() if path.suffix == ".py" and path.is_relative_to("framework/src")]
+    assert sum(text_of(path).count("\n") for path in paths) <= 50_000
+
+
 def test_no_import_hides_inside_a_function_of_the_kernel() -> None:
     def look(path: Path) -> Iterator[int]:
         tree = tree_of(path)
