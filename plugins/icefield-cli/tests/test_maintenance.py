@@ -300,3 +300,21 @@ def test_rows_are_erased_after_a_yes(run: Run, catalog: icefield.Catalog, events
     assert made["operation"] == "erase"
     assert made["rows_deleted"] == 1
     assert catalog.load_table("db.events").scan("id = 1").count() == 0
+
+
+def test_rows_that_differ_between_two_versions_are_printed(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    before = events.current_snapshot()
+    assert before is not None
+    events.update("id = 1", {"kind": "z"})
+    after = catalog.load_table("db.events").current_snapshot()
+    assert after is not None
+    rows = run("diff", "db.events", str(before.snapshot_id), "--key", "id", "--output", "json").objects
+    assert [(row["id"], row["kind"], row["_change_type"]) for row in rows] == [
+        (1, "a", "UPDATE_BEFORE"),
+        (1, "z", "UPDATE_AFTER"),
+    ]
+    back = run("diff", "db.events", "main", str(before.snapshot_id), "--key", "id", "--output", "csv").lines
+    assert [line.rpartition(",")[2] for line in back] == ['"_change_type"', '"UPDATE_BEFORE"', '"UPDATE_AFTER"']
+    assert "nothere" in run("diff", "db.events", "nothere").err

@@ -29,6 +29,7 @@ EXTRAS: Final = {
     ("catalogs", "sql"): "sql",
     ("catalogs", "unity"): "rest",
     ("commands", "compute-stats"): "maintenance",
+    ("commands", "diff"): "maintenance",
     ("commands", "doctor"): "maintenance",
     ("commands", "erase"): "maintenance",
     ("commands", "expire-snapshots"): "maintenance",

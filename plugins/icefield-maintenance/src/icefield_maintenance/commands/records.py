@@ -102,6 +102,19 @@ COMMANDS = (
         goes_with={"dry_run": ("repairs",)},
     ),
     Command(
+        "diff",
+        "Print the rows that differ between two versions of a table: snapshot ids, branches, tags or times.\n\n"
+        "The rows have the column _change_type, and lead from OLD to NEW, by default the head of main.",
+        "icefield_maintenance.commands.diff:run",
+        (
+            _TABLE,
+            Argument("old"),
+            Argument("new", is_required=False),
+            Option("key", "Columns that tell rows apart, so that updates are found.", kind="names"),
+        ),
+        prints_rows=True,
+    ),
+    Command(
         "erase",
         "Erase rows from every branch, earlier version and file of a table, and prove that they are gone.\n\n"
         "All snapshots expire but the heads of branches and tags.",
