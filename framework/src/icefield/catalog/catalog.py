@@ -118,9 +118,11 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     _repr_html_ = html_of
 
     def __repr__(self) -> str:  # properties may hold credentials
-        kind, warehouse = (self.properties.get(key, "") for key in ("type", "warehouse"))
-        warehouse = without_userinfo(without_credentials(warehouse, self.properties))
-        return f"Catalog({self.name!r}, type={kind or type(self._backend).__name__!r}, warehouse={warehouse!r})"
+        shown = {key: value for key in ("type", "warehouse") if (value := self.properties.get(key))}
+        given = [
+            f"{key}={without_userinfo(without_credentials(each, self.properties))!r}" for key, each in shown.items()
+        ]
+        return f"Catalog({', '.join([repr(self.name), *given])})"
 
     def close(self) -> None:
         """Release connections."""
