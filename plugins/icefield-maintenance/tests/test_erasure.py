@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import os
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import icefield
 import pyarrow as pa
@@ -10,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument, ValidationFailed
+from icefield_maintenance import MaintenanceTable
 
 SECRET = "bob@secret.example"
 PEOPLE = ["ann@a.example", SECRET, "cid@c.example", "dora@d.example"]
@@ -154,6 +160,103 @@ def test_any_history_is_erased(tmp_path_factory: pytest.TempPathFactory, steps, 
                 if table.scan(f"email = '{value}'").count() < 2:
                     table.upsert(rows(value), ["email"])
     left = sorted(name for name in table.scan().to_arrow()["email"].to_pylist() if name != SECRET)
-    table.maintenance.erase(f"email = '{SECRET}'")
+    table.maintenance.erase(f"email = '{SECRET}'", always=True)
     assert sorted(table.scan().to_arrow()["email"].to_pylist()) == left
     assert files_with_secret(tmp_path) == []
+
+
+def test_an_erasure_that_could_not_delete_files_is_finished_by_the_next(
+    catalog: icefield.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made_table(catalog)
+    unlink = os.unlink
+
+    def refuse(path: str, *args: object, **options: object) -> None:
+        if str(path).endswith(".parquet"):
+            raise PermissionError(13, "not allowed", path)
+        unlink(path)
+
+    with monkeypatch.context() as patching:
+        patching.setattr(os, "unlink", refuse)
+        with pytest.raises(ValidationFailed, match="erase again"):
+            table.maintenance.erase(f"email = '{SECRET}'")
+    assert files_with_secret(tmp_path)
+    assert table.maintenance.erase(f"email = '{SECRET}'").files_deleted > 0
+    assert files_with_secret(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", range(1, 25, 2))
+def test_an_erasure_that_was_interrupted_is_finished_by_the_next(
+    catalog: icefield.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    table = made_table(catalog)
+    unlink, calls = os.unlink, count(1)
+
+    def interrupt(path: str, *args: object, **options: object) -> None:
+        if next(calls) == number:
+            raise KeyboardInterrupt
+        unlink(path)
+
+    with monkeypatch.context() as patching, suppress(KeyboardInterrupt):
+        patching.setattr(os, "unlink", interrupt)
+        table.maintenance.erase(f"email = '{SECRET}'")
+    table = catalog.load_table("db.t")
+    table.maintenance.erase(f"email = '{SECRET}'", always=True)
+    table.maintenance.remove_orphan_files(dry_run=False, older_than=dt.datetime.now(dt.UTC), allow_recent=True)
+    assert files_with_secret(tmp_path) == []
+    assert table.scan().count() == 4
+
+
+def test_a_tag_over_removed_files_or_equality_deletes_is_refused_too(catalog: icefield.Catalog, tmp_path: Path) -> None:
+    table = made_table(catalog)
+    table.delete(f"email = '{SECRET}'")
+    table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "after").commit()
+    with pytest.raises(InvalidArgument, match="tag 'after' keeps a version"):
+        table.maintenance.erase(f"email = '{SECRET}'")
+    assert table.maintenance.erase(f"email = '{SECRET}'", remove_tags=True).tags_removed == ("after",)
+    table.delete_by_equality(pa.table({"email": [SECRET]}), ["email"])
+    table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "later").commit()
+    with pytest.raises(InvalidArgument, match="tag 'later' keeps a version"):
+        table.maintenance.erase(f"email = '{SECRET}'", always=True)
+    table.maintenance.erase(f"email = '{SECRET}'", always=True, remove_tags=True)
+    assert files_with_secret(tmp_path) == []
+
+
+def test_rows_that_others_wrote_and_deleted_meanwhile_are_erased_too(
+    catalog: icefield.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made_table(catalog)
+    expire, met = MaintenanceTable.expire_snapshots, []
+
+    def meanwhile(self: MaintenanceTable, **options: Any) -> Any:
+        if not met:
+            met.append(True)
+            other = catalog.load_table("db.t")
+            other.append(rows(SECRET))
+            other.delete(f"email = '{SECRET}'")
+        return expire(self, **options)
+
+    monkeypatch.setattr(MaintenanceTable, "expire_snapshots", meanwhile)
+    table.maintenance.erase(f"email = '{SECRET}'")
+    assert files_with_secret(tmp_path) == []
+    assert len(table.snapshots()) == 1
+
+
+def test_nothing_is_changed_where_no_file_holds_such_a_row(catalog: icefield.Catalog) -> None:
+    table = made_table(catalog)
+    table.delete("n = 0")
+    before = table.metadata
+    result = table.maintenance.erase("email = 'nobody'")
+    assert result.files_examined > 0
+    assert (result.rows_deleted, result.snapshots_expired) == (0, 0)
+    assert catalog.load_table("db.t").metadata == before
+
+
+def test_a_staged_write_is_not_lost(catalog: icefield.Catalog) -> None:
+    table = made_table(catalog, **{"write.wap.enabled": "true"})
+    table.append(rows("fay@f.example"), snapshot_properties={"wap.id": "w1"}, branch=None)
+    with pytest.raises(InvalidArgument, match=r"staged write \(wap.id=w1\) and would be lost"):
+        table.maintenance.erase(f"email = '{SECRET}'")
+    table.manage_snapshots().publish_changes("w1").commit()
+    table.maintenance.erase(f"email = '{SECRET}'")
+    assert table.scan().count() == 5

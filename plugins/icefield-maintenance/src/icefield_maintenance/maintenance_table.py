@@ -123,8 +123,10 @@ class MaintenanceTable:
         return expire(self._target(), asked, dry_run=dry_run, clean_files=clean_files)
 
     @_told
-    def erase(self, row_filter: str | BooleanExpression, *, remove_tags: bool = False) -> EraseResult:
-        """Erase the rows that match a filter: from every branch, every earlier version and every file of the table.
+    def erase(
+        self, row_filter: str | BooleanExpression, *, remove_tags: bool = False, always: bool = False
+    ) -> EraseResult:
+        """Erase the rows that match a filter: from every branch and every earlier version of the table.
 
         The rows are deleted from all branches, and files that still hold them are written anew, whatever
         ``write.delete.mode`` says. Equality deletes, whose files hold values, become position deletes, and manifests
@@ -132,14 +134,20 @@ class MaintenanceTable:
         a branch or tag, and its files are deleted. At the end, the files of all remaining versions are read to prove
         that none of them holds such a row. It can be called again after an error or an interrupt.
 
-        A tag that keeps such rows is refused, or with ``remove_tags`` removed. Columns have their present names in the
-        filter. Other copies are not reached: files that the table took from elsewhere, and copies of the table.
+        If no data file of any version holds such a row, nothing is changed; ``always`` goes on, since equality deletes
+        and entries of removed files may hold its values. A tag that keeps rows, or such deletes or entries, is refused,
+        or with ``remove_tags`` removed. Columns have their present names in the filter.
 
-        Raises ``InvalidArgument`` for such a tag, and for a table with ``gc.enabled=false`` or with a second name in
-        the catalog. Raises ``ValidationFailed`` where the rows are not proven to be gone: another writer added some
-        meanwhile, or a file could not be deleted.
+        Not reached are files that no version refers to, which ``remove_orphan_files`` deletes; values in names of
+        folders and in summaries of older metadata files, where a table is partitioned by the column; files that the
+        table took from elsewhere; and copies. Another table that took files of this one loses them.
+
+        Raises ``InvalidArgument`` for such a tag, for a staged write, which would be lost, and for a table with
+        ``gc.enabled=false`` or with a second name in the catalog. Raises ``ValidationFailed`` where the rows are not
+        proven to be gone: others write such rows again and again, or a file could not be deleted.
         """
-        return erase(self._table, self, as_expression(row_filter), remove_tags=remove_tags)
+        options = {"remove_tags": remove_tags, "always": always}
+        return erase(self._table, self, self._target(), as_expression(row_filter), **options)
 
     @_told
     def remove_orphan_files(

@@ -372,6 +372,7 @@ class EraseOptions:
         MISSING, "The rows to erase, such as \"email = 'a@b.c'\".", metavar="FILTER", command="--where"
     )
     remove_tags: bool = option(False, "Remove tags that keep versions with such rows.", "flag")
+    always: bool = option(False, "Also if no data file holds such a row: other files may hold its values.", "flag")
 
 
 OPERATIONS: dict[str, type] = {
