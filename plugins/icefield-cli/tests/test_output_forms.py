@@ -57,6 +57,12 @@ def test_rows_are_printed_as_parquet(table: icefield.Table, capsysbinary, proper
     assert pq.read_table(io.BytesIO(capsysbinary.readouterr().out)).to_pylist() == ROWS.to_pylist()
 
 
+def test_csv_has_every_row_by_default(run: Run, catalog: icefield.Catalog) -> None:
+    catalog.create_table_as("db.many", pa.table({"id": range(50)}))
+    assert len(run("scan", "db.many", "--output", "csv").lines) == 51
+    assert len(run("scan", "db.many").lines) == 21
+
+
 def test_json_lines_hold_one_object_each_also_for_one_record(run: Run, table: icefield.Table) -> None:
     assert [row["id"] for row in run("scan", "db.kinds", "--output", "jsonl").objects] == [1, 2**60]
     (line,) = run("describe", "db.kinds", "--output", "jsonl").lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import icefield
 import pyarrow as pa
 import pytest
 from frame_tables import files_planned
+from icefield.types import NestedField
 from icefield_cli.main import main
 from tables import Listener
 
@@ -85,9 +87,57 @@ def test_the_first_rows_are_printed_unless_all_are_asked_for(run: Run) -> None:
     assert len(run("SELECT id FROM db.t", "--limit", "3", "--output", "csv")[1].splitlines()) == 4
 
 
+def test_columns_of_one_name_are_told_apart(run: Run) -> None:
+    assert rows(run("SELECT 1 AS a, 2 AS a, 3 AS a_1", "--output", "json")) == [{"a": 1, "a_2": 2, "a_1": 3}]
+    assert run("SELECT 1 AS a, 2 AS a", "--output", "csv")[1] == '"a","a_1"\n1,2\n'
+    joined = rows(run("SELECT * FROM db.t x JOIN deep.er.t y ON x.id = y.id - 1 WHERE x.id = 1", "--output", "json"))
+    assert [(row["id"], row["id_1"]) for row in joined] == [(1, 2)]
+
+
+def test_namespaces_of_one_and_of_two_levels_are_queried_together(run: Run, catalog: icefield.Catalog) -> None:
+    catalog.create_table_as("deep.t", pa.table({"id": [1, 5]}))
+    query = "SELECT count(*) AS n FROM deep.t JOIN deep.er.t USING (id) JOIN db.t USING (id)"
+    assert rows(run(query, "--output", "json")) == [{"n": 2}]
+    catalog.create_namespace("memory")
+    catalog.create_table_as("memory.t", pa.table({"id": [1]}))
+    assert rows(run("SELECT count(*) AS n FROM memory.t", "--output", "json")) == [{"n": 1}]
+
+
+def test_uuids_are_uuids(run: Run, catalog: icefield.Catalog) -> None:
+    given = uuid.uuid4()
+    table = catalog.create_table("db.u", icefield.Schema(NestedField(1, "u", "uuid")))
+    table.append([{"u": given}, {"u": None}])
+    query = f"SELECT u FROM db.u WHERE u = '{given}'"
+    assert rows(run(query, "--output", "json")) == [{"u": str(given)}]
+
+
+def test_a_file_of_rows_has_all_of_them(run: Run) -> None:
+    assert len(run("SELECT id FROM db.t", "--output", "csv")[1].splitlines()) == 101
+    assert len(run("SELECT id FROM db.t", "--output", "csv", "--limit", "5")[1].splitlines()) == 6
+
+
+def test_an_interval_is_written_as_text_or_refused(run: Run) -> None:
+    assert run("SELECT INTERVAL 1 DAY AS i", "--output", "csv")[0] == 0
+    status, _, err = run("SELECT INTERVAL 1 DAY AS i", "--output", "parquet")
+    assert status == 1
+    assert "column 'i' is an interval, which Parquet lacks" in err
+
+
+def test_an_error_of_a_scan_is_one_line(run: Run, catalog: icefield.Catalog) -> None:
+    for file in catalog.load_table("db.t").inspect.files()["file_path"].to_pylist():
+        Path(file.removeprefix("file://")).unlink()
+    status, _, err = run("SELECT sum(id) FROM db.t")
+    assert status == 1
+    assert "FileMissing" in err
+    assert 'File "' not in err
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [
+        ('SELECT * FROM db.t x, db."T" y', "differ in case only"),
+        ("SELECT * FROM a.b.c.t", "at most three parts"),
+        ("SELECT * FROM system.t", "a name of DuckDB's own"),
         ("DROP TABLE db.t", "a statement that is no query"),
         ("COPY (SELECT 1) TO 'x.csv'", "a statement that is no query"),
         ("SET enable_external_access = true", "a statement that is no query"),

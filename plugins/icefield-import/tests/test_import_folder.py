@@ -315,3 +315,39 @@ def test_the_command_shows_and_makes_the_table(tmp_path: Path) -> None:
     said = json.loads(run(*given))
     assert (said["files"], said["format"], said["in_place"]) == (1, "csv", False)
     assert lines("scan", "db.t") == [{"id": 1, "x": "a", "k": 1}]
+
+
+def test_tabs_separate_the_columns_of_tsv(catalog: Catalog, tmp_path: Path) -> None:
+    made = import_folder(catalog, "db.t", tree(tmp_path, {"a.tsv": "a\tb,c\n1\tx\n"}))
+    assert rows(made.table) == [{"a": 1, "b,c": "x"}]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.parquet": pa.table({"Id": [1]}), "b.parquet": pa.table({"id": [2]})},
+        {"a.csv": "id\n1\n", "b.csv": "ID\n2\n"},
+        {"ID=1/a.csv": "id\n1\n"},
+    ],
+    ids=["parquet", "csv", "folders"],
+)
+def test_columns_that_differ_in_case_only_are_refused(catalog: Catalog, tmp_path: Path, files: Any) -> None:
+    with pytest.raises(InvalidSchema, match="differ in case only"):
+        import_folder(catalog, "db.t", tree(tmp_path, files))
+    assert not catalog.table_exists("db.t")
+
+
+def test_text_that_is_no_utf_8_is_refused(catalog: Catalog, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match="column 'a' is no UTF-8"):
+        import_folder(catalog, "db.t", tree(tmp_path, {"a.csv": "a\ncafé\n".encode("latin-1")}))
+
+
+def test_a_column_that_two_folders_name_is_refused(catalog: Catalog, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="two folders of one path name the column 'k'"):
+        import_folder(catalog, "db.t", tree(tmp_path, {"k=1/k=2/a.parquet": pa.table({"id": [1]})}))
+
+
+def test_codes_that_are_no_utf_8_stay_as_they_are(catalog: Catalog, tmp_path: Path) -> None:
+    files = {"k=%FF/a.parquet": pa.table({"id": [1]}), "k=%FE/a.parquet": pa.table({"id": [2]})}
+    made = import_folder(catalog, "db.t", tree(tmp_path, files))
+    assert [row["k"] for row in rows(made.table)] == ["%FF", "%FE"]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 from icefield import Schema
+from icefield.errors import InvalidArgument
 
 from icefield_cli.output import plain
 from icefield_cli.rows import rows_of
@@ -39,6 +40,9 @@ def write_rows(
             count(batch.num_rows)
         return
     is_csv = form == "csv"
+    for field in () if is_csv else batches.schema:
+        if pa.types.is_interval(field.type):
+            raise InvalidArgument(f"column '{field.name}' is an interval, which Parquet lacks: cast it to a string")
     written = pa.schema([_column(each) for each in batches.schema]) if is_csv else batches.schema
     sink = _Sink(write)
     writer: AbstractContextManager[Any]
@@ -79,7 +83,7 @@ def _is_plain(kind: pa.DataType) -> bool:
         pa.types.is_large_string,
         pa.types.is_temporal,
     )
-    return any(test(kind) for test in tests)
+    return any(test(kind) for test in tests) and not pa.types.is_duration(kind) and not pa.types.is_interval(kind)
 
 
 def _as_csv(batch: pa.RecordBatch, written: pa.Schema, schema: Schema | None) -> pa.RecordBatch:

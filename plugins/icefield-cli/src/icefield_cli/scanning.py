@@ -33,9 +33,9 @@ def filter_of(where: str | None) -> BooleanExpression | str:
     return AlwaysTrue() if where is None else where
 
 
-def limit_of(rows: dict[str, Any]) -> int | None:
-    """The most rows to read, as the row options say; None for all."""
-    if rows["count"] or rows["all"]:
+def limit_of(context: Context, rows: dict[str, Any]) -> int | None:
+    """The most rows to read, as the row options say; None for all. A file of rows has all of them by default."""
+    if rows["count"] or rows["all"] or (context.form in FILES and rows["limit"] is None):
         return None
     return _LIMIT if rows["limit"] is None else int(rows["limit"])
 
@@ -68,5 +68,5 @@ def print_batches(
             progress.advance(rows)
 
         context.batches(reader, schema, count=count)
-    if not options["all"] and options["limit"] is None and printed == _LIMIT:
+    if limit_of(context, options) == printed == _LIMIT and options["limit"] is None:
         context.hint(f"at most {_LIMIT} rows are printed; --all prints every row")

@@ -65,7 +65,8 @@ def translated(expression: pc.Expression, translator: Translator) -> Translated:
 
 def from_arrow(expression: pc.Expression, schema: Schema) -> BooleanExpression:
     """The filter of a table that an expression stands for. Raises ``InvalidExpression`` if there is none."""
-    return filter_of(translated(expression, Translator(schema, schema, nan_is_greatest=False)), expression)
+    found = translated(expression, Translator(schema, schema, nan_is_greatest=False))
+    return filter_of(found, expression, columns_of(expression) or (), schema)
 
 
 def columns_of(expression: pc.Expression) -> set[str] | None:

@@ -19,7 +19,7 @@ def run(context: Context, query: str, **rows: Any) -> None:
         return context.catalog.load_table(name).scan()
 
     with querying(query, scan_of) as found:
-        limit = limit_of(options)
+        limit = limit_of(context, options)
         first = found if limit is None else pa.RecordBatchReader.from_batches(found.schema, _first(found, limit))
         print_batches(context, first, None, options)
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument
+from icefield.types import UUIDType
 
 from icefield_frames.datasets import ScanDataset
 from icefield_frames.libraries import library
 
-_OWN_DATABASES: Final = frozenset({"memory", "system", "temp", ""})
+_OWN_NAMES: Final = frozenset({"information_schema", "pg_catalog", "system"})
+"""Schemas of DuckDB itself."""
+
 _SETTINGS: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -36,15 +40,34 @@ def querying(sql: str, scan_of: Callable[[tuple[str, ...]], Any]) -> Iterator[pa
         duckdb.connect(":memory:", config={**_SETTINGS, "temp_directory": folder}) as connection,
     ):
         try:
-            names = _tables(connection, sql)
-            for number, name in enumerate(names):
-                _add(connection, name, f"icefield_{number}", scan_of)
+            _add_tables(connection, _tables(connection, sql), scan_of)
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
             with pa.RecordBatchReader.from_stream(connection.sql(sql)) as reader:
-                yield reader
+                yield _with_distinct_names(reader)
         except duckdb.Error as error:
-            raise InvalidArgument(f"DuckDB: {error}") from error
+            raise InvalidArgument(f"DuckDB: {_message(error)}") from error
+
+
+def _message(error: Exception) -> str:
+    """The message of an error; of an error in a scan, which DuckDB shows with its traceback, only the last line."""
+    message = str(error)
+    if "NameListToString" in message:
+        return 'a name has at most three parts; quote the levels of a namespace together, as in "a.b.c".t'
+    before, traceback, after = message.partition("Traceback (most recent call last)")
+    return after.strip().rpartition("\n")[2].strip() if traceback else before
+
+
+def _with_distinct_names(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The rows with a number behind each name that an earlier column has: a join gives ``id`` and ``id_1``."""
+    names: list[str] = []
+    for name in reader.schema.names:
+        numbered = (f"{name}_{number}" for number in count(1))
+        names.append(name if name not in names else next(each for each in numbered if each not in reader.schema.names))
+    if names == reader.schema.names:
+        return reader
+    schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
+    return pa.RecordBatchReader.from_batches(schema, (batch.rename_columns(names) for batch in reader))
 
 
 def _tables(connection: Any, sql: str) -> list[tuple[str, str, str]]:
@@ -52,8 +75,8 @@ def _tables(connection: Any, sql: str) -> list[tuple[str, str, str]]:
     ((found,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     parsed = json.loads(found)
     if parsed["error"]:
-        reason = parsed["error_message"]
-        if parsed.get("error_type") == "not implemented":
+        reason = _message(Exception(parsed["error_message"]))
+        if parsed.get("error_type") == "not implemented" and "SELECT" in parsed["error_message"]:
             reason = "a statement that is no query; tables are changed by the methods of Table, or by Spark"
         raise InvalidArgument(f"sql takes one query: {reason}")
     if len(parsed["statements"]) != 1:
@@ -71,21 +94,52 @@ def _tables(connection: Any, sql: str) -> list[tuple[str, str, str]]:
     return list(names)
 
 
-def _add(connection: Any, name: tuple[str, str, str], alias: str, scan_of: Callable[[tuple[str, ...]], Any]) -> None:
-    """Make a table of the catalog known to DuckDB under the name that the query uses."""
+def _add_tables(
+    connection: Any, names: Sequence[tuple[str, str, str]], scan_of: Callable[[tuple[str, ...]], Any]
+) -> None:
+    """Make tables of the catalog known to DuckDB under the names that the query uses."""
+    _check(names)
+    databases = {database for database, _, _ in names if database} - {"memory", "temp"}
+    for database in sorted(databases):
+        connection.execute(f"ATTACH ':memory:' AS {_quoted(database)}")
+    for number, (database, schema, table) in enumerate(names):
+        levels = [level for part in (database, schema) if part for level in part.split(".")]
+        scan = scan_of((*levels, table))
+        if not database:  # the first of two parts is a database, if there is one of that name
+            is_database = schema in databases or schema in ("memory", "temp")
+            database, schema = (schema, "main") if is_database else ("memory", schema)
+        uuids = [field.name for field in scan.projection.fields if isinstance(field.field_type, UUIDType)]
+        _add(connection, (database, schema, table), f"icefield_{number}", scan, uuids)
+
+
+def _check(names: Sequence[tuple[str, str, str]]) -> None:
+    """Refuse names that DuckDB has for itself, and names that it does not tell apart."""
+    seen: dict[tuple[str, ...], tuple[str, str, str]] = {}
+    for name in names:
+        if own := _OWN_NAMES & {*name[:2]}:
+            raise InvalidArgument(f"'{min(own)}' is a name of DuckDB's own: tables of such a namespace are not queried")
+        other = seen.setdefault(tuple(map(str.casefold, name)), name)
+        if other != name:
+            raise InvalidArgument(
+                f"{_dotted(other)} and {_dotted(name)} differ in case only, which DuckDB does not tell apart"
+            )
+
+
+def _add(connection: Any, name: tuple[str, str, str], alias: str, scan: Any, uuids: Sequence[str]) -> None:
+    """Make a view of a scan. DuckDB takes UUIDs from Arrow for bytes."""
     database, schema, table = name
-    if database in _OWN_DATABASES - {""} or schema == "information_schema":
-        return
-    levels = [level for part in (database, schema) if part for level in part.split(".")]
-    scan = scan_of((*levels, table))
     connection.register(alias, ScanDataset(scan, nan_is_greatest=True))
-    if database:
-        connection.execute(f"ATTACH IF NOT EXISTS ':memory:' AS {_quoted(database)}")
-    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(database or 'memory')}.{_quoted(schema)}")
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(database)}.{_quoted(schema)}")
+    _replaced = ", ".join(f"CAST(hex({_quoted(each)}) AS UUID) AS {_quoted(each)}" for each in uuids)
+    _columns = f"* REPLACE ({_replaced})" if uuids else "*"
     connection.execute(
-        f"CREATE VIEW {_quoted(database or 'memory')}.{_quoted(schema)}.{_quoted(table)} "
-        f"AS SELECT * FROM temp.{_quoted(alias)}"
+        f"CREATE VIEW {_quoted(database)}.{_quoted(schema)}.{_quoted(table)} "
+        f"AS SELECT {_columns} FROM temp.main.{_quoted(alias)}"
     )
+
+
+def _dotted(name: tuple[str, str, str]) -> str:
+    return ".".join(filter(None, name))
 
 
 def _quoted(name: str) -> str:

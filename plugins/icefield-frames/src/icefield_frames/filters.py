@@ -37,6 +37,7 @@ from icefield.expressions import (
     NotStartsWith,
     Or,
     StartsWith,
+    bind,
 )
 from icefield.schema import Schema
 from icefield.types import (
@@ -199,13 +200,19 @@ class Translator:
         return found if found == own else None
 
 
-def filter_of(found: Translated, expression: Any) -> BooleanExpression:
-    """The filter of a table that an expression stands for. Raises ``InvalidExpression`` if it selects other rows."""
+def filter_of(found: Translated, expression: Any, names: Iterable[str], schema: Schema) -> BooleanExpression:
+    """The filter of a table that an expression stands for.
+
+    ``names`` are the columns of the expression. Raises ``InvalidExpression`` for a column that the table lacks, and for
+    an expression that is no filter.
+    """
     if found.is_exact:
         return AlwaysTrue() if found.row_filter is None else found.row_filter
+    for name in names:
+        bind(schema, IsNull((name,)))  # names the columns that there are, if this is none
     raise InvalidExpression(
         f"this expression is no filter of a table: {expression!s:.200}; compare columns with literals of their types "
-        "by ==, !=, <, <=, >, >= or is_in, or filter the rows that a scan gives"
+        "by ==, !=, <, <=, >, >=, or by is_in if they are no floats, or filter the rows that a scan gives"
     )
 
 
@@ -281,7 +288,8 @@ def _float(value: float, *, single: bool) -> float | None:
     number = float(value)
     if number != value:  # NaN, or an integer that no float equals
         return None
-    return number if not single or float(np.float32(number)) == number else None
+    with np.errstate(over="ignore"):
+        return number if not single or float(np.float32(number)) == number else None
 
 
 def _decimal(value: Decimal, kind: DecimalType) -> Decimal | None:

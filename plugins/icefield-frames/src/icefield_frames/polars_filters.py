@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
+from icefield.errors import InvalidExpression
 from icefield.expressions import BooleanExpression
 from icefield.schema import Schema
 
@@ -63,7 +64,12 @@ def translated(predicate: Any, translator: Translator) -> Translated:
 
 def from_polars(expression: Any, schema: Schema) -> BooleanExpression:
     """The filter of a table that an expression stands for. Raises ``InvalidExpression`` if there is none."""
-    return filter_of(translated(expression, Translator(schema, schema, nan_is_greatest=True)), expression)
+    if not hasattr(expression, "meta"):
+        raise InvalidExpression(
+            f"a filter is an expression of Polars, such as pl.col('id') > 1, not a {type(expression).__name__}"
+        )
+    found = translated(expression, Translator(schema, schema, nan_is_greatest=True))
+    return filter_of(found, expression, expression.meta.root_names(), schema)
 
 
 def _translated(node: Any, translator: Translator, *, negated: bool, depth: int = 0) -> Translated:

@@ -18,7 +18,7 @@ def run(
     location: str,
     file_format: str | None,
     types: tuple[tuple[str, str], ...],
-    delimiter: str,
+    delimiter: str | None,
     dry_run: bool,
 ) -> None:
     """Run the command."""

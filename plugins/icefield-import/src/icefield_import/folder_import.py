@@ -53,7 +53,7 @@ def import_folder(
     *,
     file_format: str | None = None,
     types: Mapping[str, str | IcebergType] = _NO_TYPES,
-    delimiter: str = ",",
+    delimiter: str | None = None,
     null_values: Sequence[str] = ("",),
     properties: Mapping[str, Any] | None = None,
     dry_run: bool = False,
@@ -64,8 +64,8 @@ def import_folder(
     has the names of columns) and of JSON lines are written into the table, in bounded memory; text may be compressed.
     The columns are those of all files, by name. Subfolders such as ``day=2024-01-31`` are identity partition fields;
     their values are integers, dates or else strings. ``types`` states types of columns, such as ``decimal(9,2)``,
-    ``delimiter`` the separator of CSV, ``null_values`` the unquoted strings that stand for null in it. Files and
-    folders whose names begin with ``_`` or ``.`` are left out.
+    ``delimiter`` the separator of CSV (a comma, or a tab in ``.tsv``), ``null_values`` the unquoted strings that stand
+    for null in it. Files and folders whose names begin with ``_`` or ``.`` are left out.
 
     With ``dry_run`` nothing is made, and the result describes the table. Raises ``TableExists``, ``FileMissing`` for a
     folder without files, ``InvalidArgument`` for files of several formats, ``InvalidSchema`` for types of a column that
@@ -86,7 +86,8 @@ def import_folder(
     strings = property_strings(properties or {})
     version = int(strings.get("format-version", 2))
     if kind in TEXT_FORMATS.values():
-        text: TextFormat = CsvFiles(delimiter, null_values) if kind == "csv" else JsonFiles()
+        separator = delimiter or ("\t" if kind == "tsv" else ",")
+        text: TextFormat = JsonFiles() if kind == "json" else CsvFiles(separator, null_values)
         held = _text_schema(io, files, text, stated)
         schema = _complete(as_schema(held, version), stated, folder_types)
 
@@ -138,6 +139,13 @@ def _complete(schema: Schema, stated: Mapping[str, IcebergType], folder_types: M
             f"{', '.join(repr(name) for name in (*there, *folder_types))}"
         )
     lacking = {name: kind for name, kind in folder_types.items() if name not in there}
+    folded: dict[str, str] = {}
+    for name in (*there, *lacking):
+        if (other := folded.setdefault(name.casefold(), name)) != name:
+            raise InvalidSchema(
+                f"columns '{other}' and '{name}' differ in case only, and would be two columns with nulls: rename "
+                "one in its files"
+            )
     return with_types(schema, {**{name: kind for name, kind in stated.items() if name in there}, **lacking})
 
 

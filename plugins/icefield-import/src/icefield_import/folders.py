@@ -17,7 +17,7 @@ from icefield.types import DateType, IcebergType, IntegerType, LongType, StringT
 from icefield_import.checks import format_of
 from icefield_import.hive_folders import folder_values
 
-TEXT_FORMATS: Final = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
+TEXT_FORMATS: Final = {"csv": "csv", "tsv": "tsv", "json": "json", "jsonl": "json", "ndjson": "json"}
 """The formats of text, by the suffixes of files."""
 COMPRESSIONS: Final = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}
 """The codecs of compressed text, by the suffixes of files."""

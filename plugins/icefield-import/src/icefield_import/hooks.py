@@ -44,7 +44,7 @@ def icefield_commands() -> Sequence[Command]:
                     ("--type",),
                     is_repeatable=True,
                 ),
-                Option("delimiter", "The separator of CSV.", default=","),
+                Option("delimiter", "The separator of CSV; default: a comma, and a tab in .tsv."),
                 Option("dry_run", "Show the table that would be made.", "flag"),
             ),
         )

@@ -41,6 +41,10 @@ class CsvFiles:
     def schema(self, io: FileIO, location: str) -> pa.Schema:
         """The columns of a file, by its first block."""
         with self._rows(io, location, None) as reader:
+            for field in reader.schema:
+                if pa.types.is_binary(field.type):
+                    message = f"{location}: column '{field.name}' is no UTF-8: convert the file"
+                    raise InvalidFile(message, location=location)
             return reader.schema
 
     def read(self, io: FileIO, location: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -33,6 +33,6 @@ def run(
         ref=ref,
         net_changes=net,
         identifier_columns=key,
-        limit=limit_of(rows),
+        limit=limit_of(context, rows),
     )
     print_scan(context, scan, rows)

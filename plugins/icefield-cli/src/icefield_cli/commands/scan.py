@@ -18,6 +18,6 @@ def run(context: Context, table: str, snapshot: int | None, ref: str | None, as_
         as_of,
         row_filter=filter_of(rows["where"]),
         selected_fields=rows["columns"] or ("*",),
-        limit=limit_of(rows),
+        limit=limit_of(context, rows),
     )
     print_scan(context, scan, rows)
