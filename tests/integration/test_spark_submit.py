@@ -26,7 +26,7 @@ def test_a_packed_environment_runs_a_job_on_executors(tmp_path: Path, monkeypatc
     ensure_java()
     environment = {
         **os.environ,
-        "UV_FIND_LINKS": str(build_wheels(tmp_path / "wheels", ("avro", "maintenance", "parquet", "spark"))),
+        "UV_FIND_LINKS": str(build_wheels(tmp_path / "wheels", ("avro", "import", "maintenance", "parquet", "spark"))),
         "UV_PYTHON": sys.executable,
         "SPARK_HOME": str(spark_home(tmp_path / "spark")),
         "SPARK_LOCAL_IP": "127.0.0.1",

@@ -78,4 +78,4 @@ def test_no_command_runs_what_a_table_says(run: Any, catalog: icefield.Catalog, 
         assert PRODUCT not in each
         assert str(tmp_path / "home") not in each
     check("drop-namespace", NAME, status=1)
-    check("drop-table", odd, "--purge")
+    check("drop-table", odd, "--purge", "--yes")
