@@ -21,7 +21,7 @@ from shipped_environment import build_wheels
 
 JOB = Path(__file__).with_name("cluster_job.py")
 ROWS = 8_000
-SHIPPED = ("avro", "maintenance", "parquet", "s3", "spark")
+SHIPPED = ("avro", "import", "maintenance", "parquet", "s3", "spark")
 SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.executor.memory": "512m",
