@@ -118,11 +118,9 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     _repr_html_ = html_of
 
     def __repr__(self) -> str:  # properties may hold credentials
-        shown = {key: value for key in ("type", "warehouse") if (value := self.properties.get(key))}
-        given = [
-            f"{key}={without_userinfo(without_credentials(each, self.properties))!r}" for key, each in shown.items()
-        ]
-        return f"Catalog({', '.join([repr(self.name), *given])})"
+        given = {key: value for key in ("type", "warehouse") if (value := self.properties.get(key))}
+        parts = (f", {key}={without_credentials(value, self.properties)!r}" for key, value in given.items())
+        return without_userinfo(f"Catalog({self.name!r}{''.join(parts)})")
 
     def close(self) -> None:
         """Release connections."""
