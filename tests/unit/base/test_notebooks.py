@@ -1,4 +1,4 @@
-"""Objects in one line: short, and with what was given."""
+"""Objects in one short line, with the arguments that were given."""
 
 from __future__ import annotations
 

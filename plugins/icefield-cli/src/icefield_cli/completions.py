@@ -39,7 +39,7 @@ def _completed(context: click.Context, begun: str, *, tables: bool) -> list[Comp
 
 
 def _names(catalog: Catalog, begun: str, *, tables: bool) -> Iterator[str]:
-    """The names that may follow: of the namespaces below what is written, and of their tables."""
+    """The namespaces and tables whose names begin with the written part."""
     parent = tuple(begun.split(".")[:-1])
     for namespace in catalog.list_namespaces(parent):
         name = ".".join(namespace)

@@ -97,7 +97,7 @@ class Hasty(ServiceStrategy):
 
 
 class SettlesOrSays(Hasty):
-    """Reads back after a lost reply; a subclass decides what it says when that fails, too."""
+    """Reads back after a lost reply. A subclass chooses the answer if the reading fails as well."""
 
     def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         try:
