@@ -66,7 +66,7 @@ def translated(expression: pc.Expression, translator: Translator) -> Translated:
 def from_arrow(expression: pc.Expression, schema: Schema) -> BooleanExpression:
     """The filter of a table that an expression stands for. Raises ``InvalidExpression`` if there is none."""
     found = translated(expression, Translator(schema, schema, nan_is_greatest=False))
-    return filter_of(found, expression, columns_of(expression) or (), schema)
+    return filter_of(found, expression, lambda: columns_of(expression) or (), schema)
 
 
 def columns_of(expression: pc.Expression) -> set[str] | None:

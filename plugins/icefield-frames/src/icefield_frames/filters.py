@@ -200,15 +200,17 @@ class Translator:
         return found if found == own else None
 
 
-def filter_of(found: Translated, expression: Any, names: Iterable[str], schema: Schema) -> BooleanExpression:
+def filter_of(
+    found: Translated, expression: Any, names: Callable[[], Iterable[str]], schema: Schema
+) -> BooleanExpression:
     """The filter of a table that an expression stands for.
 
-    ``names`` are the columns of the expression. Raises ``InvalidExpression`` for a column that the table lacks, and for
-    an expression that is no filter.
+    ``names`` gives the columns of the expression. Raises ``InvalidExpression`` for a column that the table lacks, and
+    for an expression that is no filter.
     """
     if found.is_exact:
         return AlwaysTrue() if found.row_filter is None else found.row_filter
-    for name in names:
+    for name in names():
         bind(schema, IsNull((name,)))  # names the columns that there are, if this is none
     raise InvalidExpression(
         f"this expression is no filter of a table: {expression!s:.200}; compare columns with literals of their types "

@@ -69,7 +69,7 @@ def from_polars(expression: Any, schema: Schema) -> BooleanExpression:
             f"a filter is an expression of Polars, such as pl.col('id') > 1, not a {type(expression).__name__}"
         )
     found = translated(expression, Translator(schema, schema, nan_is_greatest=True))
-    return filter_of(found, expression, expression.meta.root_names(), schema)
+    return filter_of(found, expression, expression.meta.root_names, schema)
 
 
 def _translated(node: Any, translator: Translator, *, negated: bool, depth: int = 0) -> Translated:

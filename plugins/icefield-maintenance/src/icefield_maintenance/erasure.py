@@ -61,23 +61,23 @@ def erase(
     examined = _Examined(table, row_filter)
     if not always and not any(examined.rows(each.snapshot_id) for each in reversed(table.snapshots())):
         return EraseResult(files_deleted=files, files_examined=examined.files)
-    tags = _tags_to_remove(table, row_filter, remove_tags)
+    tags = _tags_to_remove(table, examined, remove_tags)
     rows = expired = 0
     for _ in range(_ROUNDS):
         for name in _refs(table, RefType.BRANCH):
-            rows += _erased_from_branch(table, maintenance, name, row_filter)
+            rows += _erased_from_branch(table, maintenance, examined, name, row_filter)
         if old := _old(table):
             files += _deleted(table, maintenance.expire_snapshots(snapshot_ids=old))
             expired += len(old)
         table.refresh()
-        examined = _Examined(table, row_filter)
-        if not any(examined.rows(ref.snapshot_id) for ref in table.refs().values()) and not _old(table):
+        proof = _Examined(table, row_filter)
+        if not any(proof.rows(ref.snapshot_id) for ref in table.refs().values()) and not _old(table):
             return EraseResult(
                 rows_deleted=rows,
                 tags_removed=tags,
                 snapshots_expired=expired,
                 files_deleted=files,
-                files_examined=examined.files,
+                files_examined=proof.files,
             )
     raise ValidationFailed(
         f"others changed table {'.'.join(table.name())} whenever its rows were erased: erase them once more"
@@ -135,9 +135,9 @@ def _refuse_staged(table: Table) -> None:
             )
 
 
-def _tags_to_remove(table: Table, row_filter: BooleanExpression, remove_tags: bool) -> tuple[str, ...]:
+def _tags_to_remove(table: Table, examined: _Examined, remove_tags: bool) -> tuple[str, ...]:
     """Remove the tags that keep such rows, and return their names. Raises ``InvalidArgument`` if none may go."""
-    tags = tuple(name for name in _refs(table, RefType.TAG) if _keeps(table, name, row_filter))
+    tags = tuple(name for name in _refs(table, RefType.TAG) if _keeps(table, examined, name))
     if tags and not remove_tags:
         raise InvalidArgument(
             f"tag '{tags[0]}' keeps a version with rows to erase, or with equality deletes or entries of removed files "
@@ -151,7 +151,7 @@ def _tags_to_remove(table: Table, row_filter: BooleanExpression, remove_tags: bo
     return tags
 
 
-def _keeps(table: Table, tag: str, row_filter: BooleanExpression) -> bool:
+def _keeps(table: Table, examined: _Examined, tag: str) -> bool:
     """Whether files of a tag's version hold matching rows, or may hold their values in another form."""
     snapshot_id = table.refs()[tag].snapshot_id
     manifests = table.inspect.manifests(snapshot_id)
@@ -159,10 +159,12 @@ def _keeps(table: Table, tag: str, row_filter: BooleanExpression) -> bool:
     if any(count != 0 for name in names for count in manifests[name].to_pylist()):
         return True
     deletes = table.inspect.delete_files(snapshot_id)["content"].to_pylist()
-    return DataFileContent.EQUALITY_DELETES in deletes or _Examined(table, row_filter).rows(snapshot_id) > 0
+    return DataFileContent.EQUALITY_DELETES in deletes or examined.rows(snapshot_id) > 0
 
 
-def _erased_from_branch(table: Table, maintenance: MaintenanceTable, branch: str, row_filter: BooleanExpression) -> int:
+def _erased_from_branch(
+    table: Table, maintenance: MaintenanceTable, examined: _Examined, branch: str, row_filter: BooleanExpression
+) -> int:
     """Delete the rows of a branch, and write the files anew that still hold them; return the number of rows."""
     deleted = table.delete(row_filter, branch=branch).rows_deleted or 0
     if any(task.delete_files for task in table.scan(ref=branch).plan_files()):
@@ -170,7 +172,7 @@ def _erased_from_branch(table: Table, maintenance: MaintenanceTable, branch: str
         maintenance.convert_equality_deletes(branch=branch)
         table.refresh()
     head = table.snapshot_by_name(branch)
-    if head is not None and _Examined(table, row_filter).rows(head.snapshot_id):
+    if head is not None and examined.rows(head.snapshot_id):
         maintenance.rewrite_data_files(where=row_filter, rewrite_all=True, branch=branch)
     maintenance.remove_dangling_deletes(branch=branch)
     # Entries of removed files keep their bounds, which are values of rows.
@@ -191,6 +193,4 @@ def _deleted(table: Table, expired: ExpireSnapshotsResult) -> int:
             f"{story} {expired.kept_files:,} of their files are outside of its folders and were kept, in "
             f"{', '.join(expired.kept_folders)}: delete them if no other table needs them"
         )
-    files = expired.data_files + expired.position_delete_files + expired.equality_delete_files
-    files += expired.deletion_vector_files + expired.manifests + expired.manifest_lists
-    return files + expired.statistics_files + expired.partition_statistics_files
+    return expired.files

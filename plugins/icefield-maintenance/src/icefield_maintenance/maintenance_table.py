@@ -146,8 +146,8 @@ class MaintenanceTable:
         ``gc.enabled=false`` or with a second name in the catalog. Raises ``ValidationFailed`` where the rows are not
         proven to be gone: others write such rows again and again, or a file could not be deleted.
         """
-        options = {"remove_tags": remove_tags, "always": always}
-        return erase(self._table, self, self._target(), as_expression(row_filter), **options)
+        row_filter = as_expression(row_filter)
+        return erase(self._table, self, self._target(), row_filter, remove_tags=remove_tags, always=always)
 
     @_told
     def remove_orphan_files(
