@@ -57,6 +57,7 @@ class CatalogChecks(Suite):
     """Whether a lock whose release is lost stays until it expires. If so, no next writer of the name is tried."""
 
     unconditional_namespaces: ClassVar[bool] = False
+    namespaces_read_by_rows: ClassVar[bool] = False
     """Whether the store itself changes and deletes a namespace without any condition, as AWS Glue does. If so, a change
     beside another one of the same namespace, or a table that is created in a dropped one, may be lost, and these checks
     are left out. The plugin's page must say so."""

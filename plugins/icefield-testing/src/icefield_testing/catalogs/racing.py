@@ -69,8 +69,9 @@ class RaceChecks(FaultChecks):
             watching.result()
         lost = sorted(acknowledged - self.properties(backend, ("raced",)).keys())
         assert not lost, f"{len(lost)} of {len(acknowledged)} updates are lost: {', '.join(lost)}"
-        assert not halves, f"an update that sets one property and removes another is seen by halves: {halves[0]}"
         assert acknowledged, f"none of {_WRITERS * _UPDATES} updates gets through beside others"
+        if not self.namespaces_read_by_rows:
+            assert not halves, f"an update that sets one property and removes another is seen by halves: {halves[0]}"
 
     def test_two_changes_at_once_leave_a_state_that_can_be(
         self, backend: CatalogBackend, service: RequestFaults | None
