@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 from catalogs import KINDS, properties_of
 from icefield import Catalog, Table, load_catalog
-from killing import SWAP, dies_at
+from killing import STATEMENTS, SWAP, dies_at
 from servers.postgres import new_database
-from sqlalchemy.engine.default import DefaultDialect
 
 OLD = pa.table({"id": pa.array(range(10), pa.int64()), "part": ["a", "b"] * 5})
 NEW = pa.table({"id": pa.array(range(10, 16), pa.int64()), "part": ["a", "c"] * 3})
@@ -56,7 +55,7 @@ AFTER: dict[Change, Callable[[Rows], Rows]] = {
 }
 SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
 Given = dict[str, str]
-STEPS = (*SWAP, (DefaultDialect, "do_execute"), (DefaultDialect, "do_commit"))
+STEPS = (*SWAP, *STATEMENTS)
 
 
 @pytest.fixture(params=[*KINDS, "postgres"])

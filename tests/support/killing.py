@@ -13,14 +13,24 @@ from icefield import Catalog, Plugins, Provider, Table, hookimpl, load_catalog
 from icefield.abc import FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield_s3.s3_file_system import S3FileSystem
+from icefield_sql.sqlite import SqliteConnection
 from icefield_sql.strategy import SqlStrategy
 from icefield_testing import FaultyFileSystem
+from sqlalchemy.engine.default import DefaultDialect
 
 CHANGING = frozenset({"write", "close", "put", "rename", "delete_many"})
 """The calls that leave something behind. Between two of them it is all one at which step a process dies."""
 
 SWAP = ((SqlStrategy, "swap_pointer"),)
 """Where a metastore commits, which no file system sees."""
+
+STATEMENTS = (
+    (SqliteConnection, "execute"),
+    (SqliteConnection, "commit"),
+    (DefaultDialect, "do_execute"),
+    (DefaultDialect, "do_commit"),
+)
+"""Where a catalog in a database runs its statements and commits."""
 
 
 class Steps:

@@ -17,14 +17,13 @@ from census import present, referenced
 from forked import forking
 from icefield import Table, load_catalog
 from icefield.errors import CommitStateUnknown
-from killing import SWAP
+from killing import STATEMENTS, SWAP
 from many_writers import RETRIES, SCHEMA
 from rest_process import begin, end
 from servers.postgres import new_database
 from servers.process import listening, uri_of
-from sqlalchemy.engine.default import DefaultDialect
 
-STEPS = (*SWAP, (DefaultDialect, "do_execute"), (DefaultDialect, "do_commit"))
+STEPS = (*SWAP, *STATEMENTS)
 EACH = 1 if os.environ.get("ICEFIELD_SOAK") else 9  # of the steps that a kill falls on
 CLIENTS, COMMITS, KILLS = (16, 50, 12) if os.environ.get("ICEFIELD_SOAK") else (6, 8, 2)
 Row = tuple[int, int]

@@ -29,14 +29,13 @@ from icefield_rest_server.observing import RequestMetrics
 from icefield_rest_server.processes import OneProcess, Processes, SharedCounts, shared_folder
 from icefield_rest_server.routes import ENDPOINTS
 from icefield_rest_server.shared_keys import SharedKeys
-from killing import SWAP
+from killing import STATEMENTS, SWAP
 from local_client import LocalClient
 from rest_bodies import SCHEMA
 from rest_process import begin, end
 from servers.process import free_port, listening, uri_of
-from sqlalchemy.engine.default import DefaultDialect
 
-STEPS = (*SWAP, (DefaultDialect, "do_execute"), (DefaultDialect, "do_commit"))
+STEPS = (*SWAP, *STATEMENTS)
 EACH = 1 if os.environ.get("ICEFIELD_SOAK") else 7  # of the steps that a kill falls on
 
 

@@ -14,14 +14,21 @@ from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
 from icefield.errors import InvalidArgument, StorageError
 from icefield_sql.backend import SqlBackend
 from icefield_sql.database import Database
+from icefield_sql.servers import ServerEngine
 from icefield_sql.strategy import SqlStrategy
 from icefield_testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import URL, create_engine, make_url, text
 
 
 def backend_at(uri: str, folder: Path, name: str = "test") -> SqlBackend:
     properties = {"uri": uri, "warehouse": f"file://{folder}/warehouse"}
     return SqlBackend(name, properties, FileIO(Plugins.installed(), properties))
+
+
+def url_of(database: Database) -> URL:
+    """The URL of a database of a server."""
+    assert isinstance(database.engine, ServerEngine)
+    return database.engine.engine.url
 
 
 class TestSqliteCatalog(CatalogSuite):
@@ -114,19 +121,20 @@ class TestPostgresStrategy(CommitStrategySuite):
 
     @pytest.fixture
     def service(self, database: Database) -> Iterator[LossyProxy]:
-        with LossyProxy(database.engine.url.port or 0) as proxy:
+        with LossyProxy(url_of(database).port or 0) as proxy:
             yield proxy
 
     def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
         assert isinstance(service, LossyProxy)
         root = location.removeprefix("file://").partition("/warehouse/")[0]
-        url = self.database_of[root].engine.url.set(port=service.port)
+        url = url_of(self.database_of[root]).set(port=service.port)
         database = Database("test", {"uri": url.render_as_string(hide_password=False)})
         return SqlStrategy(("db", location), location, file_system, {}, database)
 
     def in_another_process(self) -> None:
         for database in self.database_of.values():
-            database.engine.dispose(close=False)
+            assert isinstance(database.engine, ServerEngine)
+            database.engine.engine.dispose(close=False)
 
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         root = location.removeprefix("file://").partition("/warehouse/")[0]

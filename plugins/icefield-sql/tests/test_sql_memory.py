@@ -18,6 +18,7 @@ from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
 from icefield.errors import InvalidArgument, StorageError
 from icefield_sql.backend import SqlBackend
 from icefield_sql.database import Database
+from icefield_sql.sqlite import SqliteConnection
 from icefield_sql.strategy import SqlStrategy
 from icefield_testing import CatalogSuite, CommitStrategySuite
 
@@ -114,7 +115,8 @@ def test_an_interrupt_in_a_statement_costs_no_table(catalog: Catalog) -> None:
 
     def interrupted() -> None:
         with database.transaction() as connection:
-            connection.invalidate()  # what SQLAlchemy does to the connection of a statement that was interrupted
+            assert isinstance(connection, SqliteConnection)
+            connection.close()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -9,7 +9,7 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
-from sqlalchemy import event
+from icefield_sql.sqlite import SqliteConnection
 
 SCHEMA = pa.schema([("id", pa.int64())])
 
@@ -28,17 +28,19 @@ def catalog(tmp_path: Path) -> Iterator[icefield.Catalog]:
 
 def statements(catalog: icefield.Catalog, work: Callable[[], Any]) -> list[str]:
     """The statements that a step takes."""
-    engine = catalog._backend._database.engine
     seen: list[str] = []
 
-    def note(_connection: Any, _cursor: Any, statement: str, *_others: Any) -> None:
-        seen.append(statement)
+    def noted(method: Callable[..., Any]) -> Callable[..., Any]:
+        def run(connection: SqliteConnection, statement: str, *values: Any) -> Any:
+            seen.append(statement)
+            return method(connection, statement, *values)
 
-    event.listen(engine, "before_cursor_execute", note)
-    try:
+        return run
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("execute", "stream"):
+            patch.setattr(SqliteConnection, name, noted(getattr(SqliteConnection, name)))
         work()
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
     return seen
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from icefield.abc import (
     CatalogAbility,
@@ -30,37 +29,36 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.toolkit import MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH, checked_names, checked_properties
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Executable,
-    delete,
-    exists,
-    func,
-    insert,
-    literal,
-    not_,
-    null,
-    select,
-    union,
-    union_all,
-    update,
-)
 
-from icefield_sql.database import Database, DatabaseConnectionLost, NameTaken
+from icefield_sql.database import Database
+from icefield_sql.engines import DatabaseConnectionLost, NameTaken, SqlConnection
 from icefield_sql.several import commit_together
-from icefield_sql.strategy import SqlStrategy, is_view, named, new_row, no_table, row_of, taken_by_view
-from icefield_sql.tables import NAMESPACES, TABLES, beginning
+from icefield_sql.strategy import SqlStrategy, insert_row, is_view, named, no_table, rename_row, taken_by_view
+from icefield_sql.tables import NAMED, beginning
 from icefield_sql.views import SqlViews
 
 if TYPE_CHECKING:
     from icefield import FileIO
 
+T = TypeVar("T")
+
 # The row of a namespace without properties, as in Java and PyIceberg.
 _MARKER = ("exists", "true")
 
 _TRIES = 20
-_ROWS_AT_ONCE = 100  # few, as each name may have the maximum length
+_ROWS_AT_ONCE = 100  # of an INSERT or a DELETE
+
+_IS: Final = "catalog_name = :catalog AND namespace = :namespace"
+_HELD: Final = "catalog_name = :catalog AND table_namespace = :namespace"
+# Neither LIKE nor a range serves: LIKE ignores case in SQLite, and a range depends on the database's collation.
+_BELOW: Final = "catalog_name = :catalog AND substr({}, 1, :length) = :start"
+_HAS_ROWS: Final = f"EXISTS (SELECT 1 FROM iceberg_namespace_properties WHERE {_IS})"
+_IS_IN_USE: Final = (
+    f"(EXISTS (SELECT 1 FROM iceberg_tables WHERE {_HELD}) "
+    f"OR EXISTS (SELECT 1 FROM iceberg_namespace_properties WHERE {_BELOW.format('namespace')}) "
+    f"OR EXISTS (SELECT 1 FROM iceberg_tables WHERE {_BELOW.format('table_namespace')}))"
+)
+"""The condition that a namespace holds a table, a view or a namespace."""
 
 
 class SqlBackend(ViewCatalog, MultiTableCatalog):
@@ -82,7 +80,7 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
             with self._connection() as connection:
                 if self._exists(connection, string):
                     raise taken
-                connection.execute(insert(NAMESPACES), self._rows(string, {**dict([_MARKER]), **properties}))
+                self._insert(connection, string, {**dict([_MARKER]), **properties})
         except NameTaken as error:
             raise taken from error
 
@@ -91,9 +89,9 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
         with self._connection() as connection:
             self._require(connection, namespace)
             # Views count as contents, since dropping the namespace would hide them.
-            if connection.execute(select(literal(1)).where(self._below(string) | self._holds(string))).first():
+            if connection.execute(f"SELECT 1 WHERE {_IS_IN_USE}", self._of(string)).fetchone():
                 raise NamespaceNotEmpty(f"namespace {string} is not empty", namespace=namespace)
-            connection.execute(delete(NAMESPACES).where(self._is(string)))
+            connection.execute(f"DELETE FROM iceberg_namespace_properties WHERE {_IS}", self._is(string))
 
     def list_namespaces(
         self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
@@ -108,15 +106,15 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
 
     def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
         string = _joined(namespace)
-        columns = (
-            beginning(NAMESPACES.c.property_key, MAX_NAME_LENGTH),
-            beginning(NAMESPACES.c.property_value, MAX_NAMESPACE_VALUE_LENGTH),
-        )
-        own = select(*columns).where(self._is(string))
+        _key = beginning("property_key", MAX_NAME_LENGTH)
+        _value = beginning("property_value", MAX_NAMESPACE_VALUE_LENGTH)
         # A namespace without rows of its own exists if it holds a table or a namespace: the query yields a null row.
-        implied = select(null(), null()).where(self._below(string) | self._holds(string))
+        statement = (
+            f"SELECT {_key}, {_value} FROM iceberg_namespace_properties WHERE {_IS} "
+            f"UNION ALL SELECT NULL, NULL WHERE {_IS_IN_USE}"
+        )
         with self._connection() as connection:
-            rows: Sequence[Any] = connection.execute(union_all(own, implied)).all()
+            rows = [*connection.execute(statement, self._of(string))]
         if not rows:
             raise self._missing(namespace)
         given = {key: value for key, value in rows if key is not None and (key, value) != _MARKER}
@@ -140,9 +138,12 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
         string = _joined(namespace)
         with self._connection() as connection:
             self._require(connection, namespace)
-            gone = removals | set(updates) | {_MARKER[0]}
-            connection.execute(delete(NAMESPACES).where(self._is(string), NAMESPACES.c.property_key.in_(gone)))
-            connection.execute(insert(NAMESPACES), self._rows(string, {**dict([_MARKER]), **updates}))
+            for keys in _parts(removals | set(updates) | {_MARKER[0]}):
+                values = {f"key_{number}": key for number, key in enumerate(keys)}
+                _keys = ", ".join(f":{name}" for name in values)
+                statement = f"DELETE FROM iceberg_namespace_properties WHERE {_IS} AND property_key IN ({_keys})"
+                connection.execute(statement, {**self._is(string), **values})
+            self._insert(connection, string, {**dict([_MARKER]), **updates})
 
     def list_tables(
         self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
@@ -156,10 +157,12 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
 
     def _listed(self, what: str, namespace: NamespaceName, token: str | None, size: int | None) -> Page[TableName]:
         with self._connection() as connection:
-            table = self._database.is_table
-            condition = self._in(_joined(namespace)) & (table if what == "tables" else not_(table))
-            rows = _streamed(connection, select(beginning(TABLES.c.table_name, MAX_NAME_LENGTH)).where(condition))
-            names = checked_names(f"the {what} of {'.'.join(namespace)} in catalog '{self.name}'", rows)
+            name, negated = beginning("table_name", MAX_NAME_LENGTH), "" if what == "tables" else "NOT"
+            statement = f"SELECT {name} FROM iceberg_tables WHERE {_HELD} AND {negated} {self._database.is_table}"
+            rows = connection.stream(statement, self._is(_joined(namespace)))
+            names = checked_names(
+                f"the {what} of {'.'.join(namespace)} in catalog '{self.name}'", (row[0] for row in rows)
+            )
             if not names:
                 self._require(connection, namespace)
         return _page([(*namespace, name) for name in sorted(names)], token, size)
@@ -191,20 +194,19 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
         try:
             with self._connection() as connection:
                 self._require(connection, table[:-1])
-                connection.execute(insert(TABLES).values(new_row(self._database, table, metadata_location)))
+                insert_row(connection, self._database, table, metadata_location)
         except NameTaken as error:
             raise self._taken(table) from error
 
     def rename_table(self, source: TableName, target: TableName) -> None:
-        values = {"table_namespace": _joined(target[:-1]), "table_name": _joined(target[-1:])}
+        _joined(target)
         try:
             with self._connection() as connection:
-                statement = update(TABLES).where(row_of(self._database, source)).values(values)
                 self._require(connection, target[:-1])
-                renamed = connection.execute(statement).rowcount
+                renamed = rename_row(connection, self._database, source, target, self._database.is_table)
         except NameTaken as error:
             raise self._taken(target) from error
-        if renamed != 1:
+        if not renamed:
             raise no_table(self._database, source)
 
     def load_view(self, view: TableName) -> CurrentView | None:
@@ -217,7 +219,8 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
             with self._connection() as connection:
                 self._views.require_types()
                 self._require(connection, view[:-1])
-                taken = connection.execute(select(literal(1)).where(named(self._database, view))).first()
+                statement = f"SELECT 1 FROM iceberg_tables WHERE {NAMED}"
+                taken = connection.execute(statement, named(self._database, view)).fetchone()
             if taken is not None:
                 raise self._views.taken(view)
         return self._views.commit(view, base, proposal)
@@ -248,14 +251,14 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
         self._database.close()
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
+    def _connection(self) -> Iterator[SqlConnection]:
         try:
             with self._database.transaction() as connection:
                 yield connection
         except DatabaseConnectionLost as error:
             raise StorageError(f"catalog '{self.name}' lost its database: {error}", retryable=True) from error
 
-    def _require(self, connection: Connection, namespace: NamespaceName) -> None:
+    def _require(self, connection: SqlConnection, namespace: NamespaceName) -> None:
         if not self._exists(connection, _joined(namespace)):
             raise self._missing(namespace)
 
@@ -265,55 +268,43 @@ class SqlBackend(ViewCatalog, MultiTableCatalog):
             namespace=namespace,
         )
 
-    def _exists(self, connection: Connection, string: str) -> bool:
+    def _exists(self, connection: SqlConnection, string: str) -> bool:
         """Whether a namespace has a row of its own, a table, or a namespace below it."""
-        own = exists(NAMESPACES.c.namespace).where(self._is(string))
-        return (
-            connection.execute(select(literal(1)).where(own | self._below(string) | self._holds(string))).first()
-            is not None
+        statement = f"SELECT 1 WHERE {_HAS_ROWS} OR {_IS_IN_USE}"
+        return connection.execute(statement, self._of(string)).fetchone() is not None
+
+    def _all_namespaces(self, connection: SqlConnection) -> list[str]:
+        _own, _of_table = beginning("namespace", MAX_NAME_LENGTH), beginning("table_namespace", MAX_NAME_LENGTH)
+        statement = (
+            f"SELECT {_own} FROM iceberg_namespace_properties WHERE catalog_name = :catalog "
+            f"UNION SELECT {_of_table} FROM iceberg_tables WHERE catalog_name = :catalog"
         )
-
-    def _holds(self, namespace: str) -> ColumnElement[bool]:
-        """The condition that a namespace holds a table or a view."""
-        return exists(TABLES.c.table_name).where(self._in(namespace))
-
-    def _below(self, namespace: str) -> ColumnElement[bool]:
-        """The condition that a namespace has a namespace below it, by a row or by a table."""
-        own, of_tables = NAMESPACES.c.namespace, TABLES.c.table_namespace
-        return exists(own).where(NAMESPACES.c.catalog_name == self.name, _starts_with(own, f"{namespace}.")) | exists(
-            of_tables
-        ).where(TABLES.c.catalog_name == self.name, _starts_with(of_tables, f"{namespace}."))
-
-    def _all_namespaces(self, connection: Connection) -> list[str]:
-        own_name = beginning(NAMESPACES.c.namespace, MAX_NAME_LENGTH)
-        own = select(own_name).where(NAMESPACES.c.catalog_name == self.name)
-        of_table = beginning(TABLES.c.table_namespace, MAX_NAME_LENGTH)
-        of_tables = select(of_table).where(TABLES.c.catalog_name == self.name)
-        names = (name for name in _streamed(connection, union(own, of_tables)) if name)
+        names = (name for (name,) in connection.stream(statement, {"catalog": self.name}) if name)
         return checked_names(f"the namespaces of catalog '{self.name}'", names)
 
-    def _rows(self, namespace: str, properties: Mapping[str, str]) -> list[dict[str, str]]:
-        return [
-            {"catalog_name": self.name, "namespace": namespace, "property_key": key, "property_value": value}
-            for key, value in properties.items()
-        ]
+    def _insert(self, connection: SqlConnection, namespace: str, properties: Mapping[str, str]) -> None:
+        """Insert rows of a namespace. Raises ``NameTaken``."""
+        for part in _parts(properties.items()):
+            values = self._is(namespace)
+            for number, (key, value) in enumerate(part):
+                values |= {f"key_{number}": key, f"value_{number}": value}
+            _rows = ", ".join(f"(:catalog, :namespace, :key_{number}, :value_{number})" for number in range(len(part)))
+            _columns = "catalog_name, namespace, property_key, property_value"
+            connection.execute(f"INSERT INTO iceberg_namespace_properties ({_columns}) VALUES {_rows}", values)
 
-    def _is(self, namespace: str) -> ColumnElement[bool]:
-        return (NAMESPACES.c.catalog_name == self.name) & (NAMESPACES.c.namespace == namespace)
+    def _is(self, namespace: str) -> dict[str, Any]:
+        """The values of ``_IS`` and ``_HELD``."""
+        return {"catalog": self.name, "namespace": namespace}
 
-    def _in(self, namespace: str) -> ColumnElement[bool]:
-        return (TABLES.c.catalog_name == self.name) & (TABLES.c.table_namespace == namespace)
-
-
-def _streamed(connection: Connection, statement: Executable) -> Iterator[str]:
-    """The values of a statement's only column, in parts, as there may be any number of rows."""
-    result = connection.execute(statement, execution_options={"stream_results": True, "yield_per": _ROWS_AT_ONCE})
-    return chain.from_iterable(result.scalars().partitions())
+    def _of(self, namespace: str) -> dict[str, Any]:
+        """The values of ``_IS_IN_USE`` too."""
+        return {**self._is(namespace), "start": f"{namespace}.", "length": len(namespace) + 1}
 
 
-def _starts_with(column: ColumnElement[str], start: str) -> ColumnElement[bool]:
-    # Neither LIKE nor a range serves: LIKE ignores case in SQLite, and a range depends on the database's collation.
-    return func.substr(column, 1, len(start)) == start
+def _parts(values: Iterable[T]) -> Iterator[list[T]]:
+    """The values in lists of bounded length, as databases bound the number of values of a statement."""
+    held = [*values]
+    return (held[start : start + _ROWS_AT_ONCE] for start in range(0, len(held), _ROWS_AT_ONCE))
 
 
 def _joined(name: tuple[str, ...]) -> str:

@@ -9,7 +9,8 @@ from icefield.abc import Committed, Conflict, Pointer, TableChange, TableName
 from icefield.errors import CommitStateUnknown, IcefieldError, TableExists
 from icefield.toolkit import delete_quietly
 
-from icefield_sql.database import Database, DatabaseConnectionLost, NameTaken
+from icefield_sql.database import Database
+from icefield_sql.engines import DatabaseConnectionLost, NameTaken
 from icefield_sql.strategy import SqlStrategy, is_view, taken_by_view
 
 _log = logging.getLogger(__name__)

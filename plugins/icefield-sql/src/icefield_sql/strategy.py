@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from icefield.abc import FileSystem, Proposal, TableName
 from icefield.errors import CommitStateUnknown, NoSuchTable, StorageError, TableExists
 from icefield.toolkit import MAX_LOCATION_LENGTH, MetastoreStrategy, OutcomeUnknown, checked_pointer, folder_end
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    String,
-    Update,
-    and_,
-    bindparam,
-    delete,
-    insert,
-    not_,
-    select,
-    update,
-)
 
-from icefield_sql.database import Database, DatabaseConnectionLost, NameTaken
-from icefield_sql.tables import TABLE, TABLES, beginning, is_table
-
-_NAMED: Final = and_(
-    TABLES.c.catalog_name == bindparam("of_catalog"),
-    TABLES.c.table_namespace == bindparam("of_namespace"),
-    TABLES.c.table_name == bindparam("of_name"),
-)
+from icefield_sql.database import Database
+from icefield_sql.engines import DatabaseConnectionLost, NameTaken, SqlConnection
+from icefield_sql.tables import NAMED, TABLE, beginning
 
 
 class SqlStrategy(MetastoreStrategy):
@@ -63,20 +44,20 @@ class SqlStrategy(MetastoreStrategy):
             raise OutcomeUnknown(str(error)) from error
 
     def tables_in(self, folder: str) -> list[tuple[str, str]]:
-        columns = TABLES.c.table_namespace, TABLES.c.table_name, TABLES.c.metadata_location
-        others = and_(
-            TABLES.c.catalog_name == self._database.catalog,
-            TABLES.c.metadata_location.contains(folder_end(folder), autoescape=True),
-            not_(named(self._database, self.table)),
+        end = re.sub("([%_!])", r"!\1", folder_end(folder))
+        statement = (
+            "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables "
+            f"WHERE catalog_name = :catalog AND metadata_location LIKE :pattern ESCAPE '!' AND NOT ({NAMED})"
         )
         with looking(self._database) as connection:
-            found = connection.execute(select(*columns).where(others))
+            found = connection.execute(statement, {**named(self._database, self.table), "pattern": f"%{end}%"})
             return [(f"{namespace}.{name}", location) for namespace, name, location in found if location]
 
     def drop(self) -> None:
         try:
             with self._database.transaction() as connection:
-                dropped = connection.execute(delete(TABLES).where(row_of(self._database, self.table))).rowcount
+                statement = f"DELETE FROM iceberg_tables WHERE {NAMED} AND {self._database.is_table}"
+                dropped = connection.execute(statement, named(self._database, self.table)).rowcount
         except DatabaseConnectionLost as error:
             raise CommitStateUnknown(
                 f"the reply to dropping {'.'.join(self.table)} was lost: {error}; look whether the table is there",
@@ -93,35 +74,24 @@ class SqlStrategy(MetastoreStrategy):
         with self._database.transaction() as connection:
             return self.swap_in(connection, old, new)
 
-    def swap_in(self, connection: Connection, old: str | None, new: str) -> bool:
+    def swap_in(self, connection: SqlConnection, old: str | None, new: str) -> bool:
         """Swap the pointer as part of a transaction. Raises ``NameTaken`` for a new table with a taken name."""
         if old is None:
-            connection.execute(insert(TABLES).values(new_row(self._database, self.table, new)))
+            insert_row(connection, self._database, self.table, new)
             return True
-        statement = _swap(typed=self._database.has_type_column)
-        values = {**_parameters(self._database, self.table), "old": old, "new": new}
-        return connection.execute(statement, values).rowcount == 1
+        return swap_row(connection, self._database, self.table, self._database.is_table, old, new)
 
 
-def row_of(database: Database, table: TableName) -> ColumnElement[bool]:
-    """The condition for the row of a table, and never of a view. Call it in a transaction."""
-    return named(database, table) & database.is_table
-
-
-def named(database: Database, name: TableName) -> ColumnElement[bool]:
-    """The condition for the row of a table or a view."""
-    return and_(
-        TABLES.c.catalog_name == database.catalog,
-        TABLES.c.table_namespace == ".".join(name[:-1]),
-        TABLES.c.table_name == name[-1],
-    )
+def named(database: Database, name: TableName) -> dict[str, Any]:
+    """The values of ``NAMED`` for a table or a view."""
+    return {"catalog": database.catalog, "namespace": ".".join(name[:-1]), "name": name[-1]}
 
 
 def is_view(database: Database, name: TableName) -> bool:
     """Whether a name belongs to a view; tables and views share their names."""
     with looking(database) as connection:
-        rows = select(TABLES.c.table_name).where(named(database, name), not_(database.is_table))
-        return connection.execute(rows).first() is not None
+        statement = f"SELECT 1 FROM iceberg_tables WHERE {NAMED} AND NOT {database.is_table}"
+        return connection.execute(statement, named(database, name)).fetchone() is not None
 
 
 def no_table(database: Database, table: TableName) -> NoSuchTable:
@@ -140,48 +110,58 @@ def taken_by_view(database: Database, table: TableName) -> TableExists:
     )
 
 
-def new_row(database: Database, table: TableName, location: str, kind: str = TABLE) -> dict[str, Any]:
-    """The row of a new table or view."""
-    row = {
-        "catalog_name": database.catalog,
-        "table_namespace": ".".join(table[:-1]),
-        "table_name": table[-1],
-        "metadata_location": location,
-        "previous_metadata_location": None,
-    }
-    return {**row, "iceberg_type": kind} if database.has_type_column else row
+def insert_row(
+    connection: SqlConnection, database: Database, table: TableName, location: str, kind: str = TABLE
+) -> None:
+    """Insert the row of a new table or view. Raises ``NameTaken``."""
+    typed = database.has_type_column
+    columns = "catalog_name, table_namespace, table_name, metadata_location" + (", iceberg_type" if typed else "")
+    values = ":catalog, :namespace, :name, :location" + (", :kind" if typed else "")
+    statement = f"INSERT INTO iceberg_tables ({columns}) VALUES ({values})"
+    given = {**named(database, table), "location": location}
+    connection.execute(statement, {**given, "kind": kind} if typed else given)
+
+
+def swap_row(
+    connection: SqlConnection, database: Database, name: TableName, condition: str, old: str, new: str
+) -> bool:
+    """Replace the metadata location of a row if it is ``old``; ``condition`` says of a table or of a view."""
+    statement = (
+        "UPDATE iceberg_tables SET metadata_location = :new, previous_metadata_location = :old "
+        f"WHERE {NAMED} AND {condition} AND metadata_location = :old"
+    )
+    return connection.execute(statement, {**named(database, name), "old": old, "new": new}).rowcount == 1
+
+
+def rename_row(
+    connection: SqlConnection, database: Database, source: TableName, target: TableName, condition: str
+) -> bool:
+    """Give a row another name; False if there is none. Raises ``NameTaken``."""
+    statement = (
+        "UPDATE iceberg_tables SET table_namespace = :new_namespace, table_name = :new_name "
+        f"WHERE {NAMED} AND {condition}"
+    )
+    values = {**named(database, source), "new_namespace": ".".join(target[:-1]), "new_name": target[-1]}
+    return connection.execute(statement, values).rowcount == 1
 
 
 def pointer_of(database: Database, table: TableName) -> str | None:
     """The metadata location of a table, or None."""
     with looking(database) as connection:
-        statement = _pointer(typed=database.has_type_column)
-        found: str | None = connection.execute(statement, _parameters(database, table)).scalar()
+        found = location_in(connection, database, table, database.is_table)
     return checked_pointer(table, found)
 
 
-# The two statements of each commit are built once: SQLite runs a statement faster than SQLAlchemy builds it.
-@cache
-def _pointer(*, typed: bool) -> Select[str]:
-    return select(beginning(TABLES.c.metadata_location, MAX_LOCATION_LENGTH)).where(_NAMED, is_table(typed=typed))
-
-
-@cache
-def _swap(*, typed: bool) -> Update:
-    old = bindparam("old", type_=String)
-    return (
-        update(TABLES)
-        .where(_NAMED, is_table(typed=typed), TABLES.c.metadata_location == old)
-        .values(metadata_location=bindparam("new"), previous_metadata_location=old)
-    )
-
-
-def _parameters(database: Database, table: TableName) -> dict[str, str]:
-    return {"of_catalog": database.catalog, "of_namespace": ".".join(table[:-1]), "of_name": table[-1]}
+def location_in(connection: SqlConnection, database: Database, name: TableName, condition: str) -> str | None:
+    """The metadata location in a row, or None; ``condition`` says of a table or of a view."""
+    location = beginning("metadata_location", MAX_LOCATION_LENGTH)
+    statement = f"SELECT {location} FROM iceberg_tables WHERE {NAMED} AND {condition}"
+    found = connection.execute(statement, named(database, name)).fetchone()
+    return None if found is None else found[0]
 
 
 @contextmanager
-def looking(database: Database) -> Iterator[Connection]:
+def looking(database: Database) -> Iterator[SqlConnection]:
     """A transaction that only reads, so that a lost connection may be retried."""
     try:
         with database.transaction() as connection:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from icefield.abc import TableName
 from icefield.errors import NoSuchView, NotSupportedByCatalog, StorageError, TableExists, ViewExists
-from icefield.toolkit import MAX_LOCATION_LENGTH, MetastoreViews, OutcomeUnknown
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from icefield.toolkit import MetastoreViews, OutcomeUnknown
 
-from icefield_sql.database import Database, DatabaseConnectionLost, NameTaken
-from icefield_sql.strategy import is_view, looking, named, new_row
-from icefield_sql.tables import TABLES, VIEW, beginning
+from icefield_sql.database import Database
+from icefield_sql.engines import DatabaseConnectionLost, NameTaken, SqlConnection
+from icefield_sql.strategy import insert_row, is_view, location_in, looking, named, rename_row, swap_row
+from icefield_sql.tables import IS_VIEW, NAMED, VIEW
 
 if TYPE_CHECKING:
     from icefield import FileIO
@@ -28,18 +28,16 @@ class SqlViews(MetastoreViews):
         with looking(self._database) as connection:
             if not self._database.has_type_column:
                 return None
-            pointer = beginning(TABLES.c.metadata_location, MAX_LOCATION_LENGTH)
-            found: str | None = connection.execute(select(pointer).where(self._row_of(view))).scalar()
-        return found
+            return location_in(connection, self._database, view, IS_VIEW)
 
     def swap_pointer(self, view: TableName, old: str | None, new: str) -> bool:
         try:
             with self._database.transaction() as connection:
                 self.require_types()
                 if old is None:
-                    connection.execute(insert(TABLES).values(new_row(self._database, view, new, VIEW)))
+                    insert_row(connection, self._database, view, new, VIEW)
                     return True
-                return self._update(connection, view, old, new)
+                return swap_row(connection, self._database, view, IS_VIEW, old, new)
         except NameTaken as error:
             raise self.taken(view) from error
         except DatabaseConnectionLost as error:
@@ -49,10 +47,9 @@ class SqlViews(MetastoreViews):
         """Drop a view. Raises ``NoSuchView``."""
         try:
             with self._database.transaction() as connection:
-                dropped = (
-                    self._database.has_type_column
-                    and connection.execute(delete(TABLES).where(self._row_of(view))).rowcount
-                )
+                statement = f"DELETE FROM iceberg_tables WHERE {NAMED} AND {IS_VIEW}"
+                typed = self._database.has_type_column
+                dropped = typed and connection.execute(statement, named(self._database, view)).rowcount
         except DatabaseConnectionLost as error:
             raise StorageError(
                 f"the reply to dropping view {'.'.join(view)} was lost: {error}", retryable=True
@@ -60,12 +57,11 @@ class SqlViews(MetastoreViews):
         if not dropped:
             raise self.missing(view)
 
-    def rename(self, connection: Connection, source: TableName, target: TableName) -> bool:
+    def rename(self, connection: SqlConnection, source: TableName, target: TableName) -> bool:
         """Give a view another name, in a transaction; False when there is no such view."""
         if not self._database.has_type_column:
             return False
-        values = {"table_namespace": ".".join(target[:-1]), "table_name": target[-1]}
-        return connection.execute(update(TABLES).where(self._row_of(source)).values(values)).rowcount == 1
+        return rename_row(connection, self._database, source, target, IS_VIEW)
 
     def require_types(self) -> None:
         """Raise ``NotSupportedByCatalog`` for a database of the first schema. Call it in a transaction."""
@@ -88,14 +84,3 @@ class SqlViews(MetastoreViews):
     def missing(self, view: TableName) -> NoSuchView:
         """The error for a missing view."""
         return NoSuchView(f"no view {'.'.join(view)} in catalog '{self._database.catalog}'", view=view)
-
-    def _update(self, connection: Connection, view: TableName, old: str, new: str) -> bool:
-        statement = (
-            update(TABLES)
-            .where(self._row_of(view), TABLES.c.metadata_location == old)
-            .values(metadata_location=new, previous_metadata_location=old)
-        )
-        return connection.execute(statement).rowcount == 1
-
-    def _row_of(self, view: TableName) -> ColumnElement[bool]:
-        return named(self._database, view) & (TABLES.c.iceberg_type == VIEW)
