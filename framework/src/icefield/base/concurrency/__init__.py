@@ -1,5 +1,6 @@
 """Threads, caches and lazy values that are safe after ``fork``."""
 
+from icefield.base.concurrency import native_locks as native_locks
 from icefield.base.concurrency.forks import reset_after_fork
 from icefield.base.concurrency.lazy import lazy
 from icefield.base.concurrency.lru_cache import LruCache
