@@ -25,7 +25,7 @@ from icefield.abc import PutMode
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, encode_metadata
 from icefield.metadata.refs import MAIN_BRANCH, branch
 from icefield.metadata.snapshots import Snapshot
-from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
+from icefield.metadata.updates.snapshots import AddSnapshot, SetSnapshotRef
 from pyiceberg.catalog.sql import SqlCatalog
 from slow_storage import Requests, slow_local
 

@@ -17,7 +17,7 @@ from icefield.metadata import (
 )
 from icefield.metadata.refs import MAIN_BRANCH, branch
 from icefield.metadata.snapshots import Snapshot
-from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
+from icefield.metadata.updates.snapshots import AddSnapshot, SetSnapshotRef
 from icefield.partitioning import PartitionField, PartitionSpec
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField, StringType, TimestampType

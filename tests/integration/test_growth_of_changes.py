@@ -12,27 +12,25 @@ from icefield.metadata import JsonArray, Snapshot, SnapshotLogEntry, TableMetada
 from icefield.metadata.codecs import SNAPSHOT_LOG
 from icefield.metadata.entries import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import MAIN_BRANCH, branch
-from icefield.metadata.updates import (
-    AddEncryptionKey,
+from icefield.metadata.updates.apply import created_by, creation_updates
+from icefield.metadata.updates.definitions import (
     AddPartitionSpec,
     AddSchema,
-    AddSnapshot,
     AddSortOrder,
-    RemoveEncryptionKey,
     RemovePartitionSpecs,
-    RemovePartitionStatistics,
-    RemoveProperties,
     RemoveSchemas,
+)
+from icefield.metadata.updates.snapshots import (
+    AddSnapshot,
+    RemovePartitionStatistics,
     RemoveSnapshotRef,
     RemoveSnapshots,
     RemoveStatistics,
     SetPartitionStatistics,
-    SetProperties,
     SetSnapshotRef,
     SetStatistics,
-    created_by,
-    creation_updates,
 )
+from icefield.metadata.updates.table import AddEncryptionKey, RemoveEncryptionKey, RemoveProperties, SetProperties
 from icefield.metadata.view_updates import (
     AddViewSchema,
     AddViewVersion,

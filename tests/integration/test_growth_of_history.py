@@ -12,7 +12,8 @@ from icefield.metadata import Snapshot, TableMetadata, TableUpdate, apply_update
 from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef, branch
 from icefield.metadata.remembered import STREAM_EPOCH_ID, STREAM_QUERY_ID, following
 from icefield.metadata.snapshots import STAGED_WAP_ID
-from icefield.metadata.updates import AddSnapshot, SetProperties, SetSnapshotRef
+from icefield.metadata.updates.snapshots import AddSnapshot, SetSnapshotRef
+from icefield.metadata.updates.table import SetProperties
 from icefield_maintenance.expiry.action import changes_of
 from icefield_maintenance.expiry.retention import Retention
 from metadata_examples import new_table, snapshot_for

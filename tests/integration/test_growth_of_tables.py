@@ -21,7 +21,7 @@ from icefield.metadata import (
     encode_metadata,
 )
 from icefield.metadata.refs import MAIN_BRANCH, branch
-from icefield.metadata.updates import AddSnapshot, RemoveSnapshots, SetSnapshotRef
+from icefield.metadata.updates.snapshots import AddSnapshot, RemoveSnapshots, SetSnapshotRef
 from tables import new_table
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,9 @@ import pytest
 from icefield.errors import IcefieldError, UnsupportedFeature
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, encode_metadata, with_metadata_log
 from icefield.metadata.refs import MAIN_BRANCH, branch, tag
-from icefield.metadata.updates import AddSchema, AddSnapshot, SetCurrentSchema, SetProperties, SetSnapshotRef
+from icefield.metadata.updates.definitions import AddSchema, SetCurrentSchema
+from icefield.metadata.updates.snapshots import AddSnapshot, SetSnapshotRef
+from icefield.metadata.updates.table import SetProperties
 from icefield.partitioning import PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
 from icefield.types import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from icefield import Catalog
 from icefield.abc import Committed, Pointer, Proposal
 from icefield.metadata import updates_from_json
-from icefield.metadata.updates import apply_updates
+from icefield.metadata.updates.apply import apply_updates
 
 
 def move_past_guards(catalog: Catalog, name: str, location: str) -> None:

@@ -47,17 +47,9 @@ from icefield.metadata import (
     with_metadata_log,
 )
 from icefield.metadata.requirements import check
-from icefield.metadata.updates import (
-    AddPartitionSpec,
-    AddSchema,
-    AddSortOrder,
-    AssignUUID,
-    SetDefaultSpec,
-    SetLocation,
-    SetProperties,
-    TableUpdate,
-    UpgradeFormatVersion,
-)
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.definitions import AddPartitionSpec, AddSchema, AddSortOrder, SetDefaultSpec
+from icefield.metadata.updates.table import AssignUUID, SetLocation, SetProperties, UpgradeFormatVersion
 
 KEY = "vended.key"
 MASTER = "master"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, Proposal
 from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, new_table_metadata, with_metadata_log
-from icefield.metadata.updates import SetProperties
+from icefield.metadata.updates.table import SetProperties
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField
 

@@ -6,7 +6,7 @@ import icefield
 import pyarrow as pa
 import pytest
 from icefield.errors import InvalidArgument
-from icefield.metadata.updates import SetProperties
+from icefield.metadata.updates.table import SetProperties
 
 
 @pytest.mark.parametrize("value", ["few", "0"])

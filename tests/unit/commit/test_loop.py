@@ -29,7 +29,7 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import apply_updates
-from icefield.metadata.updates import AssignUUID
+from icefield.metadata.updates.table import AssignUUID
 from tables import (
     EAGER,
     Around,

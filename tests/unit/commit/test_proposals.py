@@ -6,7 +6,8 @@ import pytest
 from icefield.commit import change_of, creation_of
 from icefield.metadata import RefType, SnapshotRef
 from icefield.metadata.requirements import AssertCreate, AssertCurrentSchemaId, AssertRefSnapshotID, AssertTableUUID
-from icefield.metadata.updates import RemoveSnapshotRef, SetProperties, SetSnapshotRef
+from icefield.metadata.updates.snapshots import RemoveSnapshotRef, SetSnapshotRef
+from icefield.metadata.updates.table import SetProperties
 from tables import new_table, rows
 
 

@@ -10,7 +10,7 @@ from icefield.abc import CommitStrategy, Committed, Current, Pointer, Proposal
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import FileMissing, InvalidMetadata
 from icefield.metadata import apply_updates
-from icefield.metadata.updates import SetProperties
+from icefield.metadata.updates.table import SetProperties
 from tables import handle_of, new_table, state_of, strategy_of
 
 ACCESS: Any = (object(),)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from icefield.errors import StorageError
 from icefield.metadata import TableMetadata, apply_updates, with_deferred_snapshots
-from icefield.metadata.updates import AddSnapshot
+from icefield.metadata.updates.snapshots import AddSnapshot
 from metadata_examples import new_table, snapshot_for
 
 

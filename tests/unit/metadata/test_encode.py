@@ -12,14 +12,8 @@ from icefield.errors import InvalidArgument
 from icefield.metadata import apply_updates, decode_metadata, encode_metadata
 from icefield.metadata.entries import BlobMetadata, EncryptedKey, StatisticsFile
 from icefield.metadata.refs import MAIN_BRANCH, branch, tag
-from icefield.metadata.updates import (
-    AddEncryptionKey,
-    AddSnapshot,
-    SetLocation,
-    SetProperties,
-    SetSnapshotRef,
-    SetStatistics,
-)
+from icefield.metadata.updates.snapshots import AddSnapshot, SetSnapshotRef, SetStatistics
+from icefield.metadata.updates.table import AddEncryptionKey, SetLocation, SetProperties
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField, StringType
 from metadata_examples import (

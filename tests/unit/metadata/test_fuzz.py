@@ -12,13 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from icefield.errors import IcefieldError
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, encode_metadata
-from icefield.metadata.updates import (
-    AddSnapshot,
-    RemoveSnapshotRef,
-    RemoveSnapshots,
-    SetProperties,
-    UpgradeFormatVersion,
-)
+from icefield.metadata.updates.snapshots import AddSnapshot, RemoveSnapshotRef, RemoveSnapshots
+from icefield.metadata.updates.table import SetProperties, UpgradeFormatVersion
 from metadata_examples import LOCATION, V3, document, snapshot_for
 from outcomes import counted_outcomes
 from vectors import VECTORS

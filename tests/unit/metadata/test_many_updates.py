@@ -7,27 +7,26 @@ from hypothesis import strategies as st
 from icefield.metadata import TableMetadata, encode_metadata
 from icefield.metadata.entries import PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import SnapshotRef, branch, tag
-from icefield.metadata.updates import (
+from icefield.metadata.updates.apply import MetadataBuilder, apply_updates
+from icefield.metadata.updates.base import TableDrafts, TableUpdate
+from icefield.metadata.updates.definitions import (
     AddPartitionSpec,
     AddSchema,
-    AddSnapshot,
     AddSortOrder,
-    MetadataBuilder,
     RemovePartitionSpecs,
-    RemovePartitionStatistics,
-    RemoveProperties,
     RemoveSchemas,
+)
+from icefield.metadata.updates.snapshots import (
+    AddSnapshot,
+    RemovePartitionStatistics,
     RemoveSnapshotRef,
     RemoveSnapshots,
     RemoveStatistics,
     SetPartitionStatistics,
-    SetProperties,
     SetSnapshotRef,
     SetStatistics,
-    TableUpdate,
-    apply_updates,
 )
-from icefield.metadata.updates.base import TableDrafts
+from icefield.metadata.updates.table import RemoveProperties, SetProperties
 from icefield.partitioning import PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
 from icefield.types import NestedField, StringType

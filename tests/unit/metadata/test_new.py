@@ -7,19 +7,10 @@ from uuid import UUID
 import pytest
 from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.metadata import RefType, SnapshotRef, new_table_metadata
-from icefield.metadata.updates import (
-    AddSnapshot,
-    AssignUUID,
-    SetCurrentSchema,
-    SetDefaultSortOrder,
-    SetDefaultSpec,
-    SetLocation,
-    SetProperties,
-    SetSnapshotRef,
-    UpgradeFormatVersion,
-    created_by,
-    creation_updates,
-)
+from icefield.metadata.updates.apply import created_by, creation_updates
+from icefield.metadata.updates.definitions import SetCurrentSchema, SetDefaultSortOrder, SetDefaultSpec
+from icefield.metadata.updates.snapshots import AddSnapshot, SetSnapshotRef
+from icefield.metadata.updates.table import AssignUUID, SetLocation, SetProperties, UpgradeFormatVersion
 from icefield.partitioning import UNPARTITIONED, UNSORTED, PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
 from icefield.types import ListType, LongType, NestedField, StringType, StructType, TimestampNanoType

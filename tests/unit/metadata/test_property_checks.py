@@ -15,7 +15,7 @@ from icefield.errors import InvalidArgument, MissingPlugin
 from icefield.metadata import Property, apply_updates, decode_metadata, encode_metadata
 from icefield.metadata.properties import find_property
 from icefield.metadata.property_checks import KnownProperties, PropertyWarning
-from icefield.metadata.updates import SetProperties
+from icefield.metadata.updates.table import SetProperties
 
 ROWS = pa.table({"id": [1, 2]})
 ROADS = ["created", "created by the catalog", "set", "set in a transaction"]

@@ -16,7 +16,7 @@ from icefield.metadata.requirements import (
     TableRequirement,
     check,
 )
-from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
+from icefield.metadata.updates.snapshots import AddSnapshot, SetSnapshotRef
 from metadata_examples import V1_MINIMAL, load, new_table, snapshot_for
 
 EMPTY = new_table()

@@ -12,16 +12,15 @@ from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, encode_metadata, with_metadata_log
 from icefield.metadata.entries import PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef, branch, tag
-from icefield.metadata.updates import (
+from icefield.metadata.updates.snapshots import (
     AddSnapshot,
     RemoveSnapshotRef,
     RemoveSnapshots,
     SetPartitionStatistics,
-    SetProperties,
     SetSnapshotRef,
     SetStatistics,
-    UpgradeFormatVersion,
 )
+from icefield.metadata.updates.table import SetProperties, UpgradeFormatVersion
 from metadata_examples import LOCATION, NOW_MS, V2, load, new_table, snapshot_for, written
 
 changed = msgspec.structs.replace

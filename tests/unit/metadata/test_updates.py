@@ -7,33 +7,37 @@ from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.metadata import apply_updates, decode_metadata, encode_metadata
 from icefield.metadata.entries import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import MAIN_BRANCH, branch
-from icefield.metadata.updates import (
-    AddEncryptionKey,
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.definitions import (
     AddPartitionSpec,
     AddSchema,
-    AddSnapshot,
     AddSortOrder,
-    AssignUUID,
-    RemoveEncryptionKey,
     RemovePartitionSpecs,
-    RemovePartitionStatistics,
-    RemoveProperties,
     RemoveSchemas,
-    RemoveSnapshotRef,
-    RemoveStatistics,
     SetCurrentSchema,
     SetDefaultSortOrder,
     SetDefaultSpec,
-    SetLocation,
-    SetPartitionStatistics,
-    SetProperties,
-    SetSnapshotRef,
-    SetStatistics,
-    TableUpdate,
-    UpgradeFormatVersion,
     choose_schema,
     choose_sort_order,
     choose_spec,
+)
+from icefield.metadata.updates.snapshots import (
+    AddSnapshot,
+    RemovePartitionStatistics,
+    RemoveSnapshotRef,
+    RemoveStatistics,
+    SetPartitionStatistics,
+    SetSnapshotRef,
+    SetStatistics,
+)
+from icefield.metadata.updates.table import (
+    AddEncryptionKey,
+    AssignUUID,
+    RemoveEncryptionKey,
+    RemoveProperties,
+    SetLocation,
+    SetProperties,
+    UpgradeFormatVersion,
 )
 from icefield.partitioning import UNSORTED, PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema

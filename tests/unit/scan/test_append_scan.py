@@ -11,7 +11,7 @@ import pytest
 from icefield.catalog import Table
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.expressions import EqualTo
-from icefield.metadata.updates import RemoveSnapshots
+from icefield.metadata.updates.snapshots import RemoveSnapshots
 from icefield.scan import read_tasks
 from icefield.transaction import Action, Changes
 from tables import memory_catalog, new_table, rows

@@ -12,7 +12,7 @@ import pytest
 from delete_files import commit, data_files, position_deletes
 from icefield.catalog import Table
 from icefield.errors import InvalidArgument, NoSuchSnapshot
-from icefield.metadata.updates import RemoveSnapshots
+from icefield.metadata.updates.snapshots import RemoveSnapshots
 from icefield.scan import temporary_batches
 from icefield.scan.changes import reading
 from icefield.transaction import Action, Changes

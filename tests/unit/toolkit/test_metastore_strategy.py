@@ -18,7 +18,7 @@ from icefield.metadata import (
     new_table_metadata,
     with_metadata_log,
 )
-from icefield.metadata.updates import SetProperties
+from icefield.metadata.updates.table import SetProperties
 from icefield.toolkit import MetastoreStrategy
 from icefield.types import LongType, NestedField
 

@@ -21,7 +21,7 @@ from icefield.builtin.strategies import CreateStrategy, RenameStrategy
 from icefield.errors import CommitFailed, InvalidMetadata, NoSuchTable, StorageError, UnsupportedFeature
 from icefield.metadata import apply_updates, decode_metadata, encode_metadata, new_table_metadata
 from icefield.metadata.properties import FrozenDict
-from icefield.metadata.updates import SetProperties
+from icefield.metadata.updates.table import SetProperties
 from icefield.schema import Schema
 from icefield.toolkit import BytesInput, VersionedStrategy, read_whole
 from icefield.types import LongType, NestedField

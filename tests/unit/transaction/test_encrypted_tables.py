@@ -9,7 +9,7 @@ import pytest
 from icefield.abc import PutMode
 from icefield.errors import UnsupportedFeature
 from icefield.metadata import new_table_metadata
-from icefield.metadata.updates import RemoveProperties, SetProperties
+from icefield.metadata.updates.table import RemoveProperties, SetProperties
 from tables import SCHEMA, ids, memory_catalog, new_table, rows, stored_files
 
 KEY = {"key-id": "k1", "encrypted-key-metadata": "aXQgaXMgYSBrZXk="}

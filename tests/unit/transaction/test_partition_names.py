@@ -11,7 +11,7 @@ from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Table
 from icefield.errors import InvalidSchema
 from icefield.metadata import apply_updates, encode_metadata
-from icefield.metadata.updates import AddPartitionSpec, AddSchema, SetCurrentSchema
+from icefield.metadata.updates.definitions import AddPartitionSpec, AddSchema, SetCurrentSchema
 from icefield.partitioning import PartitionField, PartitionSpec
 from icefield.schema import Schema
 from icefield.types import NestedField, StructType

@@ -6,7 +6,8 @@ import pytest
 from icefield.catalog import Table
 from icefield.errors import InvalidArgument
 from icefield.metadata import BlobMetadata, PartitionStatisticsFile, StatisticsFile, decode_metadata, encode_metadata
-from icefield.metadata.updates import RemoveSnapshots, apply_updates
+from icefield.metadata.updates.apply import apply_updates
+from icefield.metadata.updates.snapshots import RemoveSnapshots
 from icefield.puffin import BlobType, PuffinWriter
 from icefield_maintenance import PuffinReader
 from tables import again, new_table, rows

@@ -48,7 +48,7 @@ from icefield.errors import (
 )
 from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
 from icefield.metadata.properties import FORMAT_VERSION, check_properties, get_int
-from icefield.metadata.updates import creation_updates
+from icefield.metadata.updates.apply import creation_updates
 from icefield.metadata.validation import check_names_differ
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.parse import partition_spec_of, sort_order_of

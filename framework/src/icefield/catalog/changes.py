@@ -16,15 +16,10 @@ from icefield.errors import InvalidArgument, NoSuchTable, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import check_properties
 from icefield.metadata.requirements import AssertCreate, TableRequirement, check
-from icefield.metadata.updates import (
-    AddSchema,
-    RemoveProperties,
-    SetLocation,
-    SetProperties,
-    TableUpdate,
-    apply_updates,
-    created_by,
-)
+from icefield.metadata.updates.apply import apply_updates, created_by
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.definitions import AddSchema
+from icefield.metadata.updates.table import RemoveProperties, SetLocation, SetProperties
 from icefield.storage import FileIO
 from icefield.storage.neighbours import check_location, check_move
 

@@ -25,7 +25,8 @@ from icefield.metadata import (
 )
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
 from icefield.metadata.timestamps import now_ms
-from icefield.metadata.updates import LAST_ADDED, RemoveProperties
+from icefield.metadata.updates.base import LAST_ADDED
+from icefield.metadata.updates.table import RemoveProperties
 from icefield.metadata.view_updates import AssertViewUUID, SetViewProperties, choose_view_version
 from icefield.metadata.views import SQL
 from icefield.schema import Schema, as_schema, assign_fresh_ids

@@ -21,7 +21,7 @@ from icefield.errors import CommitFailed, FileMissing, NoSuchTable, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
 from icefield.metadata.snapshots import Snapshot
-from icefield.metadata.updates import AddSnapshot
+from icefield.metadata.updates.snapshots import AddSnapshot
 from icefield.plugins import ToldOperation
 
 NO_LOOK = RetryPolicy(0)

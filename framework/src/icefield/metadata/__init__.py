@@ -46,31 +46,34 @@ from icefield.metadata.requirements import (
 from icefield.metadata.snapshots import TOTALS, Operation, Snapshot
 from icefield.metadata.table_metadata import TableMetadata, refuse_plain_files, with_metadata_log
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
-from icefield.metadata.updates import (
-    AddEncryptionKey,
+from icefield.metadata.updates.apply import apply_updates, new_table_metadata
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.definitions import (
     AddPartitionSpec,
     AddSchema,
-    AddSnapshot,
     AddSortOrder,
-    RemoveEncryptionKey,
     RemovePartitionSpecs,
-    RemovePartitionStatistics,
-    RemoveProperties,
     RemoveSchemas,
-    RemoveSnapshotRef,
-    RemoveSnapshots,
-    RemoveStatistics,
     SetCurrentSchema,
     SetDefaultSortOrder,
     SetDefaultSpec,
+)
+from icefield.metadata.updates.snapshots import (
+    AddSnapshot,
+    RemovePartitionStatistics,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    RemoveStatistics,
     SetPartitionStatistics,
-    SetProperties,
     SetSnapshotRef,
     SetStatistics,
-    TableUpdate,
+)
+from icefield.metadata.updates.table import (
+    AddEncryptionKey,
+    RemoveEncryptionKey,
+    RemoveProperties,
+    SetProperties,
     UpgradeFormatVersion,
-    apply_updates,
-    new_table_metadata,
 )
 from icefield.metadata.view_updates import (
     SetViewProperties,

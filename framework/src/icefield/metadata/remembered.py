@@ -26,7 +26,8 @@ import msgspec
 from icefield.errors import InvalidMetadata
 from icefield.metadata.snapshots import PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, Snapshot
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates import RemoveProperties, SetProperties, TableUpdate
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.table import RemoveProperties, SetProperties
 
 STREAM_QUERY_ID: Final = "spark.sql.streaming.queryId"
 """Key of a summary: the id of the streaming query that wrote the snapshot."""

@@ -26,30 +26,34 @@ from icefield.metadata.requirements import (
     TableRequirement,
 )
 from icefield.metadata.snapshots import Snapshot
-from icefield.metadata.updates import (
-    AddEncryptionKey,
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.definitions import (
     AddPartitionSpec,
     AddSchema,
-    AddSnapshot,
     AddSortOrder,
-    AssignUUID,
-    RemoveEncryptionKey,
     RemovePartitionSpecs,
-    RemovePartitionStatistics,
-    RemoveProperties,
     RemoveSchemas,
-    RemoveSnapshotRef,
-    RemoveSnapshots,
-    RemoveStatistics,
     SetCurrentSchema,
     SetDefaultSortOrder,
     SetDefaultSpec,
-    SetLocation,
+)
+from icefield.metadata.updates.snapshots import (
+    AddSnapshot,
+    RemovePartitionStatistics,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    RemoveStatistics,
     SetPartitionStatistics,
-    SetProperties,
     SetSnapshotRef,
     SetStatistics,
-    TableUpdate,
+)
+from icefield.metadata.updates.table import (
+    AddEncryptionKey,
+    AssignUUID,
+    RemoveEncryptionKey,
+    RemoveProperties,
+    SetLocation,
+    SetProperties,
     UpgradeFormatVersion,
 )
 from icefield.metadata.view_updates import (

@@ -10,10 +10,8 @@ from __future__ import annotations
 import ctypes
 import os
 from functools import cache
-from threading import Lock
 from typing import Any, Final
 
-_FORKING: Final = Lock()
 _HELD: Final[list[Any]] = []
 
 
@@ -37,7 +35,6 @@ def _locks() -> tuple[Any, Any, dict[int, int]]:
 def hold() -> None:
     """Take all locks, in the order in which the library itself takes two of them."""
     take, _, addresses = _locks()
-    _FORKING.acquire()
     for address in addresses.values():
         taken = (ctypes.c_ubyte * 2)()
         take(taken, ctypes.c_void_p(address))
@@ -49,7 +46,6 @@ def let_go() -> None:
     _, release, _ = _locks()
     while _HELD:
         release(_HELD.pop())
-    _FORKING.release()
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork

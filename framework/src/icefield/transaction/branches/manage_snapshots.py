@@ -12,7 +12,8 @@ from icefield.metadata import MAIN_BRANCH, RefType, SnapshotRef, TableMetadata, 
 from icefield.metadata.remembered import following
 from icefield.metadata.snapshots import NO_SNAPSHOT
 from icefield.metadata.timestamps import Timestamp, as_milliseconds, in_utc
-from icefield.metadata.updates import RemoveSnapshotRef, SetSnapshotRef, TableUpdate
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.snapshots import RemoveSnapshotRef, SetSnapshotRef
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.branches.cherry_pick import CherryPick, PublishChanges
 from icefield.transaction.head.branch_head import Head

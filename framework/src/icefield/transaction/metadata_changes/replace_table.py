@@ -15,15 +15,10 @@ from icefield.metadata.requirements import (
     AssertLastAssignedPartitionId,
     TableRequirement,
 )
-from icefield.metadata.updates import (
-    RemoveSnapshotRef,
-    SetLocation,
-    SetProperties,
-    TableUpdate,
-    choose_schema,
-    choose_sort_order,
-    choose_spec,
-)
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.definitions import choose_schema, choose_sort_order, choose_spec
+from icefield.metadata.updates.snapshots import RemoveSnapshotRef
+from icefield.metadata.updates.table import SetLocation, SetProperties
 from icefield.partitioning import PartitionField, PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import order_for_new_table
 from icefield.partitioning.spec import spec_for_new_table

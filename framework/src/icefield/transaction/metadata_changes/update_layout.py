@@ -14,7 +14,7 @@ from icefield.metadata.requirements import (
     AssertDefaultSpecId,
     AssertLastAssignedPartitionId,
 )
-from icefield.metadata.updates import choose_sort_order, choose_spec
+from icefield.metadata.updates.definitions import choose_sort_order, choose_spec
 from icefield.partitioning.sort_evolution import SortOrderUpdate
 from icefield.partitioning.spec_evolution import SpecUpdate
 from icefield.transaction.action import Action, ActionContext, Changes

@@ -9,7 +9,8 @@ from icefield.base.secrets import has_password
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import FORMAT_VERSION, check_properties
-from icefield.metadata.updates import RemoveProperties, SetLocation, SetProperties, TableUpdate
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.table import RemoveProperties, SetLocation, SetProperties
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.metadata_changes.upgrade import OldSnapshots, upgrade
 

@@ -13,7 +13,9 @@ from icefield.metadata.requirements import (
     AssertRefSnapshotID,
     TableRequirement,
 )
-from icefield.metadata.updates import RemoveProperties, SetProperties, TableUpdate, choose_schema
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.definitions import choose_schema
+from icefield.metadata.updates.table import RemoveProperties, SetProperties
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.transforms import VoidTransform
 from icefield.schema import Schema, parse_name_mapping

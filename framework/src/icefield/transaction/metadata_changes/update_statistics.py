@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Self
 
 from icefield.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
-from icefield.metadata.updates import (
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.snapshots import (
     RemovePartitionStatistics,
     RemoveStatistics,
     SetPartitionStatistics,
     SetStatistics,
-    TableUpdate,
 )
 from icefield.transaction.action import Action, ActionContext, Changes
 

@@ -16,7 +16,8 @@ from icefield.manifest.list_writer import counted, write_manifest_list
 from icefield.manifest.manifest_file import ManifestFile
 from icefield.manifest.manifest_list import read_manifest_list
 from icefield.metadata import Snapshot, TableMetadata
-from icefield.metadata.updates import TableUpdate, UpgradeFormatVersion
+from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata.updates.table import UpgradeFormatVersion
 from icefield.storage import LocationProvider
 from icefield.transaction.action import ActionContext
 
