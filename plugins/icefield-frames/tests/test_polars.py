@@ -49,9 +49,24 @@ FILTERS = [
     (~pl.col("b"), True),
     (pl.col("tz") >= NOON.replace(tzinfo=dt.UTC), True),
     (pl.col("dec") == Decimal("1.5"), True),
+    (pl.col("d").is_in([0.0, 1.5]), True),
+    (~pl.col("d").is_in([-0.0, float("nan")]), True),
+    (pl.col("f").is_in(pl.Series([1.5, 7.0], dtype=pl.Float32).implode()), True),
+    (pl.col("day") == pl.date(2024, 1, 1), True),
+    (pl.col("day") >= pl.lit("2024-01-01").str.to_date(), True),
+    (pl.col("day") >= pl.lit(19723).cast(pl.Date), True),
+    (pl.col("ts") > pl.datetime(2024, 1, 1, 12), True),
+    (pl.col("tz") < pl.datetime(2024, 1, 1, 12, time_zone="UTC"), True),
+    (pl.col("f") == pl.lit(1.5, dtype=pl.Float32), True),
+    (pl.lit(True) & (pl.col("id") > 3), True),
+    (~pl.lit(True) | (pl.col("id") > 3), True),
+    (pl.col("i") == pl.lit(None), True),
     (pl.col("f") == 0.1, False),  # no float equals it
     (pl.col("i") == 1.5, False),
-    (pl.col("d").is_in([0.0]), False),
+    (pl.col("d").is_in([0.0, None]), False),
+    (pl.col("f").is_in(pl.Series([0.1]).implode()), False),
+    (pl.col("day") == pl.lit("no date").cast(pl.Date), False),
+    (pl.col("i") == pl.lit(2) + pl.col("i"), False),
     (pl.col("name").str.to_uppercase() == "A", False),
     (pl.col("id") > pl.col("i"), False),
     (pl.col("id").cast(pl.Float64) > 3, False),
@@ -104,6 +119,11 @@ def leaves(draw: Any) -> Any:
     ]
     if name not in ("f", "d") and len({type(member) for member in members}) == 1:
         kinds.append(column.is_in(pl.lit(members, dtype=pl.List(SCHEMA.get(name) or pl.Int64))))
+    if name in ("f", "d"):
+        floats = pl.Series([float(member) for member in members], dtype=pl.Float32 if name == "f" else pl.Float64)
+        kinds += [column.is_in(floats.implode()), ~column.is_in(floats.implode())]
+    if name == "day":
+        kinds.append(getattr(column, operator)(pl.date(2024, 1, draw(st.integers(1, 3)))))
     return draw(st.sampled_from(kinds))
 
 

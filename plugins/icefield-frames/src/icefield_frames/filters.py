@@ -159,6 +159,8 @@ class Translator:
         used = OPPOSITES[operator] if negated else operator
         if self.nan_is_greatest and isinstance(kind, FloatType | DoubleType) and is_nan(value):
             return _exact(_BESIDE_NAN[used](path))
+        if kind is not None and value is not None and pa.types.is_null(value.type):
+            return NONE
         literal = None if kind is None or value is None else literal_of(kind, value)
         if literal is None:
             return UNKNOWN
@@ -170,9 +172,11 @@ class Translator:
 
     def among(self, path: Path, values: Iterable[pa.Scalar | None], *, negated: bool, null: bool = False) -> Translated:
         """Membership in literals, none of them null. ``null``: whether the predicate is false, not null, for null."""
-        kind = self._type(path)
-        if kind is None or isinstance(kind, FloatType | DoubleType):  # libraries differ in -0.0
+        kind, values = self._type(path), list(values)
+        if kind is None:
             return UNKNOWN
+        if isinstance(kind, FloatType | DoubleType):
+            return self._among_floats(path, values, negated=negated, null=null)
         literals = [None if value is None else literal_of(kind, value) for value in values]
         if None in literals:
             return UNKNOWN
@@ -182,6 +186,13 @@ class Translator:
             return _exact(In(path, literals))
         outside: BooleanExpression = NotIn(path, literals)
         return _exact(Or(outside, IsNull(path)) if null else And(outside, NotNull(path)))
+
+    def _among_floats(self, path: Path, values: list[pa.Scalar | None], *, negated: bool, null: bool) -> Translated:
+        """Membership in floats, as the comparison with each of them."""
+        if not values or None in values or not self.nan_is_greatest:  # Arrow tells -0.0 from 0.0
+            return UNKNOWN
+        found = joined([self.compare("==", path, value, negated=negated) for value in values], every=negated)
+        return joined([found, self.is_null(path, negated=False)], every=False) if negated and null else found
 
     def starts_with(self, path: Path, prefix: Any, *, negated: bool) -> Translated:
         """Whether a string starts with a literal."""
@@ -214,7 +225,7 @@ def filter_of(
         bind(schema, IsNull((name,)))  # names the columns that there are, if this is none
     raise InvalidExpression(
         f"this expression is no filter of a table: {expression!s:.200}; compare columns with literals of their types "
-        "by ==, !=, <, <=, >, >=, or by is_in if they are no floats, or filter the rows that a scan gives"
+        "by ==, !=, <, <=, >, >=, or by is_in, or filter the rows that a scan gives"
     )
 
 

@@ -9,6 +9,7 @@ import json
 import re
 import warnings
 from decimal import Decimal
+from io import BytesIO
 from typing import Any, Final
 
 import pyarrow as pa
@@ -17,7 +18,9 @@ from icefield.expressions import BooleanExpression
 from icefield.schema import Schema
 
 from icefield_frames.filters import (
+    ALL,
     MIRRORED,
+    NONE,
     UNKNOWN,
     Comparison,
     Path,
@@ -27,6 +30,7 @@ from icefield_frames.filters import (
     filter_of,
     joined,
 )
+from icefield_frames.libraries import library
 
 _COMPARISONS: Final[dict[str, Comparison]] = {
     "Eq": "==",
@@ -85,6 +89,8 @@ def _known(node: Any, translator: Translator, *, negated: bool, depth: int) -> T
     match node:
         case {"Column": _}:
             return translator.flag(_path(node), negated=negated)
+        case {"Literal": {"Scalar": {"Boolean": bool(value)}}}:
+            return NONE if value is negated else ALL
         case {
             "BinaryExpr": {"left": left, "op": "And" | "LogicalAnd" | "Or" | "LogicalOr" as operator, "right": right}
         }:
@@ -93,7 +99,7 @@ def _known(node: Any, translator: Translator, *, negated: bool, depth: int) -> T
         case {"BinaryExpr": {"left": left, "op": operator, "right": right}}:
             if operator not in _COMPARISONS:
                 return UNKNOWN
-            if "Literal" in left:
+            if _is_constant(left):
                 return translator.compare(
                     MIRRORED[_COMPARISONS[operator]], _path(right), _literal(left), negated=negated
                 )
@@ -162,7 +168,28 @@ def _literal(node: Any) -> pa.Scalar | None:
             return pa.scalar(value)
         case {"Literal": {"Scalar": dict(held)}} if len(held) == 1 and _INTEGER.fullmatch(next(iter(held))):
             return pa.scalar(int(*held.values()))
-    raise LookupError("an expression that is no literal")
+        case {"Literal": {"Scalar": {"Null": _}}}:
+            return pa.scalar(None)
+        case {"Literal": {"Scalar": {"Float32": float(value)}}}:
+            return pa.scalar(value, pa.float32())
+        case {"Alias": [inner, str()]}:
+            return _literal(inner)
+    if not _is_constant(node):
+        raise LookupError("an expression that is no literal")
+    expression = library("polars", "filters").Expr.deserialize(BytesIO(json.dumps(node).encode()), format="json")
+    return library("polars", "filters").select(expression).to_series().to_arrow()[0]
+
+
+def _is_constant(node: Any) -> bool:
+    """Whether an expression is a literal, or a date, a time or a cast that Polars computes from literals alone."""
+    match node:
+        case {"Literal": _}:
+            return True
+        case {"Alias": [inner, str()]} | {"Cast": {"expr": inner}}:
+            return _is_constant(inner)
+        case {"Function": {"input": [*inputs], "function": {"TemporalExpr": _} | {"StringExpr": {"Strptime": _}}}}:
+            return all(map(_is_constant, inputs))
+    return False
 
 
 def _string(node: Any) -> Any:
@@ -175,6 +202,8 @@ def _values(node: Any) -> list[pa.Scalar | None]:
     match node:
         case {"Literal": {"Scalar": {"List": list(content)}}} | {"Literal": {"Series": list(content)}}:
             with pa.ipc.open_stream(bytes(content)) as stream:
-                column = stream.read_all().column(0)
+                column = stream.read_all().column(0).combine_chunks()
+            if pa.types.is_large_list(column.type) and len(column) == 1:  # a series that was imploded
+                column = column[0].values
             return [value if value.is_valid else None for value in column]
     raise LookupError("an expression that is no list of literals")
