@@ -46,6 +46,7 @@ class Context:
         self.catalog_name: str | None = None
         self.catalog_properties: dict[str, Any] = {}
         self.form = "text"
+        self.pager = True
         self.listener = Listener()
 
     @property
@@ -79,7 +80,7 @@ class Context:
         ``people``: converts a row for JSON to a row with these columns. ``data``: the rows are rows of a table.
         """
         shown = rows if self.json or people is None else map(people, rows)
-        output.print_rows(shown, columns, json=self.json, data=data)
+        output.print_rows(shown, columns, json=self.json, data=data, pager=self.pager)
 
     def batches(
         self, batches: pa.RecordBatchReader, schema: Schema | None = None, *, count: Callable[[int], None] = _ignore

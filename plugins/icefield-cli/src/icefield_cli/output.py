@@ -33,11 +33,13 @@ def print_rows(
     json: bool,
     terminal: bool | None = None,
     data: bool = False,
+    pager: bool = False,
 ) -> None:
     """Print rows as they come: one JSON object a line, or aligned columns.
 
     On a terminal, columns are cut to fit its width; elsewhere nothing is cut. ``terminal`` states whether the output is
     a terminal; None detects it. ``data``: the rows are rows of a table, and their numbers stay numbers.
+    ``pager``: whether rows that do not fit the height of a terminal go through the user's pager.
     """
     if json:
         for row in rows:
@@ -47,7 +49,8 @@ def print_rows(
     cells = ([_text(row.get(column)) for column in columns] for row in rows)
     if sys.stdout.isatty() if terminal is None else terminal:
         # rich is imported where it shows something: it takes a tenth of a second.
-        import_module("icefield_cli.terminal").print_table(heading, cells, [_is_whole(name) for name in columns])
+        cut_last = [_is_whole(name) for name in columns]
+        import_module("icefield_cli.terminal").print_table(heading, cells, cut_last, pager=pager)
         return
     for line in _aligned(heading, cells):
         print(line)

@@ -149,6 +149,13 @@ def shared_options() -> list[click.Parameter]:
             callback=_output,
         ),
         click.Option(
+            ["--no-pager"],
+            is_flag=True,
+            help="Print long tables on a terminal at once, without a pager.",
+            expose_value=False,
+            callback=_no_pager,
+        ),
+        click.Option(
             ["--property", "-p"],
             metavar="KEY=VALUE",
             type=Parsed(Option("property", "", "pair"), PluginInfo("cli")),
@@ -168,6 +175,11 @@ def _catalog(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 def _output(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
     if value is not None:
         ctx.ensure_object(Context).form = value
+
+
+def _no_pager(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(Context).pager = False
 
 
 def _properties(ctx: click.Context, parameter: click.Parameter, value: Sequence[tuple[str, str]]) -> None:

@@ -6,8 +6,9 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
+from click import echo_via_pager
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,13 +17,29 @@ _AT_ONCE = 200
 """The number of rows that are laid out together: the first of them decide the widths of the columns."""
 
 
-def print_table(heading: Sequence[str], cells: Iterator[list[str]], whole: Sequence[bool]) -> None:
+def print_table(
+    heading: Sequence[str], cells: Iterator[list[str]], whole: Sequence[bool], *, pager: bool = False
+) -> None:
     """Print rows, cut to the width of the terminal; ``whole`` marks the columns that are cut last.
 
+    ``pager``: whether rows that do not fit the height of the terminal go through ``$PAGER``.
     If there is no room for all columns, the first and the last are shown, and the standard error says so.
     Cells are plain: nothing in them is markup, nor an emoji's name, and no control character is left in them.
     """
     console = Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
+    parts = _laid_out(console, heading, cells, whole)
+    first = next(parts)
+    if pager and first.count("\n") >= console.height:
+        echo_via_pager(chain([first], parts), color=console.color_system is not None)
+        return
+    for part in chain([first], parts):
+        print(part, end="", flush=True)  # by Python, since rich ends the process when a pipe is closed
+
+
+def _laid_out(
+    console: Console, heading: Sequence[str], cells: Iterator[list[str]], whole: Sequence[bool]
+) -> Iterator[str]:
+    """The lines of a table, for many rows at a time."""
     layout: Layout | None = None
     while (rows := list(islice(cells, _AT_ONCE))) or layout is None:
         is_first = layout is None
@@ -39,7 +56,7 @@ def print_table(heading: Sequence[str], cells: Iterator[list[str]], whole: Seque
             table.add_row(*map(_cut, shown, layout.widths))
         with console.capture() as laid_out:
             console.print(table)
-        print(laid_out.get(), end="", flush=True)  # by Python, since rich ends the process when a pipe is closed
+        yield laid_out.get()
     missing = len(heading) - sum(at is not None for at in layout.columns)
     if missing:
         print(f"{missing} of {len(heading)} columns do not fit here; --output json has them all", file=sys.stderr)
