@@ -56,4 +56,4 @@ def test_fields_whose_struct_depends_on_the_table_take_it():
     struct = StructType(NestedField(1000, "day", "date"))
     assert reserved_fields.partition_field(struct).field_type == struct
     assert reserved_fields.partition_field(struct).field_id == 2147483642
-    assert reserved_fields.delete_row_field(struct).field_id == 2147483544
+    assert reserved_fields.DELETE_FILE_ROW.field_id == 2147483544

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from icefield.abc.file_system import FileInfo
+from icefield.errors import IcefieldError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -59,6 +61,15 @@ class AttemptFiles:
     io: FileLister
     folder: str
     mark: str
+
+    def sweep(self, kept: Iterable[str] = ()) -> None:
+        """Delete all files that are not kept. It raises nothing: maintenance removes leftovers as orphans."""
+        names = {location.rpartition("/")[2] for location in kept}
+        with suppress(IcefieldError, OSError):
+            found = [
+                (info.location, info.location.rpartition("/")[2]) for info in self.io.list_files(f"{self.folder}/")
+            ]
+            self.io.delete_many([location for location, name in found if self.mark in name and name not in names])
 
 
 class Work(ABC, Generic[T, R]):

@@ -65,8 +65,3 @@ def is_reserved_id(field_id: int) -> bool:
 def partition_field(partition_type: StructType) -> NestedField:
     """``_partition`` with the fields of a table's partition specs together."""
     return replace(PARTITION, field_type=partition_type)
-
-
-def delete_row_field(row_type: StructType) -> NestedField:
-    """``row`` of a position delete file, with the columns that are kept of a deleted row."""
-    return replace(DELETE_FILE_ROW, field_type=row_type, required=True)

@@ -13,17 +13,11 @@ from pyspark.sql import SparkSession
 
 C = TypeVar("C", bound=Any)
 _BROADCAST_FROM_BYTES: Final = 1 << 20
-# Only the driver, which plans and commits, asks a metastore, a lock or a REST service.
-_DRIVERS_OWN = (
-    *("lock.", "dynamodb.", "hive.", "iceberg.hive."),
-    *("rest.", "header.", "ssl.", "gcp.auth.", "urn:ietf:params:oauth:token-type:"),
-)
-_DRIVERS_NAMES = frozenset({"uri", "token", "credential", "oauth2-server-uri"})
 
 
 def for_executors(context: C) -> C:
     """A scan's or a write's context without the properties that only the driver needs, their credentials among them."""
-    made: C = replace(context, io=_for_executors(context.io))
+    made: C = replace(context, io=context.io.for_workers())
     return made
 
 
@@ -39,7 +33,7 @@ class _Pickler(CloudPickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, FileIO):
-            return _for_executors(obj).__reduce__()
+            return obj.for_workers().__reduce__()
         return super().reducer_override(obj)  # type: ignore[no-untyped-call]
 
 
@@ -49,12 +43,3 @@ def shared(spark: SparkSession, chunks: list[bytes]) -> Any:
     if context is None or sum(map(len, chunks)) < _BROADCAST_FROM_BYTES:
         return chunks
     return context.broadcast(chunks)
-
-
-def _for_executors(io: FileIO) -> FileIO:
-    kept = {
-        name: value
-        for name, value in io.properties.items()
-        if name not in _DRIVERS_NAMES and not name.startswith(_DRIVERS_OWN)
-    }
-    return FileIO(io.plugins, kept, io.base, io.access, io.catalog)

@@ -17,7 +17,6 @@ from icefield_spark.attempts import Attempts
 from icefield_spark.ending import whole
 from icefield_spark.executors import dumps, shared
 from icefield_spark.failures import original, with_cause_alone
-from icefield_spark.sweeping import sweep_traces
 from icefield_spark.workers import begin_task
 
 if TYPE_CHECKING:  # a worker that runs other things needs neither
@@ -63,7 +62,7 @@ class SparkRunner(WorkRunner):
         except BaseException as failure:
             if traces is not None:
                 attempts.end()
-                sweep_traces(traces)
+                traces.sweep()
             error = original(failure) if isinstance(failure, PySparkException) else None
             if error is None:
                 raise
@@ -74,7 +73,7 @@ class SparkRunner(WorkRunner):
         results: list[R | Exception] = [found[place] for place in range(len(sent))]
         kept = [path for each in results if not isinstance(each, Exception) for path in work.files(each)]
         if traces is not None and self._is_contested(attempts, rows):
-            sweep_traces(traces, kept)
+            traces.sweep(kept)
         for path in kept:
             note(path)
         return results

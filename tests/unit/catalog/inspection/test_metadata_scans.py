@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from icefield.catalog.inspection import pieces
 from icefield.errors import IcefieldError, InvalidArgument, InvalidExpression, InvalidFile, NoSuchSnapshot
 from icefield.manifest import DataFileContent, ManifestContent, ManifestWriter, clear_caches, read_manifest_list
 from icefield.schema import Schema
-from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS, delete_row_field
+from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS, DELETE_FILE_ROW
 from metadata_tables import NAMES
 from tables import new_table, rows
 
@@ -294,7 +295,8 @@ def test_position_deletes_state_what_their_files_hold(file_format):
     made.append(rows(range(4)))
     made.append(rows(range(4, 8)))
     first, second = (file.file_path for file in data_files(made))
-    schema = Schema(DELETE_FILE_PATH, DELETE_FILE_POS, delete_row_field(made.schema().select("id").as_struct()))
+    row = replace(DELETE_FILE_ROW, field_type=made.schema().select("id").as_struct(), required=True)
+    schema = Schema(DELETE_FILE_PATH, DELETE_FILE_POS, row)
     held = pa.table({"file_path": [first] * 2, "pos": [1, 3], "row": [{"id": 1}, {"id": 3}]})
     commit(made, write_file(made, schema, held, file_format, content=DataFileContent.POSITION_DELETES))
     commit(made, position_deletes(made, [(first, 0), (second, 2)]))

@@ -47,9 +47,10 @@ def test_position_deletes_may_be_unsorted_repeated_and_beyond_the_end(file_forma
 @pytest.mark.spec("DEL-12")
 def test_the_column_of_deleted_rows_is_left_alone(file_format: str) -> None:
     table = table_of(rows(range(4)), file_format=file_format)
-    from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS, delete_row_field
+    from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS, DELETE_FILE_ROW
 
-    schema = Schema(DELETE_FILE_PATH, DELETE_FILE_POS, delete_row_field(table.schema().select("id").as_struct()))
+    row = replace(DELETE_FILE_ROW, field_type=table.schema().select("id").as_struct(), required=True)
+    schema = Schema(DELETE_FILE_PATH, DELETE_FILE_POS, row)
     held = pa.table({"file_path": [path_of(table)] * 2, "pos": [1, 3], "row": [{"id": 1}, {"id": 3}]})
     commit(table, write_file(table, schema, held, file_format, content=DataFileContent.POSITION_DELETES))
     assert ids(table) == [0, 2]

@@ -342,16 +342,12 @@ def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
         return _leaf(column, lambda id_: _Floats(id_, bounds=bounds))
     if not bounds or pa.types.is_null(arrow_type):
         return _leaf(column, _CountsWatcher)
-    if _is_geo(column):
+    # The order of the bytes of geometries and geographies has no meaning.
+    if (column.metadata or {}).get(TYPE_KEY, b"").startswith((b"geometry", b"geography")):
         return _leaf(column, _Points)
     if arrow_type in _BYTE_STRINGS:
         return _leaf(column, _Strings)
     return _leaf(column, _Uuids if arrow_type.equals(_SIXTEEN_BYTES) else _BoundsWatcher)
-
-
-def _is_geo(column: pa.Field) -> bool:
-    """Whether a column holds geometries or geographies, so that the order of its bytes has no meaning."""
-    return bool((column.metadata or {}).get(TYPE_KEY, b"").startswith((b"geometry", b"geography")))
 
 
 def _leaf(column: pa.Field, make: Callable[[int], _Watcher]) -> _Watcher | None:

@@ -182,10 +182,7 @@ def _valid(data: pa.Array) -> Mask:
     return mask
 
 
-def _bitmap(valid: Mask) -> pa.Buffer | None:
-    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-
-
 def _array(iceberg_type: IcebergType, valid: Mask, values: npt.NDArray[Any]) -> pa.Array:
-    buffers = [_bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))]
+    bitmap = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    buffers = [bitmap, pa.py_buffer(np.ascontiguousarray(values))]
     return pa.Array.from_buffers(to_arrow_type(iceberg_type), len(valid), buffers)
