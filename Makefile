@@ -21,7 +21,7 @@ LONG := server or peer or slow
 SOAK := counted or soak
 PYTEST := $(RUN) -m pytest --dist worksteal --durations=20
 
-.PHONY: quickstart test test-all spark-matrix matrix mutants mutants-kernel coverage lint types layers packaging bench \
+.PHONY: quickstart test test-all spark-matrix matrix engines mutants mutants-kernel coverage lint types layers packaging bench \
         spec-coverage reference site soak clean
 
 quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over real data
@@ -38,6 +38,9 @@ spark-matrix: .venv/dev.stamp  ## Run tests of Spark under PySpark 3.5, 4.0, 4.1
 
 matrix: .venv/dev.stamp  ## Run fast tests under Python 3.11 to 3.13, with the oldest and the newest libraries
 	$(RUN) tests/support/version_matrix.py $(ENVIRONMENTS)
+
+engines: .venv/dev.stamp  ## Run tests against Ray, Daft and Dask; BENCH=1 also compares with their own readers
+	$(RUN) tests/support/frame_engines.py $(if $(BENCH),--bench)
 
 mutants: .venv/dev.stamp  ## Run the kit on every broken plugin, and print how many of each contract it rejects
 	$(RUN) tests/support/kit_mutants.py --workers $(WORKERS)

@@ -3,6 +3,7 @@
 - ``python``: run, in order, in one namespace a page;
 - ``output``: what the block before it prints, with ``...`` for text that differs from run to run;
 - ``python spark``: the same, where a Spark session may be started;
+- ``python engines``: run by ``make engines``, where Ray, Daft and Dask are installed;
 - ``python <path>``: a part of that file of the repository, word for word;
 - ``console``: each line after ``$ `` is run by the command line; the lines below it, where there are any, are its
   output, with ``...`` for text that differs from run to run;

@@ -29,6 +29,7 @@ from icefield.transaction.row_changes import RowChanges
 from icefield.writing import WriteContext
 
 if TYPE_CHECKING:
+    from icefield_frames import write_on_workers as _write_on_workers
     from icefield_import import add_files as _add_files
     from icefield_maintenance import MaintenanceTable
     from icefield_maintenance import diff as _diff
@@ -194,8 +195,8 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
         """The metadata tables: snapshots, files, manifests, ..."""
         return InspectTable(self.metadata, self.io, self.metadata_location)
 
-    if TYPE_CHECKING:  # services of icefield-import and icefield-maintenance
-        add_files = _add_files
+    if TYPE_CHECKING:  # services of icefield-frames, icefield-import and icefield-maintenance
+        add_files, write_on_workers = _add_files, _write_on_workers
         undo, rollback, diff = _undo, _rollback, _diff
 
         @property

@@ -17,6 +17,9 @@ METHODS: Final = {
     "to_dataset": "datasets",
     "to_duckdb": "duckdb_relations",
     "to_datafusion": "datafusion_tables",
+    "to_ray": "ray_datasets",
+    "to_daft": "daft_frames",
+    "to_dask": "dask_frames",
 }
 """The methods that scans get, each with its module."""
 
@@ -48,6 +51,7 @@ def icefield_table_services() -> Sequence[TableService]:
     """Provide the methods of scans that return frames, relations and data sets, and filters of two libraries."""
     return [
         *(TableService(name, f"icefield_frames.{module}:{name.upper()}", "scan") for name, module in METHODS.items()),
+        TableService("write_on_workers", "icefield_frames.worker_writes:WRITE_ON_WORKERS"),
         TableService("pyarrow", "icefield_frames.arrow_filters:from_arrow", "filter"),
         TableService("polars", "icefield_frames.polars_filters:from_polars", "filter"),
     ]

@@ -12,11 +12,14 @@ from typing import Any
 from icefield.errors import MissingPlugin
 
 
-def library(name: str, needed_by: str, module: str = "") -> Any:
-    """Import a library, or a module of it, on first use. Raises ``MissingPlugin`` if it is not installed."""
+def library(name: str, needed_by: str, module: str = "", *, own: str = "") -> Any:
+    """Import a library, or a module of it, on first use. Raises ``MissingPlugin`` if it is not installed.
+
+    ``own``: the module of this plugin that is imported in its stead, and imports the library itself.
+    """
     if find_spec(name) is None:
         raise MissingPlugin(f'{needed_by} needs {name}, which is not installed; pip install "icefield[{name}]"')
-    return import_module(f"{name}.{module}" if module else name)
+    return import_module(own or (f"{name}.{module}" if module else name))
 
 
 def lazy_polars() -> Any:

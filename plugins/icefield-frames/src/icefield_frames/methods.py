@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import daft
+    import dask.dataframe as dd
     import datafusion
     import duckdb
     import pandas as pd
     import polars as pl
+    import ray.data
 
     from icefield_frames.datasets import ScanDataset
     from icefield_frames.pandas_frames import DtypeBackend
@@ -36,3 +39,12 @@ class ScanMethods:
 
         def to_datafusion(self, table_name: str, context: Any = None) -> datafusion.SessionContext:
             """Register the rows as a table of a DataFusion session, and return the session."""
+
+        def to_ray(self, **options: Any) -> ray.data.Dataset:
+            """The rows as a Ray dataset, whose tasks read the files."""
+
+        def to_daft(self) -> daft.DataFrame:
+            """The rows as a Daft frame, which reads only what a query needs."""
+
+        def to_dask(self, *, dtype_backend: DtypeBackend = "pyarrow") -> dd.DataFrame:
+            """The rows as a Dask data frame, with a partition for each group of scan tasks."""

@@ -26,19 +26,22 @@ def to_pandas(scan: Any, *, dtype_backend: DtypeBackend = "numpy", **options: An
     Raises ``MissingPlugin`` if pandas is not installed, and ``InvalidArgument`` for another backend, before anything
     is read.
     """
-    pandas = library("pandas", "to_pandas")
+    library("pandas", "to_pandas")
     given = options.pop("types_mapper", None)
     if dtype_backend not in ("numpy", "numpy_nullable", "pyarrow"):
         raise InvalidArgument(
             f"dtype_backend is 'numpy', 'numpy_nullable' or 'pyarrow', as in pandas, not {dtype_backend!r}"
         )
-    own = None if dtype_backend == "numpy" else _mapper(pandas, dtype_backend)
+    own = types_mapper(dtype_backend)
     mapper = given if own is None else own if given is None else (lambda kind: given(kind) or own(kind))
     return scan.to_arrow().to_pandas(types_mapper=mapper, **options)
 
 
-def _mapper(pandas: Any, backend: str) -> Any:
-    """The function from a type of Arrow to a type of pandas; None leaves the type to pyarrow."""
+def types_mapper(backend: DtypeBackend) -> Any:
+    """The function from a type of Arrow to a type of pandas for a backend; None leaves all types to pyarrow."""
+    if backend == "numpy":
+        return None
+    pandas = library("pandas", "to_pandas")
     if backend == "pyarrow":
         return pandas.ArrowDtype
     nullable = {
