@@ -58,10 +58,6 @@ _LOCAL: Final = ("", "file")
 Deletable = Callable[[Sequence[str]], Sequence[str]]
 """A function that returns the given locations without the files that must not be deleted."""
 
-_PLANNING: Final = re.compile(
-    r"(uri|token|credential|oauth2-server-uri)$|urn:ietf:params:oauth:token-type:"
-    r"|(lock|dynamodb|hive|iceberg\.hive|rest|header|ssl|gcp\.auth)\."
-)
 _HOLDS_A_PLACE = re.compile(r"(?:^|[._-])(?:warehouse|endpoint|host)$")
 
 
@@ -108,9 +104,9 @@ class FileIO:
     def __repr__(self) -> str:  # properties may hold credentials
         return without_userinfo(f"FileIO(base={self.base!r})")
 
-    def for_workers(self) -> FileIO:
-        """The same access to files, without the properties that only the process that plans and commits needs."""
-        kept = {name: value for name, value in self.properties.items() if not _PLANNING.match(name)}
+    def for_workers(self, planning: re.Pattern[str]) -> FileIO:
+        """The same access to files, without the properties for ``planning`` and committing alone."""
+        kept = {name: value for name, value in self.properties.items() if not planning.match(name)}
         return FileIO(self.plugins, kept, self.base, self.access, self.catalog)
 
     def relative_to(self, base: str | None) -> FileIO:

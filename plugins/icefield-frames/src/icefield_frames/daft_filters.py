@@ -33,10 +33,10 @@ _LITERALS: Final = (bool, int, float, str, bytes, Decimal, dt.date, dt.datetime,
 
 def translated(expression: Any, translator: Translator) -> Translated:
     """The filter for an expression, as far as there is one."""
-    return _Visitor(translator).of(expression)
+    return _FilterVisitor(translator).of(expression)
 
 
-class _Visitor:
+class _FilterVisitor:
     """The visitor that Daft calls with the parts of an expression. Its methods return filters."""
 
     def __init__(self, translator: Translator, *, negated: bool = False, depth: int = 0) -> None:
@@ -46,7 +46,9 @@ class _Visitor:
         """The filter for an expression, one level further down."""
         if not check_depth(self._depth):
             return UNKNOWN
-        inner = _Visitor(self._translator, negated=self._negated if negated is None else negated, depth=self._depth + 1)
+        inner = _FilterVisitor(
+            self._translator, negated=self._negated if negated is None else negated, depth=self._depth + 1
+        )
         try:
             found: Translated = expression._expr.accept(inner)
         except (
@@ -87,7 +89,7 @@ class _Visitor:
         if operator is None:
             return UNKNOWN
         left, right = arguments
-        if left._expr.accept(_Leaf()) is _LITERAL:
+        if left._expr.accept(_LeafVisitor()) is _LITERAL:
             return self._compared(MIRRORED[operator], _path(right), left)
         return self._compared(operator, _path(left), right)
 
@@ -113,7 +115,7 @@ _COLUMN: Final = "column"
 _LITERAL: Final = "literal"
 
 
-class _Leaf:
+class _LeafVisitor:
     """The visitor of a column or a literal: it returns the kind, and keeps the name or the value."""
 
     def __init__(self) -> None:
@@ -135,7 +137,7 @@ class _Leaf:
 
 def _path(expression: Any) -> Path:
     """The name of a column. Raises ``LookupError`` for other expressions."""
-    leaf = _Leaf()
+    leaf = _LeafVisitor()
     if expression._expr.accept(leaf) is not _COLUMN:
         raise LookupError("an expression that is no column")
     return (leaf.found,)
@@ -143,7 +145,7 @@ def _path(expression: Any) -> Path:
 
 def _literal(expression: Any) -> pa.Scalar:
     """The value of a literal. Raises ``LookupError`` for other expressions, and for null."""
-    leaf = _Leaf()
+    leaf = _LeafVisitor()
     if expression._expr.accept(leaf) is not _LITERAL or not isinstance(leaf.found, _LITERALS):
         raise LookupError("an expression that is no literal")
     return pa.scalar(leaf.found)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
@@ -12,6 +13,12 @@ from icefield.expressions import BooleanExpression
 from icefield.scan import FileScanTask, ScanContext, read_tasks
 
 from icefield_frames.selection import Selection, is_of_files, narrowed, with_columns
+
+PLANNING: Final = re.compile(
+    r"(uri|token|credential|oauth2-server-uri)$|urn:ietf:params:oauth:token-type:"
+    r"|(lock|dynamodb|hive|iceberg\.hive|rest|header|ssl|gcp\.auth)\."
+)
+"""The properties that only the driver needs: it alone asks a metastore, a lock or a REST service."""
 
 Columns = tuple[str, ...] | None
 
@@ -84,7 +91,7 @@ def parts_of(
     ``row_filter``: a further filter that leaves out files and rows.
     """
     if not is_of_files(scan) or scan.limit is not None:
-        return [WholePart(replace(scan, io=scan.io.for_workers()), schema)]
+        return [WholePart(replace(scan, io=scan.io.for_workers(PLANNING)), schema)]
     selection = Selection(scan, None, row_filter)
     context = for_workers(selection.context)
     return [ScanPart(context, schema, tasks) for tasks in selection.tasks(at_least)]
@@ -92,7 +99,7 @@ def parts_of(
 
 def for_workers(context: ScanContext) -> ScanContext:
     """The context for reading in another process, whose tasks read each delete file once."""
-    return replace(context, io=context.io.for_workers(), scan_id=uuid4().hex)
+    return replace(context, io=context.io.for_workers(PLANNING), scan_id=uuid4().hex)
 
 
 def used_columns(names: list[str] | None, filtered: set[str], schema: pa.Schema) -> Columns:

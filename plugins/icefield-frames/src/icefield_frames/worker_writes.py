@@ -15,6 +15,7 @@ from icefield.expressions import AlwaysTrue, as_expression, bind
 from icefield.writing import DataFile, WriteContext, write_batches
 
 from icefield_frames.libraries import method_of
+from icefield_frames.parts import PLANNING
 
 _ENGINES: Final = {"ray": "ray_sources", "daft": "daft_writes", "dask": "dask_frames"}
 """The modules that write frames of a library."""
@@ -69,7 +70,7 @@ def write_on_workers(
     finally:
         check.end()
     context = table.write_context()
-    context = replace(context, io=context.io.for_workers(), workers=1, buffer_bytes=_BUFFER_BYTES)
+    context = replace(context, io=context.io.for_workers(PLANNING), workers=1, buffer_bytes=_BUFFER_BYTES)
     traces = AttemptFiles(table.io, context.locations.data_folder, context.operation_id)
     try:
         files = write(frame, PartWriter(context))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import replace
 from io import BytesIO
 from typing import Any, Final, TypeVar
@@ -14,10 +15,16 @@ from pyspark.sql import SparkSession
 C = TypeVar("C", bound=Any)
 _BROADCAST_FROM_BYTES: Final = 1 << 20
 
+PLANNING: Final = re.compile(
+    r"(uri|token|credential|oauth2-server-uri)$|urn:ietf:params:oauth:token-type:"
+    r"|(lock|dynamodb|hive|iceberg\.hive|rest|header|ssl|gcp\.auth)\."
+)
+"""The properties that only the driver needs: it alone asks a metastore, a lock or a REST service."""
+
 
 def for_executors(context: C) -> C:
     """A scan's or a write's context without the properties that only the driver needs, their credentials among them."""
-    made: C = replace(context, io=context.io.for_workers())
+    made: C = replace(context, io=context.io.for_workers(PLANNING))
     return made
 
 
@@ -33,7 +40,7 @@ class _Pickler(CloudPickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, FileIO):
-            return obj.for_workers().__reduce__()
+            return obj.for_workers(PLANNING).__reduce__()
         return super().reducer_override(obj)  # type: ignore[no-untyped-call]
 
 
