@@ -17,7 +17,7 @@ from icefield.errors import FileExists, StorageError
 from icefield.toolkit import as_input_file
 
 from icefield_testing.file_systems.base import FileSystemChecks
-from icefield_testing.file_systems.steps import between_steps
+from icefield_testing.file_systems.steps import between_steps, handing_over
 
 _OURS: Final = b"ours " * 400
 _RIVALS: Final = b"the rival's " * 500
@@ -52,8 +52,7 @@ class RivalChecks(FileSystemChecks):
             if story:  # a store in a thread of this process may be struck within its own step: that is no fault
                 story = self._overtaken(file_system, f"{root}/{step}-again", step)[1]
             assert not story, story
-            tries = min(_MOST_STEPS, _OUTSIDE_SECONDS / (time.monotonic() - began))
-            step += max(1, math.ceil(steps / max(tries, 1)))
+            step += _stride(steps, _OUTSIDE_SECONDS, began)
 
     def test_a_rival_between_two_steps_of_a_renaming_does_not_win_as_well(
         self, file_system: FileSystem, root: str
@@ -116,9 +115,7 @@ class RivalChecks(FileSystemChecks):
             while step < steps:
                 began = time.monotonic()
                 steps = self._pruned(file_system, f"{root}/{number}-{step}", name, make, step)
-                # A slow store gets the rival after some of the steps, far from each other.
-                tries = min(_MOST_STEPS, _PRUNING_SECONDS / len(writes) / (time.monotonic() - began))
-                step += max(1, math.ceil(steps / max(tries, 1)))
+                step += _stride(steps, _PRUNING_SECONDS / len(writes), began)
 
     # -- helpers
 
@@ -184,12 +181,13 @@ class RivalChecks(FileSystemChecks):
     ) -> None:
         """Let a rival publish under the same name after each step."""
         step, steps = 0, 1
-        while step < min(steps, _MOST_STEPS):
+        while step < steps:
+            began = time.monotonic()
             location = f"{root}/{name.partition('(')[0]}-{step}/f"
             for data in (_OURS, _RIVALS):
                 prepare(location, data)
             steps = self._round(file_system, location, name, publish, step)
-            step += 1
+            step += _stride(steps, _OUTSIDE_SECONDS, began)
 
     def _round(
         self,
@@ -249,9 +247,11 @@ class _Rival:
     def act(self) -> None:
         """Act, and return when it is done or waits for a lock; from then on do nothing."""
         if not self._waits:
-            self._made.append(self._pool.submit(self._untraced))
-            with suppress(TimeoutError):
-                self._made[-1].exception(_LOCK_SECONDS)
+            settled = threading.Event()
+            with handing_over(settled.set):  # it waits for this very step if it needs the event loop of this thread
+                self._made.append(self._pool.submit(self._untraced))
+                self._made[-1].add_done_callback(lambda _: settled.set())
+                settled.wait(_LOCK_SECONDS)
             self._waits = not self._made[-1].done()
 
     def done(self) -> list[Any]:
@@ -268,6 +268,15 @@ class _Rival:
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
+
+
+def _stride(steps: int, seconds: float, began: float) -> int:
+    """The distance to the next step after which the rival acts, if a round that ``began`` then has that many steps.
+
+    A slow store gets the rival after some of the steps, far from each other, so that all rounds take these seconds.
+    """
+    tries = min(_MOST_STEPS, seconds / (time.monotonic() - began))
+    return max(1, math.ceil(steps / max(tries, 1)))
 
 
 def _create(system: FileSystem, location: str, data: bytes) -> None:

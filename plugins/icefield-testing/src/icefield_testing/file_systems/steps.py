@@ -101,6 +101,30 @@ def _run_in(loop: asyncio.AbstractEventLoop, act: Callable[[], object]) -> None:
         done.wait(_LOOP_SECONDS)
 
 
+@contextmanager
+def handing_over(tell: Callable[[], object]) -> Iterator[None]:
+    """Call ``tell`` when another thread hands work to the event loop that runs in this thread, if one does.
+
+    This thread is in a step of the loop, so the work waits until the block has ended.
+    """
+    loop: Any = asyncio._get_running_loop()
+    if loop is None:
+        yield
+        return
+    hand_over = loop.call_soon_threadsafe
+
+    def told(*args: Any, **kwargs: Any) -> Any:
+        handle = hand_over(*args, **kwargs)
+        tell()
+        return handle
+
+    loop.call_soon_threadsafe = told
+    try:
+        yield
+    finally:
+        del loop.call_soon_threadsafe
+
+
 def _sources(made: object) -> tuple[str, ...]:
     """The location of the plugin's code: the modules of its classes, and the whole package if the plugin is one."""
     found = set()
