@@ -27,12 +27,20 @@ from icefield_testing.strategies import (
     RacingChecks,
     SharingChecks,
     ShowingChecks,
+    SilentServiceChecks,
     SingleWriterChecks,
 )
 
 
 class CommitStrategySuite(
-    SingleWriterChecks, RacingChecks, FaultChecks, LostReplyChecks, DropChecks, SharingChecks, ShowingChecks
+    SingleWriterChecks,
+    RacingChecks,
+    FaultChecks,
+    LostReplyChecks,
+    DropChecks,
+    SharingChecks,
+    ShowingChecks,
+    SilentServiceChecks,
 ):
     """Checks of ``icefield.abc.CommitStrategy``."""
 

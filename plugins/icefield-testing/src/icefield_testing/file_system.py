@@ -31,6 +31,7 @@ from icefield_testing.file_systems import (
     PlaceChecks,
     ReadingChecks,
     RivalChecks,
+    SilentStoreChecks,
     SpellingChecks,
     StreamChecks,
     ValueChecks,
@@ -49,6 +50,7 @@ class FileSystemSuite(
     LocalFileChecks,
     ForkChecks,
     PlaceChecks,
+    SilentStoreChecks,
     ValueChecks,
 ):
     """Checks of ``icefield.abc.FileSystem``."""

@@ -14,8 +14,10 @@ from mutants.file_systems import (
     places,
     reading,
     rivals,
+    silence,
     spellings,
     streams,
+    uploads,
     writing,
 )
 
@@ -33,6 +35,8 @@ _MODULES = (
     adopting,
     forks,
     places,
+    silence,
+    uploads,
 )
 
 MUTANTS: list[Mutant] = [mutant for module in _MODULES for mutant in module.MUTANTS]

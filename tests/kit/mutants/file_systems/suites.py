@@ -13,10 +13,12 @@ from uuid import uuid4
 from icefield.abc import FileSystem
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.storage import local_path
-from icefield_testing import FileSystemSuite
+from icefield_testing import FileSystemSuite, LossyProxy
 
 from mutants.file_systems.failing import Remote
 from mutants.file_systems.places import Bound
+from mutants.file_systems.silence import OverASocket, service_port
+from mutants.file_systems.uploads import Uploads
 
 
 class OnDisk(FileSystemSuite):
@@ -66,7 +68,26 @@ class BehindAnSdk(InMemory):
             kind.up = True
 
 
+class OnASocket(BehindAnSdk):
+    time_out_properties: ClassVar = {"socket.seconds": "0.3"}
+    silence_seconds = 3.0
+
+    def file_system_through(self, service: LossyProxy, file_system: FileSystem) -> FileSystem:
+        return type(file_system)({**file_system.properties, "socket.port": str(service.port)})
+
+
+class OfUploads(InMemory):
+    part_size = 1_000
+
+    def raw_unfinished(self, prefix: str) -> Collection[str]:
+        return [location for location in Uploads.held.values() if location.startswith(f"{prefix}/")]
+
+
 def suite_of(kind: type[FileSystem]) -> type[FileSystemSuite]:
+    if issubclass(kind, OverASocket):
+        return OnASocket
+    if issubclass(kind, Uploads):
+        return OfUploads
     if issubclass(kind, Remote):
         return BehindAnSdk
     if issubclass(kind, Bound):
@@ -77,4 +98,8 @@ def suite_of(kind: type[FileSystem]) -> type[FileSystemSuite]:
 def given(kind: type[FileSystem], folder: Path) -> dict[str, Callable[[str], Any]]:
     numbers = count()
     roots = f"memory://kit/{uuid4().hex}" if issubclass(kind, MemoryFileSystem) else f"file://{folder}"
-    return {"file_system": lambda _: kind({}), "root": lambda _: f"{roots}/{next(numbers)}"}
+    return {
+        "file_system": lambda _: kind({}),
+        "root": lambda _: f"{roots}/{next(numbers)}",
+        "service": lambda _: LossyProxy(service_port()).__enter__() if issubclass(kind, OverASocket) else None,
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -29,7 +28,8 @@ from icefield_testing.catalogs.fault_changes import CHANGES
 from icefield_testing.catalogs.several_tables import SeveralTablesChecks
 from icefield_testing.catalogs.views import ViewChecks
 from icefield_testing.fault_model import KINDS, Step, late_request, walk
-from icefield_testing.service_faults import NO_REPLY, LossyProxy, RequestFaults
+from icefield_testing.service_faults import LossyProxy, RequestFaults
+from icefield_testing.silence import errors_in_silence
 
 _TRIES: Final = 3
 TAKEN_OR_GONE: Final = (
@@ -127,27 +127,13 @@ class FaultChecks(ViewChecks, SeveralTablesChecks):
             "list_namespaces": lambda: through.list_namespaces(()),
             "create_namespace": lambda: through.create_namespace(("new",), {}),
         }
-        service.arm(lambda number: NO_REPLY)
-        try:
-            for name, call in calls.items():
-                self._ends(name, call)
-        finally:
-            service.disarm()
+        for name, error in errors_in_silence(service, calls, self.silence_seconds).items():
+            assert error is not None, f"{name} takes the silence of the service for an answer"
+            right = isinstance(error, IcefieldError) and not isinstance(error, TAKEN_OR_GONE)
+            assert right, f"{name} does not say that the service is silent: {error!r}"
         through.close()
 
     # -- helpers
-
-    def _ends(self, name: str, call: Callable[[], object]) -> None:
-        """Check that a call without an answer raises one of Icefield's errors in time."""
-        errors: list[Exception | None] = []
-        waiting = threading.Thread(target=lambda: errors.append(self._raised(call)), daemon=True)
-        waiting.start()
-        waiting.join(self.silence_seconds)
-        assert errors, f"{name} still waits after {self.silence_seconds:g} s without an answer of the service"
-        [error] = errors
-        assert error is not None, f"{name} takes the silence of the service for an answer"
-        right = isinstance(error, IcefieldError) and not isinstance(error, TAKEN_OR_GONE)
-        assert right, f"{name} does not say that the service is silent: {error!r}"
 
     def _needs_service(self, service: RequestFaults | None) -> RequestFaults:
         if service is None:

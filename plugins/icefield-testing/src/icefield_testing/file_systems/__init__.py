@@ -11,6 +11,7 @@ from icefield_testing.file_systems.outages import OutageChecks
 from icefield_testing.file_systems.places import PlaceChecks
 from icefield_testing.file_systems.reading import ReadingChecks
 from icefield_testing.file_systems.rivals import RivalChecks
+from icefield_testing.file_systems.silence import SilentStoreChecks
 from icefield_testing.file_systems.spellings import SpellingChecks
 from icefield_testing.file_systems.streams import StreamChecks
 from icefield_testing.file_systems.values import ValueChecks
@@ -27,6 +28,7 @@ __all__ = [
     "PlaceChecks",
     "ReadingChecks",
     "RivalChecks",
+    "SilentStoreChecks",
     "SpellingChecks",
     "StreamChecks",
     "ValueChecks",

@@ -16,6 +16,7 @@ from icefield.abc import FileSystem, FileSystemAbility
 from icefield_testing.base import Suite
 from icefield_testing.file_systems.limits import sockets, store_out_of_reach
 from icefield_testing.processes import needs_fork
+from icefield_testing.service_faults import LossyProxy
 
 RACERS = 16
 ROUNDS = 10
@@ -43,6 +44,13 @@ class FileSystemChecks(Suite):
 
     fail_fast: ClassVar[Mapping[str, str]] = {}
     """Properties with which the file system gives up at once, where it retries what a store does not answer."""
+
+    time_out_properties: ClassVar[Mapping[str, str]] = {}
+    """Properties with which the file system waits a second or so for an answer, and repeats little. Without them, a
+    store that never answers is not tried."""
+
+    silence_seconds: ClassVar[float] = 15.0
+    """The longest time that a call may take, with ``time_out_properties``, when the store never answers."""
 
     shares_connections: ClassVar[bool] = False
     """Whether file systems with other properties share connections: then an outage breaks all of this process."""
@@ -73,6 +81,22 @@ class FileSystemChecks(Suite):
     def raw_list(self, prefix: str) -> Collection[str] | None:
         """The locations of all files below a folder, found without the file system under test; None skips checks."""
         return None
+
+    def raw_unfinished(self, prefix: str) -> Collection[str] | None:
+        """The writes below a folder that the store holds open, such as pending uploads and leases; None skips checks.
+
+        The store is asked without the file system under test.
+        """
+        return None
+
+    @pytest.fixture
+    def service(self) -> LossyProxy | None:
+        """A ``LossyProxy`` before the store, which can lose or stop requests; None skips checks."""
+        return None
+
+    def file_system_through(self, service: LossyProxy, file_system: FileSystem) -> FileSystem:
+        """The same file system with its requests sent through ``service``. By default, all requests already are."""
+        return file_system
 
     def foreign_location(self, host: str, port: int) -> str | None:
         """A location at ``host``, which the configuration does not name; None if no location leads to a host.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,15 +13,18 @@ from typing import Final
 
 import pytest
 from icefield.abc import FileSystem, FileSystemAbility, PutMode
-from icefield.errors import FileExists, FileMissing, IcefieldError
+from icefield.errors import FileExists, FileMissing, IcefieldError, StorageError
 
+from icefield_testing.fault_model import KINDS, walk
 from icefield_testing.file_systems.outages import OutageChecks
 from icefield_testing.planted_secrets import PlantedSecret
+from icefield_testing.service_faults import LossyProxy
 
 _DESCRIPTORS: Final = Path("/dev/fd")
 _ROUNDS: Final = 30
 _KEPT: Final = 10
 """How many connections a file system may keep open."""
+_CANCEL_SECONDS: Final = 5.0
 
 
 class LeftoverChecks(OutageChecks):
@@ -68,6 +72,40 @@ class LeftoverChecks(OutageChecks):
         if left is None:
             pytest.skip("the store is not listed without the file system (`raw_list`)")
         self._check_left(f"{root}/d", left)
+
+    def test_no_write_stays_open_at_the_store(
+        self, file_system: FileSystem, root: str, service: LossyProxy | None
+    ) -> None:
+        """If this fails, a write that was aborted, forgotten or failed stays open at the store, as a pending upload or
+        a lease, which costs space or keeps others out: cancel it in ``abort``, in ``__del__``, and when a step fails,
+        also when the reply to its first request was lost."""
+        if self.raw_unfinished(root) is None:
+            pytest.skip("the store does not say which writes are open (`raw_unfinished`)")
+        data = b"x" * (self.part_size + 1)  # one part is sent before the end
+        for ending in ("aborted", "by an exception", "forgotten", "closed"):
+            sink = file_system.open_output(f"{root}/{ending}")
+            sink.write(data)
+            if ending == "aborted":
+                sink.abort()
+            elif ending == "closed":
+                sink.close()
+            elif ending == "by an exception":
+                sink.__exit__(KeyError, KeyError("the writer failed"), None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)
+                del sink
+                gc.collect()
+            self._check_none_open(root, f"after a stream that was {ending}")
+        if service is not None:
+            through = self._reached(self.file_system_through(service, file_system), root)
+            for step in walk(service, KINDS["lost reply"], "a lost reply at"):
+                failing = through.open_output(f"{root}/failed-{step.number}")
+                with step, suppress(StorageError):
+                    failing.write(data)
+                    failing.close()
+                with suppress(StorageError):
+                    failing.abort()
+                self._check_none_open(root, f"after {step}")
 
     def test_a_second_close_touches_nothing_of_others(self, file_system: FileSystem, root: str) -> None:
         """If this fails, a second ``close`` or ``abort`` closes a descriptor whose number is another file's by then, or
@@ -171,6 +209,12 @@ class LeftoverChecks(OutageChecks):
     def _check_left(self, folder: str, left: Iterable[str]) -> None:
         more = sorted({location.removeprefix(f"{folder}/") for location in left} - {"taken", "source"})
         assert not more, f"{len(more)} files were left by 3 aborted streams and 6 refused calls: {more}"
+
+    def _check_none_open(self, root: str, story: str) -> None:
+        until = time.monotonic() + _CANCEL_SECONDS
+        while (left := self.raw_unfinished(root)) and time.monotonic() < until:
+            time.sleep(0.02)
+        assert not left, f"the store holds open {', '.join(left or ())} {story}"
 
     def _check_unseen(self, file_system: FileSystem, location: str, state: str) -> None:
         with pytest.raises(FileMissing):

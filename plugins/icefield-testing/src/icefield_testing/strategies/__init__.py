@@ -6,6 +6,7 @@ from icefield_testing.strategies.lost_replies import LostReplyChecks
 from icefield_testing.strategies.racing import RacingChecks
 from icefield_testing.strategies.sharing import SharingChecks
 from icefield_testing.strategies.showing import ShowingChecks
+from icefield_testing.strategies.silence import SilentServiceChecks
 from icefield_testing.strategies.single import SingleWriterChecks
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "RacingChecks",
     "SharingChecks",
     "ShowingChecks",
+    "SilentServiceChecks",
     "SingleWriterChecks",
 ]

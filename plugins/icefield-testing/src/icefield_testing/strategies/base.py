@@ -55,6 +55,13 @@ class StrategyChecks(Suite):
     """The ways to give credentials to the strategy, each as the properties that belong together, such as
     ``{"lock.user": "u", "lock.password": "{secret}"}``: a secret takes the place of ``{secret}``."""
 
+    time_out_properties: ClassVar[Mapping[str, str]] = {}
+    """Properties with which the strategy waits a second or so for the answer of its service, and repeats little.
+    Without them, a service that never answers is not tried."""
+
+    silence_seconds: ClassVar[float] = 15.0
+    """The longest time that a call may take, with ``time_out_properties``, when the service never answers."""
+
     one_process: ClassVar[bool] = False
     """Whether the tables live in this process, such as in memory: then nothing is tried with other processes."""
 
@@ -88,6 +95,13 @@ class StrategyChecks(Suite):
     def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
         """Build the strategy so that its requests go through ``service``. By default all do."""
         return self.strategy(file_system, location)
+
+    def strategy_in_haste(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        """Build the strategy through ``service`` with ``time_out_properties``. By default they are put among those of
+        ``strategy_through(...)``."""
+        made = self.strategy_through(service, file_system, location)
+        made.properties.update(self.time_out_properties)
+        return made
 
     def strategy_with(self, properties: Mapping[str, str], file_system: FileSystem, location: str) -> CommitStrategy:
         """Build the strategy with further properties. By default they are put among those of ``strategy(...)``."""
