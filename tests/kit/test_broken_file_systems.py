@@ -14,9 +14,8 @@ from mutants import Mutant
 from mutants.file_systems import MUTANTS
 from mutants.file_systems.failing import Remote
 from mutants.file_systems.places import Bound
-from mutants.file_systems.silence import OverASocket
 from mutants.file_systems.suites import OnDisk, given, suite_of
-from mutants.file_systems.uploads import Uploads
+from mutants.file_systems.uploads import SentUploads, Uploads
 from mutants.file_systems.writing import OpensExclusively
 
 HANG = {"WaitsForItself": 1.0, "ForkUnsafe": 4.0, "StreamsHangAfterAFork": 4.0, "ReadsHangAfterAFork": 4.0}
@@ -38,7 +37,7 @@ def test_a_file_that_is_written_in_place_is_found_each_time_and_in_two_ways(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [LocalFileSystem, MemoryFileSystem, Remote, Bound, OverASocket, Uploads])
+@pytest.mark.parametrize("kind", [LocalFileSystem, MemoryFileSystem, Remote, Bound, Uploads, SentUploads])
 def test_a_right_file_system_passes_every_check(kind: type[FileSystem], tmp_path: Path) -> None:
     assert failures(suite_of(kind), given(kind, tmp_path)) == []
 

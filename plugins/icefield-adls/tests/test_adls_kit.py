@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partialmethod
 from typing import ClassVar
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -11,7 +14,7 @@ from azure.storage.blob.aio import ContainerClient
 from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
 from icefield_adls.adls_file_system import AdlsFileSystem
-from icefield_testing import CommitStrategySuite, FileSystemSuite
+from icefield_testing import CommitStrategySuite, FileSystemSuite, LossyProxy
 from object_stores import EntityTags
 from servers.azure import ACCOUNT, Azure
 
@@ -43,10 +46,18 @@ class OnServer:
     def raw_put(self, location: str, data: bytes) -> None:
         self.azure.put(location.split("/", 3)[3], data)
 
+    def raw_list(self, prefix: str) -> list[str]:
+        folder = prefix.split("/", 3)[3]
+        return [f"{prefix.removesuffix(folder)}{name}" for name in self.azure.names(f"{folder}/")]
+
+    def raw_unfinished(self, prefix: str) -> list[str]:
+        return self.azure.uncommitted(f"{prefix.split('/', 3)[3]}/")
+
 
 @pytest.mark.spec("FS-04", "FS-05", "FS-06", "FS-10")
 class TestAdls(OnServer, EntityTags, FileSystemSuite):
     fail_fast: ClassVar = {"adls.retry.num-retries": "0"}
+    time_out_properties: ClassVar = {"adls.connect-timeout": "1", "adls.request-timeout": "1"}
     delete_page = 256
     listing_page = 50
     credentials: ClassVar = tuple(
@@ -59,6 +70,15 @@ class TestAdls(OnServer, EntityTags, FileSystemSuite):
             {"adls.connection-string": f"AccountName={ACCOUNT};SharedAccessSignature=sv=2024&sig={{secret}}"},
         )
     )
+
+    @pytest.fixture
+    def service(self, azure: Azure) -> Iterator[LossyProxy]:
+        with LossyProxy(urlsplit(azure.url).port or 0) as proxy:
+            yield proxy
+
+    def file_system_through(self, service: LossyProxy, file_system: FileSystem) -> FileSystem:
+        behind = replace(self.azure, url=f"http://127.0.0.1:{service.port}/{ACCOUNT}")
+        return AdlsFileSystem({**file_system.properties, **behind.properties})
 
     def foreign_location(self, host: str, port: int) -> str | None:
         return f"abfss://foreign@{host}:{port}/file"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 from uuid import uuid4
 
@@ -9,7 +10,7 @@ import pytest
 from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
 from icefield_gcs.gcs_file_system import GcsFileSystem
-from icefield_testing import CommitStrategySuite, FileSystemSuite
+from icefield_testing import CommitStrategySuite, FileSystemSuite, LossyProxy
 from object_stores import EntityTags
 from servers.gcs import Gcs
 
@@ -39,12 +40,25 @@ class OnServer:
     def raw_put(self, location: str, data: bytes) -> None:
         self.gcs.put(location.removeprefix(f"gs://{self.gcs.bucket}/"), data)
 
+    def raw_list(self, prefix: str) -> list[str]:
+        root = f"gs://{self.gcs.bucket}/"
+        return [root + name for name in self.gcs.names(f"{prefix.removeprefix(root)}/")]
+
 
 @pytest.mark.spec("FS-04", "FS-05", "FS-06", "FS-10")
 class TestGcs(OnServer, EntityTags, FileSystemSuite):
     fail_fast: ClassVar = {"gcs.retry.num-retries": "0"}
+    time_out_properties: ClassVar = {"gcs.connect-timeout": "1", "gcs.request-timeout": "1"}
     delete_page = 100
     credentials: ClassVar = ({"gcs.oauth2.token": "{secret}", "gcs.no-auth": "false"},)
+
+    @pytest.fixture
+    def service(self, gcs: Gcs) -> Iterator[LossyProxy]:
+        with LossyProxy(int(gcs.url.rpartition(":")[2])) as proxy:
+            yield proxy
+
+    def file_system_through(self, service: LossyProxy, file_system: FileSystem) -> FileSystem:
+        return GcsFileSystem({**file_system.properties, "gcs.service.host": f"http://127.0.0.1:{service.port}"})
 
 
 @pytest.mark.spec("COMMIT-01", "COMMIT-02", "FS-13", "FS-14", "META-33")

@@ -14,7 +14,7 @@ from icefield_hdfs.hadoop_file_system import path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_hdfs.web_file_system import WebHdfsFileSystem
 from icefield_testing import CommitStrategySuite, FileSystemSuite, LossyProxy
-from servers.hdfs import Hdfs, read_around, write_around
+from servers.hdfs import Hdfs, list_around, read_around, write_around
 
 
 class OnHdfs:
@@ -39,6 +39,10 @@ class OnHdfs:
         with LossyProxy(self.hdfs.rpc_port) as self.proxy:
             yield f"hdfs://127.0.0.1:{self.proxy.port}/{uuid4().hex}"
 
+    @pytest.fixture
+    def service(self, root: str) -> LossyProxy:
+        return self.proxy
+
     @contextmanager
     def outage(self, file_system: FileSystem) -> Iterator[None]:
         """No name node answers. Its connections are those of every file system of the process."""
@@ -59,6 +63,10 @@ class OnHdfs:
     def raw_put(self, location: str, data: bytes) -> None:
         write_around(self.hdfs, path_of(location), data)
 
+    def raw_list(self, prefix: str) -> list[str]:
+        folder = path_of(prefix)
+        return [f"{prefix}{path.removeprefix(folder)}" for path in list_around(self.hdfs, folder)]
+
 
 class OverWebHdfs(OnHdfs):
     """A folder of the cluster, over WebHDFS."""
@@ -73,6 +81,7 @@ class OverWebHdfs(OnHdfs):
 
 @pytest.mark.spec("FS-02", "FS-06", "FS-09")
 class TestHdfs(OnHdfs, FileSystemSuite):
+    time_out_properties: ClassVar = {"hdfs.timeout": "1"}
     credentials: ClassVar = ({"hdfs.kerberos-principal": "{secret}"}, {"hdfs.kerberos-keytab": "/{secret}"})
 
     def foreign_location(self, host: str, port: int) -> str | None:
@@ -81,6 +90,7 @@ class TestHdfs(OnHdfs, FileSystemSuite):
 
 @pytest.mark.spec("FS-02", "FS-06", "FS-09")
 class TestWebHdfs(OverWebHdfs, FileSystemSuite):
+    time_out_properties: ClassVar = {"webhdfs.timeout": "1"}
     credentials: ClassVar = ({"webhdfs.token": "{secret}"},)
 
     def foreign_location(self, host: str, port: int) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 from uuid import uuid4
 
@@ -10,7 +10,7 @@ import pytest
 from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
 from icefield_s3.s3_file_system import S3FileSystem
-from icefield_testing import CommitStrategySuite, FileSystemSuite
+from icefield_testing import CommitStrategySuite, FileSystemSuite, LossyProxy
 from object_stores import EntityTags
 from servers.s3 import S3
 
@@ -40,14 +40,30 @@ class OnServer:
     def raw_put(self, location: str, data: bytes) -> None:
         self.s3.put(location.split("/", 3)[3], data)
 
+    def raw_list(self, prefix: str) -> list[str]:
+        return [f"s3://{self.s3.bucket}/{key}" for key in self.s3.keys(f"{prefix.split('/', 3)[3]}/")]
+
 
 @pytest.mark.spec("FS-04", "FS-05", "FS-06", "FS-10")
 class TestS3(OnServer, EntityTags, FileSystemSuite):
     fail_fast: ClassVar = {"s3.retry.num-retries": "0"}
+    time_out_properties: ClassVar = {"s3.connect-timeout": "1", "s3.request-timeout": "1"}
+
+    @pytest.fixture
+    def service(self, s3: S3) -> Iterator[LossyProxy]:
+        with LossyProxy(int(s3.url.rpartition(":")[2])) as proxy:
+            yield proxy
+
+    def file_system_through(self, service: LossyProxy, file_system: FileSystem) -> FileSystem:
+        return S3FileSystem({**file_system.properties, "s3.endpoint": f"http://127.0.0.1:{service.port}"})
+
     credentials: ClassVar = tuple(
         {f"{of}.access-key-id": "known", f"{of}.secret-access-key": "{secret}", f"{of}.session-token": "{secret}"}
         for of in ("s3", "client")
     )
+
+    def raw_unfinished(self, prefix: str) -> list[str]:
+        return self.s3.uploads(f"{prefix.split('/', 3)[3]}/")
 
     def foreign_location(self, host: str, port: int) -> str | None:
         return "s3://arn:aws:s3-outposts:us-east-1:123456789012:outpost:op-1:accesspoint:foreign/file"

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from urllib.error import HTTPError
 from urllib.parse import quote, unquote
 from urllib.request import Request, urlopen
+from xml.etree import ElementTree
 
 import pytest
 
@@ -74,11 +75,18 @@ class Azure:
 
     def unpublished(self, prefix: str) -> int:
         """How many blobs below a prefix have blocks that were sent and never published."""
-        query = f"restype=container&comp=list&include=uncommittedblobs&prefix={quote(prefix, safe='')}"
-        found = self.request("GET", f"{self.container}?{query}").decode()
-        return found.count("<Blob>") - self.request(
-            "GET", f"{self.container}?{query.replace('&include=uncommittedblobs', '')}"
-        ).decode().count("<Blob>")
+        return len(self.uncommitted(prefix))
+
+    def names(self, prefix: str, include: str = "") -> list[str]:
+        """The names of the blobs that begin with a prefix, a page of the store at most, without the plugin."""
+        query = f"restype=container&comp=list&prefix={quote(prefix, safe='')}{include}"
+        found = ElementTree.fromstring(self.request("GET", f"{self.container}?{query}"))
+        return [each.findtext("Name") or "" for each in found.iter("Blob")]
+
+    def uncommitted(self, prefix: str) -> list[str]:
+        """The names of the blobs below a prefix that have blocks and were never published."""
+        published = self.names(prefix)
+        return [each for each in self.names(prefix, "&include=uncommittedblobs") if each not in published]
 
 
 @pytest.fixture(scope="session")

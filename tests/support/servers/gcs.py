@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,6 +49,11 @@ class Gcs:
         """Write an object, without the plugin."""
         url = f"{self.url}/upload/storage/v1/b/{self.bucket}/o?uploadType=media&name={quote(name, safe='')}"
         urlopen(Request(url, data=data, headers={"Content-Type": "application/octet-stream"}), timeout=10).close()
+
+    def names(self, prefix: str) -> list[str]:
+        """The names of the objects that begin with a prefix, a page of the store at most, without the plugin."""
+        with urlopen(f"{self.url}/storage/v1/b/{self.bucket}/o?prefix={quote(prefix, safe='')}", timeout=10) as got:
+            return [each["name"] for each in json.load(got).get("items", [])]
 
 
 class Uploads:

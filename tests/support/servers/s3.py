@@ -62,11 +62,23 @@ class S3:
         """Write an object."""
         self.request("PUT", f"{self.bucket}/{quote(key)}", data)
 
+    def keys(self, prefix: str) -> list[str]:
+        """The names of the objects that begin with a prefix, a page of the store at most."""
+        found = self.request("GET", f"{self.bucket}?list-type=2&prefix={quote(prefix, safe='')}")
+        return _keys(found)
+
+    def uploads(self, prefix: str) -> list[str]:
+        """The names, with a prefix, of the uploads that were begun and neither completed nor aborted."""
+        return [key for key in _keys(self.request("GET", f"{self.bucket}?uploads")) if key.startswith(prefix)]
+
     def unpublished(self, key: str = "") -> int:
         """How many uploads to a key, or to any, were begun and neither completed nor aborted."""
-        found = ElementTree.fromstring(self.request("GET", f"{self.bucket}?uploads"))
-        keys = [element.text for element in found.iter() if element.tag.rpartition("}")[2] == "Key"]
-        return sum(key in ("", each) for each in keys)
+        return sum(key in ("", each) for each in self.uploads(""))
+
+
+def _keys(answer: bytes) -> list[str]:
+    tags = ElementTree.fromstring(answer).iter()
+    return [element.text or "" for element in tags if element.tag.rpartition("}")[2] == "Key"]
 
 
 @pytest.fixture(scope="session")

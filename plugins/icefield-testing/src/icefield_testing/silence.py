@@ -39,4 +39,3 @@ def errors_in_silence(
         service.disarm()
     assert not late, f"{', '.join(late)} still waits after {seconds:g} s without an answer of the service"
     return errors
-

@@ -68,19 +68,19 @@ class BehindAnSdk(InMemory):
             kind.up = True
 
 
-class OnASocket(BehindAnSdk):
+class OfUploads(BehindAnSdk):
+    part_size = 1_000
+
+    def raw_unfinished(self, prefix: str) -> Collection[str]:
+        return [location for location in Uploads.held.values() if location.startswith(f"{prefix}/")]
+
+
+class OnASocket(OfUploads):
     time_out_properties: ClassVar = {"socket.seconds": "0.3"}
     silence_seconds = 3.0
 
     def file_system_through(self, service: LossyProxy, file_system: FileSystem) -> FileSystem:
         return type(file_system)({**file_system.properties, "socket.port": str(service.port)})
-
-
-class OfUploads(InMemory):
-    part_size = 1_000
-
-    def raw_unfinished(self, prefix: str) -> Collection[str]:
-        return [location for location in Uploads.held.values() if location.startswith(f"{prefix}/")]
 
 
 def suite_of(kind: type[FileSystem]) -> type[FileSystemSuite]:

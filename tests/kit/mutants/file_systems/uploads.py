@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import TracebackType
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -10,10 +11,11 @@ from icefield.abc import OutputStream, PutMode
 from icefield.builtin.memory import MemoryFileSystem
 
 from mutants import Mutant, of
+from mutants.file_systems.silence import OverASocket
 
 
 class Uploads(MemoryFileSystem):
-    """Begins an upload with each stream, and ends it in ``close``, in ``abort`` and as garbage."""
+    """Begins an upload with each stream, and ends it in ``close``, in ``abort`` and when a step fails."""
 
     held: ClassVar[dict[str, str]] = {}
     """The uploads that the store holds open: their locations by their ids."""
@@ -24,7 +26,10 @@ class Uploads(MemoryFileSystem):
     def aborted(self, upload: str) -> None:
         self.held.pop(upload, None)
 
-    def forgotten(self, upload: str) -> None:
+    def interrupted(self, upload: str) -> None:
+        self.held.pop(upload, None)
+
+    def failed_in_close(self, upload: str) -> None:
         self.held.pop(upload, None)
 
 
@@ -41,20 +46,30 @@ class _Upload(OutputStream):
         return self.kept.tell()
 
     def close(self) -> None:
-        if not self.closed:
-            self.owner.put(self.location, self.kept.getvalue(), PutMode.OVERWRITE)
-            self.kept.close()
-            self.owner.held.pop(self.upload)
+        if self.closed:
+            return
+        data = self.kept.getvalue()
+        self.kept.close()
+        try:
+            self.owner.put(self.location, data, PutMode.OVERWRITE)
+        except BaseException:
+            self.owner.failed_in_close(self.upload)
+            raise
+        self.owner.held.pop(self.upload)
 
     def abort(self) -> None:
         if not self.closed:
             self.kept.close()
             self.owner.aborted(self.upload)
 
-    def __del__(self) -> None:
-        if not self.closed:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None or issubclass(kind, Exception):
+            super().__exit__(kind, error, trace)
+        elif not self.closed:
             self.kept.close()
-            self.owner.forgotten(self.upload)
+            self.owner.interrupted(self.upload)
 
     @property
     def closed(self) -> bool:
@@ -68,10 +83,21 @@ class AbortsNoUpload(Uploads):
         pass
 
 
-class LeavesForgottenUploads(Uploads):
-    """Ends the upload of a stream that nobody closed only where the stream says so."""
+class LeavesInterruptedUploads(Uploads):
+    """Ends the upload of a writer that fails, and not of one that is interrupted."""
 
-    def forgotten(self, upload: str) -> None:
+    def interrupted(self, upload: str) -> None:
+        pass
+
+
+class SentUploads(OverASocket, Uploads):
+    """Publishes an upload over a socket."""
+
+
+class LeavesFailedUploads(SentUploads):
+    """Reports that ``close`` failed, and leaves the upload at the store."""
+
+    def failed_in_close(self, upload: str) -> None:
         pass
 
 
@@ -80,6 +106,7 @@ _OPEN = "test_no_write_stays_open_at_the_store"
 MUTANTS: list[Mutant] = of(
     {
         AbortsNoUpload: (_OPEN, "after a stream that was aborted"),
-        LeavesForgottenUploads: (_OPEN, "after a stream that was forgotten"),
+        LeavesInterruptedUploads: (_OPEN, "after a stream that was interrupted"),
+        LeavesFailedUploads: (_OPEN, "after a lost reply at request 1 of"),
     }
 )
