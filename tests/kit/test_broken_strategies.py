@@ -6,7 +6,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import pytest
@@ -28,6 +28,8 @@ def suite(kind: type, service: LossyProxy) -> type[CommitStrategySuite]:
     class Suite(CommitStrategySuite):
         max_wait_seconds = 10.0
         check_seconds = 120.0
+        time_out_properties: ClassVar = {"service.seconds": "0.3"}
+        silence_seconds = 5.0
 
         def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
             if issubclass(kind, ServiceStrategy):

@@ -61,9 +61,9 @@ def served() -> Iterator[int]:
         server.shutdown()
 
 
-def ask(port: int, **asked: Any) -> Any:
+def ask(port: int, wait_seconds: float | None = 10.0, /, **asked: Any) -> Any:
     """Send one request over a new connection."""
-    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+    with socket.create_connection(("127.0.0.1", port), wait_seconds) as connection:
         return reply_over(connection, **asked)
 
 
@@ -85,7 +85,12 @@ class ServiceStrategy(MetastoreStrategy):
         self.port = port
 
     def ask(self, do: str, **asked: Any) -> Any:
-        return ask(self.port, do=do, table=self.key, **asked)
+        return ask(self.port, self.wait_seconds, do=do, table=self.key, **asked)
+
+    @property
+    def wait_seconds(self) -> float | None:
+        """How long it waits for an answer."""
+        return float(self.properties.get("service.seconds", "10"))
 
     @property
     def key(self) -> str:

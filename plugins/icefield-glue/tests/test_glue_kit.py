@@ -51,6 +51,7 @@ class TestGlueCatalog(CatalogSuite):
 
 @pytest.mark.spec("COMMIT-01", "COMMIT-05", "FS-10", "META-34")
 class TestGlueStrategy(CommitStrategySuite):
+    time_out_properties: ClassVar = TestGlueCatalog.time_out_properties
     glue_of_all: ClassVar[dict[str, str]]
 
     @pytest.fixture(autouse=True)
@@ -77,6 +78,11 @@ class TestGlueStrategy(CommitStrategySuite):
         assert isinstance(service, LossyProxy)
         given = {"glue.max-retries": "2", "glue.endpoint": f"http://127.0.0.1:{service.port}"}
         return self._made(file_system, location, **given)
+
+    def strategy_in_haste(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        assert isinstance(service, LossyProxy)
+        given = {"glue.max-retries": "1", "glue.endpoint": f"http://127.0.0.1:{service.port}"}
+        return self._made(file_system, location, **given, **self.time_out_properties)
 
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         return self._made(file_system, location)

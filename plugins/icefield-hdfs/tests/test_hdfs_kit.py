@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
+from icefield.toolkit import Backoff
 from icefield_hdfs.hadoop_file_system import path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_hdfs.web_file_system import WebHdfsFileSystem
@@ -38,10 +39,6 @@ class OnHdfs:
     def root(self) -> Iterator[str]:
         with LossyProxy(self.hdfs.rpc_port) as self.proxy:
             yield f"hdfs://127.0.0.1:{self.proxy.port}/{uuid4().hex}"
-
-    @pytest.fixture
-    def service(self, root: str) -> LossyProxy:
-        return self.proxy
 
     @contextmanager
     def outage(self, file_system: FileSystem) -> Iterator[None]:
@@ -73,14 +70,28 @@ class OverWebHdfs(OnHdfs):
 
     kind = WebHdfsFileSystem
 
+    @pytest.fixture(autouse=True)
+    def gives_up_soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The plugin repeats a request four times; what it waits in between shows nothing."""
+        monkeypatch.setattr("icefield_hdfs.web._RETRIES", 1)
+        monkeypatch.setattr("icefield_hdfs.web._BACKOFF", Backoff(0.01, 0.1))
+
     @pytest.fixture
     def root(self) -> Iterator[str]:
         with LossyProxy(self.hdfs.http_port) as self.proxy:
             yield f"webhdfs://127.0.0.1:{self.proxy.port}/{uuid4().hex}"
 
 
+class BehindTheProxy(FileSystemSuite):
+    proxy: LossyProxy
+
+    @pytest.fixture
+    def service(self, root: str) -> LossyProxy:
+        return self.proxy
+
+
 @pytest.mark.spec("FS-02", "FS-06", "FS-09")
-class TestHdfs(OnHdfs, FileSystemSuite):
+class TestHdfs(OnHdfs, BehindTheProxy):
     time_out_properties: ClassVar = {"hdfs.timeout": "1"}
     credentials: ClassVar = ({"hdfs.kerberos-principal": "{secret}"}, {"hdfs.kerberos-keytab": "/{secret}"})
 
@@ -89,7 +100,7 @@ class TestHdfs(OnHdfs, FileSystemSuite):
 
 
 @pytest.mark.spec("FS-02", "FS-06", "FS-09")
-class TestWebHdfs(OverWebHdfs, FileSystemSuite):
+class TestWebHdfs(OverWebHdfs, BehindTheProxy):
     time_out_properties: ClassVar = {"webhdfs.timeout": "1"}
     credentials: ClassVar = ({"webhdfs.token": "{secret}"},)
 

@@ -62,6 +62,7 @@ class TestHiveCatalog(CatalogSuite):
 
 @pytest.mark.spec("COMMIT-01", "COMMIT-05", "FS-10", "META-34")
 class TestHiveStrategy(CommitStrategySuite):
+    time_out_properties: ClassVar = TestHiveCatalog.time_out_properties
     lease_seconds = 300.0  # the metastore forgets a lock without heartbeats after five minutes
 
     @pytest.fixture
@@ -90,11 +91,16 @@ class TestHiveStrategy(CommitStrategySuite):
             soon = {f"iceberg.hive.lock-creation-{name}-ms": "200" for name in ("timeout", "min-wait", "max-wait")}
             given = {"uri": f"thrift://127.0.0.1:{proxy.port}", **WAITS, **soon}
             self.metastore_behind = Metastore("test", given)
+            self.hasty_metastore = Metastore("test", {**given, **self.time_out_properties})
             yield proxy
             self.metastore_behind.close()
+            self.hasty_metastore.close()
 
     def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
         return HiveStrategy(("default", name_of(location)), location, file_system, {}, self.metastore_behind)
+
+    def strategy_in_haste(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        return HiveStrategy(("default", name_of(location)), location, file_system, {}, self.hasty_metastore)
 
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         return HiveStrategy(("default", name_of(location)), location, file_system, {}, self.metastore_of_all)

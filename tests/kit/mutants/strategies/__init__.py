@@ -1,6 +1,8 @@
 """Commit strategies that are broken on purpose."""
 
 from mutants import Mutant
-from mutants.strategies import claims, drops, pointers, sharing, versions
+from mutants.strategies import claims, drops, pointers, sharing, silence, versions
 
-MUTANTS: list[Mutant] = [*versions.MUTANTS, *drops.MUTANTS, *pointers.MUTANTS, *claims.MUTANTS, *sharing.MUTANTS]
+_MODULES = (versions, drops, pointers, claims, sharing, silence)
+
+MUTANTS: list[Mutant] = [mutant for module in _MODULES for mutant in module.MUTANTS]
