@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from icefield.abc import OutputStream, PutMode
-from icefield.builtin.memory import MemoryFileSystem
 
 from mutants import Mutant, of
+from mutants.file_systems.failing import Remote
 from mutants.file_systems.silence import OverASocket
 
 
-class Uploads(MemoryFileSystem):
+class Uploads(Remote):
     """Begins an upload with each stream, and ends it in ``close``, in ``abort`` and when a step fails."""
 
     held: ClassVar[dict[str, str]] = {}

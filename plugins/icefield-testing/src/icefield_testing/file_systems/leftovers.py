@@ -21,7 +21,7 @@ from icefield_testing.planted_secrets import PlantedSecret
 from icefield_testing.service_faults import LossyProxy
 
 _DESCRIPTORS: Final = Path("/dev/fd")
-_ROUNDS: Final = 16
+_ROUNDS: Final = 30
 _KEPT: Final = 10
 """How many connections a file system may keep open."""
 _CANCEL_SECONDS: Final = 5.0
