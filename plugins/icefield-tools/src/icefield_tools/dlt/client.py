@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -191,11 +192,11 @@ class IcefieldClient(JobClientBase, WithStateSync, WithSqlClient):
         columns = table.schema().to_arrow()
         if not paths:
             return LoadedTable(hints, None, columns)
-        files = pads.dataset(list(paths), format="parquet")
+        files = pads.dataset(list(paths), columns, format="parquet")
         for fragment in files.get_fragments():
             if unknown := set(fragment.physical_schema.names) - set(columns.names):
                 raise InvalidArgument(f"table {hints['name']!r} has no column {sorted(unknown)[0]!r}")
-        return LoadedTable(hints, files.replace_schema(columns), columns)
+        return LoadedTable(hints, files, columns)
 
     def _matching(self, name: str, keys: pa.Table, row_key: str) -> pa.Array:
         """The row keys of the rows of a table that have one of the keys."""
@@ -214,17 +215,16 @@ class IcefieldClient(JobClientBase, WithStateSync, WithSqlClient):
         Where the catalog has no such step, the root comes last: as long as it is unchanged, a repeated load finds the
         rows that it is to replace.
         """
-        if not changes:
-            return
-        try:
-            with self.catalog.transaction() as transaction:
+        with self.catalog.transaction() as transaction:
+            parts = []
+            with suppress(NotSupportedByCatalog):
                 parts = [(transaction.table((*self.namespace, name)), change) for name, change in changes.items()]
-                for part, change in parts:
-                    change(part)
-        except NotSupportedByCatalog:
+            for part, change in parts:
+                change(part)
+        if not parts:
             for name, change in reversed(changes.items()):
-                with self.table(name).transaction() as part:
-                    change(part)
+                with self.table(name).transaction() as alone:
+                    change(alone)
 
     def complete_load(self, load_id: str) -> None:
         with as_dlt_errors():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pyarrow as pa
 from dlt.common.destination.exceptions import (
     DestinationTerminalException,
     DestinationTransientException,
@@ -20,7 +21,7 @@ def as_dlt_errors() -> Iterator[None]:
         yield
     except (NoSuchTable, NoSuchNamespace) as error:
         raise DestinationUndefinedEntity(error) from error
-    except (InvalidArgument, UnsupportedFeature) as error:
+    except (InvalidArgument, UnsupportedFeature, pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise DestinationTerminalException(error) from error
     except IcefieldError as error:
         raise DestinationTransientException(error) from error

@@ -161,7 +161,9 @@ def distinct(rows: pa.Table, keys: Sequence[str], sort: tuple[str, str] | None =
     """The last row for each key, or the first by the order of a column; a null comes after all values."""
     if sort is not None:
         order = "ascending" if sort[1] == "desc" else "descending"
-        rows = rows.take(pc.sort_indices(rows, sort_keys=[(sort[0], order)], null_placement="at_start"))
+        is_valid = pc.cast(pc.is_valid(rows[sort[0]]), pa.int8())
+        keyed = pa.table({"is_valid": is_valid, "value": rows[sort[0]]})
+        rows = rows.take(pc.sort_indices(keyed, sort_keys=[("is_valid", "ascending"), ("value", order)]))
     numbered = rows.select(keys).append_column(_NUMBER, pa.array(range(rows.num_rows), pa.int64()))
     last = numbered.group_by(list(keys)).aggregate([(_NUMBER, "max")])[f"{_NUMBER}_max"]
     return rows if len(last) == rows.num_rows else rows.take(last.take(pc.sort_indices(last)))

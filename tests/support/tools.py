@@ -1,0 +1,64 @@
+"""Tests of icefield-tools beside the newest releases of dlt and Dagster: ``tools.py [ARGUMENT OF PYTEST ...]``.
+
+The distributions are installed from wheels, in the environment ``.venv/tools``, which is made anew when a wheel or the
+list of packages changed. The script prints the versions of the tools.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from hashlib import sha256
+
+from environments import UV, run_tests, versions
+from repository import ROOT
+
+_HOME = ROOT / ".venv" / "tools"
+_NAMES = ("avro", "frames", "parquet", "sql", "testing", "tools")
+_DISTRIBUTIONS = (ROOT, *(ROOT / "plugins" / f"icefield-{name}" for name in _NAMES))
+_PACKAGES = (
+    "icefield-tools[dlt,dagster]",
+    "dlt[filesystem,pyiceberg]",  # its own tables in Iceberg, to compare with
+    "duckdb-extension-avro",
+    "duckdb-extension-httpfs",
+    "duckdb-extension-iceberg",
+    "icefield-avro",
+    "icefield-parquet",
+    "icefield-sql",
+    "icefield-testing",
+    "pandas",
+    "polars",
+    "sqlalchemy",
+)
+MODULES = ("dlt", "dagster", "duckdb", "pyiceberg", "polars", "pyarrow")
+"""The libraries whose versions are printed."""
+
+
+def environment() -> str:
+    """The Python of an environment with the wheels and the tools."""
+    wheels = _HOME / "wheels"
+    for folder in _DISTRIBUTIONS:
+        subprocess.run([*UV, "build", "--quiet", "--wheel", "--out-dir", wheels, folder], check=True)
+    digest = sha256(repr(_PACKAGES).encode())
+    for wheel in sorted(wheels.glob("*.whl")):
+        digest.update(wheel.read_bytes())
+    folder = _HOME / "environment"
+    python, stamp = folder / "bin" / "python", folder / "made"
+    if not stamp.exists() or stamp.read_text("utf-8") != digest.hexdigest():
+        subprocess.run([*UV, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
+        install = [*UV, "pip", "install", "--quiet", "--upgrade", "--python", python, "--find-links", wheels]
+        subprocess.run([*install, *_PACKAGES, "--group", "dev"], check=True, cwd=ROOT)
+        stamp.write_text(digest.hexdigest(), "utf-8")
+    return str(python)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the tests; whether one failed."""
+    python = environment()
+    print(*(f"{name} {version}" for name, version in zip(MODULES, versions(python, list(MODULES)), strict=True)))
+    passed, _ = run_tests(python, ["-n2", "-q", "plugins/icefield-tools/tests", *arguments])
+    return not passed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
