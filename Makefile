@@ -21,8 +21,8 @@ LONG := server or peer or slow
 SOAK := counted or soak
 PYTEST := $(RUN) -m pytest --dist worksteal --durations=20
 
-.PHONY: quickstart test test-all spark-matrix matrix engines mutants mutants-kernel coverage lint types layers packaging bench \
-        spec-coverage reference site soak clean
+.PHONY: quickstart test test-all spark-matrix matrix engines tools mutants mutants-kernel coverage lint types layers packaging \
+        bench spec-coverage reference site soak clean
 
 quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over real data
 	$(RUN) examples/quickstart/quickstart.py
@@ -41,6 +41,9 @@ matrix: .venv/dev.stamp  ## Run fast tests under Python 3.11 to 3.13, with the o
 
 engines: .venv/dev.stamp  ## Run tests against Ray, Daft and Dask; BENCH=1 also compares with their own readers
 	$(RUN) tests/support/frame_engines.py $(if $(BENCH),--bench)
+
+tools: .venv/dev.stamp  ## Test icefield-tools, from wheels, beside the newest releases of dlt and Dagster
+	$(RUN) tests/support/tools.py $(PYTEST_ARGS)
 
 mutants: .venv/dev.stamp  ## Run the kit on every broken plugin, and print how many of each contract it rejects
 	$(RUN) tests/support/kit_mutants.py --workers $(WORKERS)

@@ -4,6 +4,7 @@
 - ``output``: what the block before it prints, with ``...`` for text that differs from run to run;
 - ``python spark``: the same, where a Spark session may be started;
 - ``python engines``: run by ``make engines``, where Ray, Daft and Dask are installed;
+- ``python tools``: run by the tests of icefield-tools, which have dlt and Dagster;
 - ``python <path>``: a part of that file of the repository, word for word;
 - ``console``: each line after ``$ `` is run by the command line; the lines below it, where there are any, are its
   output, with ``...`` for text that differs from run to run;
@@ -13,7 +14,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -124,3 +127,16 @@ def commands(block: Block) -> list[Command]:
     """The lines of a console block."""
     parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
     return [Command(line, printed) for line, _, printed in (part.partition("\n") for part in parts[1:])]
+
+
+def run_page(path: Path) -> None:
+    """Run the blocks of a page that are for data tools, and compare what they print with the page."""
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    printed = ""
+    for block in Page(path).blocks:
+        if (block.language, block.argument) == ("python", "tools"):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile("\n" * (block.line - 1) + block.text, str(ROOT / path), "exec"), namespace)
+            printed = out.getvalue()
+        elif block.language == "output":
+            assert agrees(block.text, printed), f"{path}:{block.line}: the block before prints\n{printed}"

@@ -22,6 +22,7 @@ from dlt.common.destination.exceptions import DestinationTransientException
 from dlt.load.load import Load
 from dlt.pipeline.exceptions import PipelineStepFailed
 from engines import DuckDBEngine
+from fenced import run_page
 from icefield.errors import NotSupportedByCatalog
 from icefield_tools.dlt import icefield, icefield_adapter
 from icefield_tools.dlt.client import IcefieldClient
@@ -427,3 +428,7 @@ def test_a_merge_that_is_not_supported_is_refused_before_a_table_changes(
     with pytest.raises(PipelineStepFailed, match=r"scd2|destination-scope"):
         pipeline(icefield(catalog)).run(rows)
     assert not catalog.table_exists("shop.orders")
+
+
+def test_what_the_page_shows_runs(tmp_path: Path) -> None:
+    run_page(Path("docs/guide/dlt.md"))
