@@ -136,7 +136,8 @@ def run_page(path: Path) -> None:
     for block in Page(path).blocks:
         if (block.language, block.argument) == ("python", "tools"):
             with contextlib.redirect_stdout(io.StringIO()) as out:
-                exec(compile("\n" * (block.line - 1) + block.text, str(ROOT / path), "exec"), namespace)
+                code = compile("\n" * (block.line - 1) + block.text, str(ROOT / path), "exec", dont_inherit=True)
+                exec(code, namespace)
             printed = out.getvalue()
         elif block.language == "output":
             assert agrees(block.text, printed), f"{path}:{block.line}: the block before prints\n{printed}"

@@ -35,7 +35,8 @@ from icefield_tools.dlt.errors import as_dlt_errors
 from icefield_tools.dlt.jobs import ChainLoadJob
 from icefield_tools.dlt.merging import Change, LoadedTable, Merging, written
 from icefield_tools.dlt.schemas import create, extend
-from icefield_tools.dlt.system_tables import SystemTables, has_loaded
+from icefield_tools.dlt.system_tables import SystemTables
+from icefield_tools.marks import is_marked
 
 
 class IcefieldClient(JobClientBase, WithStateSync, WithSqlClient):
@@ -173,9 +174,7 @@ class IcefieldClient(JobClientBase, WithStateSync, WithSqlClient):
     def load_chain(self, table_name: str, files: Mapping[str, list[str]], marks: dict[str, str]) -> None:
         """Load the files of a table and of the tables that belong to it, each table in the columns that it has."""
         root = get_root_table(self.schema.tables, table_name)["name"]
-        names = [
-            table["name"] for table in get_nested_tables(self.schema.tables, root) if has_table_seen_data(table)
-        ]
+        names = [table["name"] for table in get_nested_tables(self.schema.tables, root) if has_table_seen_data(table)]
         hints = {name: self.prepare_load_table(name) for name in names}
         disposition = hints[root]["write_disposition"]
         used = [name for name in names if disposition != "append" or name in files]
@@ -185,7 +184,8 @@ class IcefieldClient(JobClientBase, WithStateSync, WithSqlClient):
             changes = Merging(chain, marks, self._matching).changes(hints[root]["x-merge-strategy"])
         else:
             changes = {each.name: written(each, marks, replace=disposition == "replace") for each in chain}
-        self._commit({name: change for name, change in changes.items() if not has_loaded(tables[name], marks)})
+        load = {name: marks[name] for name in ("dlt.load-id", "dlt.schema")}
+        self._commit({name: change for name, change in changes.items() if not is_marked(tables[name], load)})
 
     @staticmethod
     def _loaded(hints: PreparedTableSchema, table: Table, paths: Sequence[str]) -> LoadedTable:

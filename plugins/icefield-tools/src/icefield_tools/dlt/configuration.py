@@ -1,12 +1,13 @@
 """The configuration of the destination: a catalog, and the properties of new tables."""
 
 import dataclasses
-from functools import lru_cache
 from typing import Any, Final
 
 from dlt.common.configuration import configspec
 from dlt.common.destination.client import DestinationClientDwhConfiguration
-from icefield import Catalog, load_catalog
+from icefield import Catalog
+
+from icefield_tools.catalogs import catalog_of
 
 
 @configspec
@@ -25,7 +26,7 @@ class IcefieldClientConfiguration(DestinationClientDwhConfiguration):
         """The catalog; all jobs of a process share one."""
         if isinstance(self.catalog, Catalog):
             return self.catalog
-        return _loaded(self.catalog, tuple(sorted((self.properties or {}).items())))
+        return catalog_of(self.catalog, self.properties)
 
     def data_location(self) -> str:
         """The name of the catalog, which tells two destinations apart."""
@@ -38,8 +39,3 @@ class IcefieldClientConfiguration(DestinationClientDwhConfiguration):
 
     def __str__(self) -> str:
         return self.catalog.name if isinstance(self.catalog, Catalog) else self.catalog or "the default catalog"
-
-
-@lru_cache(maxsize=64)
-def _loaded(name: str | None, properties: tuple[tuple[str, Any], ...]) -> Catalog:
-    return load_catalog(name, **dict(properties))

@@ -14,7 +14,9 @@ from icefield import Catalog, Table
 from icefield_tools.dlt.adapter import PARTITION_HINT, PROPERTIES_HINT
 
 
-def arrow_field(column: TColumnSchema, capabilities: DestinationCapabilitiesContext, *, added: bool = False) -> pa.Field:
+def arrow_field(
+    column: TColumnSchema, capabilities: DestinationCapabilitiesContext, *, added: bool = False
+) -> pa.Field:
     """A column as a field of Arrow, of a type that Iceberg has.
 
     An ``added`` column is optional, because the rows that are there have no value for it.

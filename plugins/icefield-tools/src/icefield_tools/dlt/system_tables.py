@@ -16,6 +16,7 @@ from icefield.errors import NoSuchNamespace, NoSuchTable
 from icefield.expressions import BooleanExpression, EqualTo
 
 from icefield_tools.dlt.schemas import arrow_field
+from icefield_tools.marks import is_marked
 
 
 class SystemTables:
@@ -63,7 +64,7 @@ class SystemTables:
 
     def _append(self, name: str, row: dict[str, Any], marks: dict[str, str]) -> None:
         table = self._catalog.load_table((*self._namespace, name))
-        if "dlt.load-id" in marks and has_loaded(table, marks):
+        if "dlt.load-id" in marks and is_marked(table, marks):
             return
         columns = self._schema.get_table_columns(name)
         fields = [arrow_field(columns[self._name(each)], self._capabilities) for each in row]
@@ -107,14 +108,3 @@ class SystemTables:
             return None
         row = scan.filter(EqualTo(of_load, max(candidates))).to_arrow().slice(0, 1).to_pylist()[0]
         return StateInfo.from_normalized_mapping(row, self._schema.naming)
-
-
-def has_loaded(table: Table, marks: dict[str, str]) -> bool:
-    """Whether a snapshot before the current one, or that itself, was made by a load of a schema."""
-    snapshots = {each.snapshot_id: each for each in table.snapshots()}
-    snapshot = table.current_snapshot()
-    while snapshot is not None:
-        if all(snapshot.summary.get(name) == marks[name] for name in ("dlt.load-id", "dlt.schema")):
-            return True
-        snapshot = snapshots.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
-    return False
