@@ -6,14 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-dagster = pytest.importorskip("dagster", reason="`make tools` runs these tests")
-
+import dagster
 import icefield as ice
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pytest
 from dagster import (
     AssetIn,
     AssetKey,

@@ -27,7 +27,7 @@ from icefield_tools.marks import is_marked
 _MODES = ("overwrite", "append", "upsert")
 
 
-class IcefieldIOManager(ConfigurableIOManager):  # type: ignore[misc, unused-ignore]
+class IcefieldIOManager(ConfigurableIOManager):
     """Assets as Iceberg tables of a catalog: the last part of a key is the table, the parts before are the namespace.
 
     The metadata of an asset says how its rows are written: ``write_mode`` is ``overwrite`` (the default), ``append`` or

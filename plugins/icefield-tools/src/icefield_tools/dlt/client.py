@@ -222,7 +222,7 @@ class IcefieldClient(JobClientBase, WithStateSync, WithSqlClient):
             for part, change in parts:
                 change(part)
         if not parts:
-            for name, change in reversed(changes.items()):
+            for name, change in reversed(list(changes.items())):
                 with self.table(name).transaction() as alone:
                     change(alone)
 
@@ -256,7 +256,7 @@ class IcefieldClient(JobClientBase, WithStateSync, WithSqlClient):
     def sql_client(self) -> SqlClientBase[Any]:
         """DuckDB, with the tables of the dataset."""
         if self._sql_client is None:
-            self._sql_client = self.sql_client_class(self)  # type: ignore[call-arg, arg-type]
+            self._sql_client = self.sql_client_class(self)
         return self._sql_client
 
     @sql_client.setter

@@ -14,7 +14,7 @@ from icefield_tools.catalogs import catalog_of
 class IcefieldClientConfiguration(DestinationClientDwhConfiguration):
     """The catalog that holds the datasets, and the properties of new tables."""
 
-    destination_type: Final[str] = dataclasses.field(default="icefield", init=False, repr=False, compare=False)  # type: ignore[misc]
+    destination_type: Final[str] = dataclasses.field(default="icefield", init=False, repr=False, compare=False)
     catalog: Any = None
     """The name of a configured catalog, or a ``Catalog``; the default catalog if it is None."""
     properties: dict[str, Any] | None = None

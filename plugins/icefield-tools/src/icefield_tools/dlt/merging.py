@@ -92,7 +92,7 @@ class Merging:
                 self._delete(part, each)
             self._append(part, kept)
 
-        found = {root.name: change_root}
+        found: dict[str, Change] = {root.name: change_root}
         if len(self.chain) == 1:
             return found
         row_key = self._row_key(root)
@@ -112,7 +112,7 @@ class Merging:
             if kept.num_rows:
                 part.upsert(kept, primary, snapshot_properties=self.marks)
 
-        found = {root.name: change_root}
+        found: dict[str, Change] = {root.name: change_root}
         for table in self.chain[1:]:
             row_key = self._row_key(root)  # a digest of the primary key: the rows of the table have the same
             found[table.name] = self._replace_nested(table, rows[row_key], kept[row_key])

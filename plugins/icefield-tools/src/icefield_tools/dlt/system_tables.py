@@ -94,7 +94,8 @@ class SystemTables:
         greatest = max((each for each in scan.select(column).to_arrow()[column].to_pylist()), default=None)
         if greatest is None:
             return []
-        return scan.filter(EqualTo(column, greatest)).to_arrow().slice(0, 1).to_pylist()
+        rows: list[dict[str, Any]] = scan.filter(EqualTo(column, greatest)).to_arrow().slice(0, 1).to_pylist()
+        return rows
 
     def state(self, pipeline_name: str) -> StateInfo | None:
         """The state that the newest completed load of a pipeline has left."""
