@@ -33,7 +33,7 @@ from icefield.errors import InvalidArgument, NotSupportedByCatalog
 from icefield_tools.dlt.configuration import IcefieldClientConfiguration
 from icefield_tools.dlt.errors import as_dlt_errors
 from icefield_tools.dlt.jobs import ChainLoadJob
-from icefield_tools.dlt.merging import Change, LoadedTable, Merging, written
+from icefield_tools.dlt.merging import ChainTable, Change, Merging, written
 from icefield_tools.dlt.schemas import create, extend
 from icefield_tools.dlt.system_tables import SystemTables
 from icefield_tools.marks import is_marked
@@ -188,15 +188,15 @@ class IcefieldClient(JobClientBase, WithStateSync, WithSqlClient):
         self._commit({name: change for name, change in changes.items() if not is_marked(tables[name], load)})
 
     @staticmethod
-    def _loaded(hints: PreparedTableSchema, table: Table, paths: Sequence[str]) -> LoadedTable:
+    def _loaded(hints: PreparedTableSchema, table: Table, paths: Sequence[str]) -> ChainTable:
         columns = table.schema().to_arrow()
         if not paths:
-            return LoadedTable(hints, None, columns)
+            return ChainTable(hints, None, columns)
         files = pads.dataset(list(paths), columns, format="parquet")
         for fragment in files.get_fragments():
             if unknown := set(fragment.physical_schema.names) - set(columns.names):
                 raise InvalidArgument(f"table {hints['name']!r} has no column {sorted(unknown)[0]!r}")
-        return LoadedTable(hints, files, columns)
+        return ChainTable(hints, files, columns)
 
     def _matching(self, name: str, keys: pa.Table, row_key: str) -> pa.Array:
         """The row keys of the rows of a table that have one of the keys."""

@@ -21,7 +21,7 @@ Change = Callable[[Transaction[Any]], None]
 
 
 @dataclass(frozen=True)
-class LoadedTable:
+class ChainTable:
     """A table of a chain: its hints, and the rows of a load, in the table's columns."""
 
     hints: PreparedTableSchema
@@ -46,18 +46,18 @@ class Merging:
     table has for them.
     """
 
-    chain: Sequence[LoadedTable]
+    chain: Sequence[ChainTable]
     marks: Mapping[str, str]
     matching: Callable[[str, pa.Table, str], pa.Array]
 
     @property
-    def _root(self) -> LoadedTable:
+    def _root(self) -> ChainTable:
         return self.chain[0]
 
-    def _row_key(self, table: LoadedTable) -> str:
+    def _row_key(self, table: ChainTable) -> str:
         return str(SqlMergeFollowupJob.get_row_key_col(self._schemas, table.hints, "", ""))
 
-    def _root_key(self, table: LoadedTable) -> str:
+    def _root_key(self, table: ChainTable) -> str:
         return str(SqlMergeFollowupJob.get_root_key_col(self._schemas, table.hints, "", ""))
 
     @property
@@ -134,7 +134,7 @@ class Merging:
 
         return {table.name: change(table.name) for table in self.chain}
 
-    def _replace_nested(self, table: LoadedTable, gone: pa.ChunkedArray | None, kept: pa.ChunkedArray) -> Change:
+    def _replace_nested(self, table: ChainTable, gone: pa.ChunkedArray | None, kept: pa.ChunkedArray) -> Change:
         """Delete the rows below the root rows that are ``gone``, and add those below the root rows that are kept."""
         root_key = self._root_key(table)
         rows = distinct(table.read(), [self._row_key(table)])
@@ -169,7 +169,7 @@ def distinct(rows: pa.Table, keys: Sequence[str], sort: tuple[str, str] | None =
     return rows if len(last) == rows.num_rows else rows.take(last.take(pc.sort_indices(last)))
 
 
-def written(table: LoadedTable, marks: Mapping[str, str], *, replace: bool) -> Change:
+def written(table: ChainTable, marks: Mapping[str, str], *, replace: bool) -> Change:
     """The change that appends the rows, or replaces all rows by them."""
 
     def change(part: Transaction[Any]) -> None:
