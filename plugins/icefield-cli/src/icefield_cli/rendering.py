@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -175,6 +175,11 @@ def _catalog(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 def _output(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
     if value is not None:
         ctx.ensure_object(Context).form = value
+
+
+def through_pager(parts: Iterable[str], *, color: bool) -> None:
+    """Print text through ``$PAGER``."""
+    click.echo_via_pager(parts, color=color)
 
 
 def _no_pager(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from click import echo_via_pager
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from icefield_cli.rendering import through_pager
 
 _AT_ONCE = 200
 """The number of rows that are laid out together: the first of them decide the widths of the columns."""
@@ -30,7 +31,7 @@ def print_table(
     parts = _laid_out(console, heading, cells, whole)
     first = next(parts)
     if pager and first.count("\n") >= console.height:
-        echo_via_pager(chain([first], parts), color=console.color_system is not None)
+        through_pager(chain([first], parts), color=console.color_system is not None)
         return
     for part in chain([first], parts):
         print(part, end="", flush=True)  # by Python, since rich ends the process when a pipe is closed

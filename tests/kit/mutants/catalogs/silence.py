@@ -93,7 +93,7 @@ class TakesSilenceForNoNamespace(OverASocket):
 
 MUTANTS: list[Mutant] = of(
     {
-        WaitsForEver: (SILENT, "list_namespaces still waits after 1 s without an answer"),
+        WaitsForEver: (SILENT, "create_namespace still waits after 1 s without an answer"),
         LetsTheTimeOutThrough: (SILENT, "list_namespaces does not say that the service is silent: TimeoutError"),
         TakesSilenceForAnEmptyPage: (SILENT, "list_namespaces takes the silence of the service for an answer"),
         TakesSilenceForNoNamespace: (SILENT, "create_namespace does not say that the service is silent"),

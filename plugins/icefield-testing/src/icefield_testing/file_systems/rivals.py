@@ -20,7 +20,7 @@ from icefield_testing.file_systems.steps import between_steps, handing_over
 
 _OURS: Final = b"ours " * 400
 _RIVALS: Final = b"the rival's " * 500
-_MOST_STEPS: Final = 100
+_FEWEST_STEPS, _MOST_STEPS = 50, 100
 _PRUNING_SECONDS: Final = 20.0
 _OUTSIDE_SECONDS: Final = 5.0
 _LOCK_SECONDS: Final = 0.1
@@ -272,10 +272,11 @@ class _Rival:
 def _stride(steps: int, seconds: float, began: float) -> int:
     """The distance to the next step after which the rival acts, if a round that ``began`` then has that many steps.
 
-    A slow store gets the rival after some of the steps, far from each other, so that all rounds take these seconds.
+    A slow store gets the rival after some of the steps, far from each other, so that all rounds take these seconds or
+    so.
     """
     tries = min(_MOST_STEPS, seconds / (time.monotonic() - began))
-    return max(1, math.ceil(steps / max(tries, 1)))
+    return max(1, math.ceil(steps / max(tries, _FEWEST_STEPS)))
 
 
 def _create(system: FileSystem, location: str, data: bytes) -> None:
