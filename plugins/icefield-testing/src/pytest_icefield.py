@@ -1,9 +1,10 @@
 """The pytest plugin: fixtures with a catalog and tables for the tests of users, and what the kit needs of pytest.
 
-A failed check of the kit shows the values in its assertion, like the author's own tests. The option ``--icefield-kit-version`` leaves out checks that are newer than a version of the kit.
+A failed check of the kit shows the values in its assertion, like the author's own tests. The option
+``--icefield-kit-version`` leaves out checks that are newer than a version of the kit.
 
-This module is outside the package of the kit: pytest loads it for every run. Icefield is imported by the
-first test that asks for a fixture, and only a test file imports the kit.
+This module is outside the package of the kit: pytest loads it for every run. Icefield is imported by the first test
+that asks for a fixture, and only a test file imports the kit.
 """
 
 from __future__ import annotations
@@ -72,10 +73,11 @@ def icefield_catalog(icefield_properties: dict[str, str]) -> Iterator[Catalog]:
 
 @pytest.fixture
 def icefield_table(icefield_catalog: Catalog) -> Callable[..., Table]:
-    """A function that makes a table of icefield_catalog from rows or a schema: icefield_table([{"id": 1}]).
+    """A function that makes a table of icefield_catalog from rows or a schema.
 
-    Rows are a frame, an Arrow table, a list of dicts or a dict of columns. The name is db.t1, db.t2, ... if none is
-    given. Other arguments go to create_table, such as partition_spec=["day"] and properties={"format-version": 3}.
+    An example is icefield_table([{"id": 1}]). Rows are a frame, an Arrow table, a list of dicts or a dict of columns. The
+    name is db.t1, db.t2, ... if none is given. Other arguments go to create_table, such as partition_spec=["day"] and
+    properties={"format-version": 3}.
     """
     from icefield import Schema
     from pyarrow import Schema as ArrowSchema
