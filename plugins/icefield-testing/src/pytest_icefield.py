@@ -75,9 +75,9 @@ def icefield_catalog(icefield_properties: dict[str, str]) -> Iterator[Catalog]:
 def icefield_table(icefield_catalog: Catalog) -> Callable[..., Table]:
     """A function that makes a table of icefield_catalog from rows or a schema.
 
-    An example is icefield_table([{"id": 1}]). Rows are a frame, an Arrow table, a list of dicts or a dict of columns. The
-    name is db.t1, db.t2, ... if none is given. Other arguments go to create_table, such as partition_spec=["day"] and
-    properties={"format-version": 3}.
+    An example is icefield_table([{"id": 1}]). Rows are a frame, an Arrow table, a list of dicts or a dict of columns.
+    The name is db.t1, db.t2, ... if none is given. Other arguments go to create_table, such as partition_spec=["day"]
+    and properties={"format-version": 3}.
     """
     from icefield import Schema
     from pyarrow import Schema as ArrowSchema
