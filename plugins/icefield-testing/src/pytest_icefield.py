@@ -58,11 +58,11 @@ def icefield_properties(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture
-def icefield_catalog(icefield_properties: dict[str, str]) -> Iterator[Catalog]:
+def icefield_catalog(icefield_properties: dict[str, Any]) -> Iterator[Catalog]:
     """An empty catalog for one test, with the namespace db: in memory, or as icefield_properties says."""
     from icefield import MemoryFileSystem, load_catalog
 
-    warehouse = icefield_properties.get("warehouse", "")
+    warehouse = str(icefield_properties.get("warehouse", ""))
     with load_catalog("test", **icefield_properties) as catalog:
         catalog.create_namespace_if_not_exists(_NAMESPACE)
         yield catalog
