@@ -59,7 +59,7 @@ FACETS = {
 
 def ran(folder: Path, program: str = PROGRAM, *, url: str | None = None, fails: bool = False, **env: str) -> list[Any]:
     """The events of a program that ran in a process of its own."""
-    log = folder / "lineage.jsonl"
+    log = folder / "the lineage.jsonl"
     (folder / "nightly.py").write_text(program, "utf-8")
     command = [sys.executable, str(folder / "nightly.py"), folder.as_uri(), url or log.as_uri()]
     done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=60, check=False)

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from icefield.errors import InvalidArgument
 from openlineage.client import OpenLineageClient
@@ -43,7 +45,7 @@ def _config(properties: Mapping[str, str]) -> dict[str, Any]:
     """The configuration of the client. Nothing is tried twice: the events behind it would wait."""
     url = properties["url"]
     if url.startswith("file://"):
-        return {"transport": {"type": "file", "log_file_path": url.removeprefix("file://"), "append": True}}
+        return {"transport": {"type": "file", "log_file_path": url2pathname(urlsplit(url).path), "append": True}}
     if not url.startswith(("http://", "https://")):
         raise InvalidArgument("'events.openlineage.url' is no URL such as http://localhost:5000 or file:///tmp/lineage")
     transport: dict[str, Any] = {"type": "http", "url": url, "retry": {"total": 0}}
