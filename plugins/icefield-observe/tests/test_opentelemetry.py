@@ -87,6 +87,11 @@ def test_every_operation_is_a_span_by_the_conventions_for_databases(catalog: Cat
     catalog.load_table("db.u").append(ROWS)
     catalog.load_table("db.u").scan().to_arrow()
     catalog.drop_table("db.u")
+    catalog.create_view("db.v", ROWS.schema, {"spark": "SELECT 1 AS id"})
+    catalog.load_view("db.v").set_properties({"owner": "s3cret"})
+    catalog.rename_view("db.v", "db.w")
+    catalog.drop_view("db.w")
+    catalog.update_namespace_properties("other", updates={"owner": "s3cret"})
     catalog.drop_namespace("other")
     found = {span.name: dict(span.attributes or {}) for span in ended()}
     assert set(found) == {
@@ -97,6 +102,13 @@ def test_every_operation_is_a_span_by_the_conventions_for_databases(catalog: Cat
         "commit db.u",
         "plan-scan db.u",
         "drop-table db.u",
+        "create-view db.v",
+        "load-view db.v",
+        "load-view db.w",
+        "commit-view db.v",
+        "rename-view db.v",
+        "drop-view db.w",
+        "update-namespace other",
         "drop-namespace other",
     }
     for name, attributes in found.items():
@@ -106,6 +118,7 @@ def test_every_operation_is_a_span_by_the_conventions_for_databases(catalog: Cat
         assert attributes[db_attributes.DB_NAMESPACE] == ("lake|other" if of == "other" else "lake|db")
         assert attributes.get(db_attributes.DB_COLLECTION_NAME) == (None if of == "other" else of[3:])
     assert found["rename-table db.t"]["icefield.new_name"] == "db.u"
+    assert "s3cret" not in str(found)
 
 
 def test_operations_are_spans_of_clients_that_took_time(catalog: Catalog) -> None:
