@@ -43,7 +43,7 @@ class Sender(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenSpan:
     """An operation that has not ended."""
 
     span: Span
@@ -58,7 +58,7 @@ class OperationSpans:
 
     def __init__(self, tracer: Tracer, instruments: Instruments, sender: Sender | None = None) -> None:
         self._tracer, self._instruments, self._sender = tracer, instruments, sender
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenSpan] = {}
         self._lock = threading.Lock()
 
     def hear(self, event: Event) -> None:
@@ -96,7 +96,7 @@ class OperationSpans:
         span = self._tracer.start_span(_title(event.operation, event.name), kind=SpanKind.CLIENT, attributes=given)
         token = None if event.operation == _PLAN else context.attach(trace.set_span_in_context(span))
         with self._lock:
-            self._open[event.id] = _Open(span, event.operation, event.name, threading.get_ident(), token)
+            self._open[event.id] = _OpenSpan(span, event.operation, event.name, threading.get_ident(), token)
             oldest = self._open.pop(next(iter(self._open))) if len(self._open) > _MOST_OPEN else None
         if oldest is not None:
             oldest.span.end()
@@ -129,7 +129,7 @@ class OperationSpans:
         started = now - int(seconds * 1e9)
         self._tracer.start_span(name, kind=SpanKind.CLIENT, attributes=given, start_time=started).end(now)
 
-    def _current(self, table: tuple[str, ...], operation: str | None = None) -> _Open | None:
+    def _current(self, table: tuple[str, ...], operation: str | None = None) -> _OpenSpan | None:
         """The innermost operation on a table in this thread: of a kind, or any but the planning of a scan."""
         thread = threading.get_ident()
         with self._lock:
