@@ -42,7 +42,7 @@ matrix: .venv/dev.stamp  ## Run fast tests under Python 3.11 to 3.13, with the o
 engines: .venv/dev.stamp  ## Run tests against Ray, Daft and Dask; BENCH=1 also compares with their own readers
 	$(RUN) tests/support/frame_engines.py $(if $(BENCH),--bench)
 
-tools: .venv/dev.stamp  ## Test icefield-tools, from wheels, beside the newest releases of dlt and Dagster
+tools: .venv/dev.stamp  ## Test icefield-tools and icefield-observe, from wheels, beside the newest releases of the tools
 	$(RUN) tests/support/tools.py $(PYTEST_ARGS)
 
 mutants: .venv/dev.stamp  ## Run the kit on every broken plugin, and print how many of each contract it rejects

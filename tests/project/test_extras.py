@@ -53,7 +53,8 @@ def test_each_name_that_a_plugin_provides_says_what_to_install(project: dict[str
         alone = Plugins([hooks])
         read = alone.records("icefield_configurations", Provider)
         draws = hasattr(import_module(hooks), "icefield_html")
-        assert plugin.provides or read or records_of(hooks) or alone.table_properties.of_plugins or draws
+        told = alone.table_properties.of_plugins or plugin.listens
+        assert plugin.provides or read or records_of(hooks) or told or draws
         for _, name in commands(hooks) if hooks != "icefield_cli.hooks" else ():
             assert project["name"] in extras[EXTRAS["commands", name]]
             assert Plugins([]).requirements("commands", name) == [f"icefield[{EXTRAS['commands', name]}]"]

@@ -4,7 +4,7 @@
 - ``output``: what the block before it prints, with ``...`` for text that differs from run to run;
 - ``python spark``: the same, where a Spark session may be started;
 - ``python engines``: run by ``make engines``, where Ray, Daft and Dask are installed;
-- ``python tools``: run by the tests of icefield-tools, which have dlt and Dagster;
+- ``python tools``: run by the tests of icefield-tools, which have dlt and Dagster, or of icefield-observe;
 - ``python <path>``: a part of that file of the repository, word for word;
 - ``console``: each line after ``$ `` is run by the command line; the lines below it, where there are any, are its
   output, with ``...`` for text that differs from run to run;

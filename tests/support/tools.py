@@ -1,4 +1,4 @@
-"""Tests of icefield-tools beside the newest releases of dlt and Dagster: ``tools.py [ARGUMENT OF PYTEST ...]``.
+"""Tests of icefield-tools and icefield-observe beside the newest tools: ``tools.py [ARGUMENT OF PYTEST ...]``.
 
 The distributions are installed from wheels, in the environment ``.venv/tools``, which is made anew when a wheel or the
 list of packages changed. The script prints the versions of the tools.
@@ -14,7 +14,8 @@ from environments import UV, run_tests, versions
 from repository import ROOT
 
 _HOME = ROOT / ".venv" / "tools"
-_NAMES = ("avro", "frames", "parquet", "sql", "testing", "tools")
+_NAMES = ("avro", "frames", "maintenance", "observe", "parquet", "sql", "testing", "tools")
+_TESTS = ("plugins/icefield-tools/tests", "plugins/icefield-observe/tests")
 _DISTRIBUTIONS = (ROOT, *(ROOT / "plugins" / f"icefield-{name}" for name in _NAMES))
 _PACKAGES = (
     "icefield-tools[dlt,dagster]",
@@ -23,6 +24,8 @@ _PACKAGES = (
     "duckdb-extension-httpfs",
     "duckdb-extension-iceberg",
     "icefield-avro",
+    "icefield-maintenance",
+    "icefield-observe[opentelemetry,openlineage]",
     "icefield-parquet",
     "icefield-sql",
     "icefield-testing",
@@ -30,7 +33,16 @@ _PACKAGES = (
     "polars",
     "sqlalchemy",
 )
-MODULES = ("dlt", "dagster", "duckdb", "pyiceberg", "polars", "pyarrow")
+MODULES = (
+    "dlt",
+    "dagster",
+    "duckdb",
+    "pyiceberg",
+    "polars",
+    "pyarrow",
+    "opentelemetry.sdk.version",
+    "openlineage.client",
+)
 """The libraries whose versions are printed."""
 
 
@@ -56,7 +68,7 @@ def main(arguments: list[str]) -> int:
     """Run the tests; whether one failed."""
     python = environment()
     print(*(f"{name} {version}" for name, version in zip(MODULES, versions(python, list(MODULES)), strict=True)))
-    passed, _ = run_tests(python, ["-n2", "-q", "plugins/icefield-tools/tests", *arguments])
+    passed, _ = run_tests(python, ["-n2", "-q", *_TESTS, *arguments])
     return not passed
 
 

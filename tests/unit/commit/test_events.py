@@ -26,6 +26,7 @@ def test_listeners_hear_of_conflicts_and_of_the_commit():
     assert second.metadata_location == holder.metadata_location
     assert second.sequence_number == 2
     assert second.summary["total-records"] == "2"
+    assert (second.location, second.schema) == (holder.location(), holder.schema())
     listener.events.clear()
     holder.set_properties(a="1")
     (changed,) = listener.of(CommitMade)

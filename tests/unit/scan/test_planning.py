@@ -330,6 +330,8 @@ def test_listeners_hear_what_was_planned(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (event.table, event.snapshot_id, event.row_filter) == (("db", "t"), 1000, "id < 2")
     assert (event.manifests_read, event.manifests_skipped, event.files_planned, event.files_skipped) == (2, 1, 2, 2)
     assert event.seconds > 0
+    metadata = table.scan().metadata
+    assert (event.location, event.schema) == (metadata.location, metadata.schema())
 
 
 def written_files(table: PlannedTable, found: list[dict[str, Any]]) -> dict[str, tuple[DataFile, list[dict[str, Any]]]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from icefield.expressions import BooleanExpression
+    from icefield.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class OperationFailed(OperationEvent):
 class ScanPlanned:
     """A scan was planned to its end.
 
-    ``expression`` is the bound form of ``row_filter``; ``projected`` are the ids and names of the columns.
+    ``expression`` is the bound form of ``row_filter``; ``projected`` are the ids and names of the columns that are read
+    of ``schema``. ``location`` is that of the table.
     """
 
     table: tuple[str, ...]
@@ -69,11 +71,16 @@ class ScanPlanned:
     schema_id: int = 0
     projected: tuple[tuple[int, str], ...] = ()
     expression: BooleanExpression | None = field(default=None, repr=False)
+    location: str | None = None
+    schema: Schema | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class CommitMade:
-    """A commit became visible, after ``attempts`` attempts; ``summary`` is the snapshot's summary, if any."""
+    """A commit became visible, after ``attempts`` attempts; ``summary`` is the snapshot's summary, if any.
+
+    ``location`` and ``schema`` are those of the table after the commit.
+    """
 
     table: tuple[str, ...]
     metadata_location: str
@@ -85,6 +92,8 @@ class CommitMade:
     table_uuid: str | None = None
     sequence_number: int | None = None
     summary: Mapping[str, str] = field(default_factory=dict, repr=False)
+    location: str | None = None
+    schema: Schema | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,8 @@ def tell_made(
             table_uuid=str(state.metadata.table_uuid),
             sequence_number=snapshot.sequence_number if snapshot is not None else None,
             summary=dict(snapshot.summary) if snapshot is not None else {},
+            location=state.metadata.location,
+            schema=state.metadata.schema(),
         )
     )
 

@@ -98,6 +98,8 @@ class PlanReport:
                 schema_id=self.schema_id,
                 projected=tuple((one.field_id, one.name) for one in self.projected.fields) if self.projected else (),
                 expression=self.row_filter,
+                location=self.metadata.location,
+                schema=self.metadata.schema_by_id(self.schema_id),
             )
         )
 

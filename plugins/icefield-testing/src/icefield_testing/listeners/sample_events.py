@@ -18,6 +18,8 @@ from icefield.abc import (
     ScanPlanned,
 )
 from icefield.errors import CommitStateUnknown
+from icefield.schema import Schema
+from icefield.types import LongType, NestedField, StringType
 
 OPERATIONS: Final = (
     "load-table",
@@ -41,6 +43,8 @@ OPERATIONS: Final = (
 _TABLE: Final = ("db", "t")
 _ODD: Final = ("dä", 'a "b".c, d')
 _FILE: Final = "memory://kit/db/t/metadata/v1.metadata.json"
+_HOME: Final = "memory://kit/db/t"
+_SCHEMA: Final = Schema(NestedField(1, "id", LongType(), required=True), NestedField(2, "kind", StringType()))
 _SUMMARY: Final = {"operation": "append", "added-records": "2", "note": 'ü "x"'}
 
 
@@ -66,9 +70,11 @@ def sample_events() -> Iterator[Event]:
 
 def _scans_and_commits() -> Iterator[Event]:
     yield ScanPlanned(_TABLE, None, "true", 0, 0, 0, 0, 0.0)
-    yield ScanPlanned(_TABLE, 1, 'kind = "ü"', 2, 1, 5, 4, 0.5, "kit", "a-uuid", 3, ((1, "id"), (2, "kind")))
+    yield ScanPlanned(
+        _TABLE, 1, 'kind = "ü"', 2, 1, 5, 4, 0.5, "kit", "a-uuid", 3, ((1, "id"), (2, "kind")), None, _HOME, _SCHEMA
+    )
     yield CommitMade(_ODD, _FILE, None, None, 1, 0.0)
-    yield CommitMade(_TABLE, _FILE, 2**62, "append", 3, 0.5, "kit", "a-uuid", 7, dict(_SUMMARY))
+    yield CommitMade(_TABLE, _FILE, 2**62, "append", 3, 0.5, "kit", "a-uuid", 7, dict(_SUMMARY), _HOME, _SCHEMA)
     yield CommitConflict(_TABLE, 1, None, None)
     yield CommitConflict(_TABLE, 2, _FILE, _FILE)
     yield MaintenanceProgress(_TABLE, "expire-snapshots", "data files", 0, None)

@@ -1,0 +1,1 @@
+"""Spans and metrics of operations, for OpenTelemetry."""
