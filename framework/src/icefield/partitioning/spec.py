@@ -235,8 +235,11 @@ def spec_for_new_table(spec: PartitionSpec, source_ids: Mapping[int, int]) -> Pa
 
 def normalised_key(values: Iterable[Any]) -> tuple[Hashable, ...]:
     """A tuple that is equal for equal partitions: floats by their bits, with one NaN, so 0.0 and -0.0 differ."""
-    bits = struct.Struct(">d").pack
-    return tuple(bits(each if each == each else math.nan) if isinstance(each, float) else each for each in values)
+    return tuple(_float_bits(value) if isinstance(value, float) else value for value in values)
+
+
+def _float_bits(value: float) -> bytes:
+    return struct.pack(">d", math.nan if math.isnan(value) else value)
 
 
 def partition_batch(spec: PartitionSpec, schema: Schema, batch: pa.RecordBatch) -> pa.StructArray:

@@ -27,10 +27,8 @@ def pieces(parts: Iterable[ManifestEntries]) -> Iterator[ManifestEntries]:
     size = 0
     for part in parts:
         own = part.nbytes
-        full = size + own > PIECE_BYTES or (
-            size > _ENOUGH_BYTES and not are_neighbours(waiting[-1].column(f.STATUS), part.column(f.STATUS))
-        )
-        if waiting and (full or (part.spec_id, part.partition.type) != (waiting[0].spec_id, waiting[0].partition.type)):
+        full = size + own > PIECE_BYTES or (size > _ENOUGH_BYTES and not _is_next(part, waiting[-1]))
+        if waiting and (full or not _alike(part, waiting[0])):
             yield _joined(waiting)
             waiting, size = [], 0
         if own > PIECE_BYTES:
@@ -43,6 +41,15 @@ def pieces(parts: Iterable[ManifestEntries]) -> Iterator[ManifestEntries]:
             size += own
     if waiting:
         yield _joined(waiting)
+
+
+def _alike(one: ManifestEntries, other: ManifestEntries) -> bool:
+    return one.spec_id == other.spec_id and one.partition.type == other.partition.type
+
+
+def _is_next(part: ManifestEntries, before: ManifestEntries) -> bool:
+    """Whether both were decoded together, so that joining them takes no copy."""
+    return are_neighbours(before.column(f.STATUS), part.column(f.STATUS))
 
 
 def _part(entries: ManifestEntries, start: int, count: int) -> ManifestEntries:
