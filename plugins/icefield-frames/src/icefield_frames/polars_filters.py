@@ -176,8 +176,9 @@ def _literal(node: Any) -> pa.Scalar | None:
             return _literal(inner)
     if not _is_constant(node):
         raise LookupError("an expression that is no literal")
-    expression = library("polars", "filters").Expr.deserialize(BytesIO(json.dumps(node).encode()), format="json")
-    return library("polars", "filters").select(expression).to_series().to_arrow()[0]
+    polars = library("polars", "filters")
+    expression = polars.Expr.deserialize(BytesIO(json.dumps(node).encode()), format="json")
+    return polars.select(expression).to_series().to_arrow()[0]
 
 
 def _is_constant(node: Any) -> bool:

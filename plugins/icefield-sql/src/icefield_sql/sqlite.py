@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 from uuid import uuid4
 
 from icefield.errors import InvalidArgument, StorageError
 
-from icefield_sql.engines import NameTaken, SqlEngine, unusable
+from icefield_sql.engines import NameTaken, SqlEngine
 
 _WAIT_SECONDS: Final = 120
 _URI: Final = re.compile(r"sqlite(\+pysqlite)?://(?P<host>[^/?]*)(/(?P<file>[^?]*))?(\?(?P<options>.*))?", re.DOTALL)
@@ -32,15 +31,21 @@ class SqliteConnection(sqlite3.Connection):
     stream = execute  # SQLite fetches rows when they are asked for
 
 
+class SqliteFile(NamedTuple):
+    """A database's name for SQLite, whether it is a URI of SQLite's own, and how many seconds a writer waits."""
+
+    name: str
+    is_uri: bool
+    wait: float = _WAIT_SECONDS
+
+
 class SqliteEngine(SqlEngine):
     """A database in a file. Each transaction opens it anew: a connection must not survive a fork."""
 
-    def __init__(self, catalog: str, uri: str, *, echo: bool = False) -> None:
-        """``echo`` prints each statement. Raises ``InvalidArgument``, which shows no part of ``uri``."""
-        super().__init__(catalog, "sqlite://")
-        self._echo = echo
-        self._file, self._is_uri, self._wait = _file_of(catalog, uri)
-        self.shown = f"sqlite:///{self._file.partition('?')[0]}"
+    def __init__(self, catalog: str, file: SqliteFile, *, echo: bool = False) -> None:
+        """``echo`` prints each statement."""
+        super().__init__(catalog, f"sqlite:///{file.name.partition('?')[0]}")
+        self._file, self._echo = file, echo
 
     @contextmanager
     def begin(self) -> Iterator[SqliteConnection]:
@@ -61,11 +66,10 @@ class SqliteEngine(SqlEngine):
         """Do nothing: no connection outlives its transaction."""
 
     def _connect(self) -> SqliteConnection:
-        opened = sqlite3.connect(
-            self._file, self._wait, check_same_thread=False, factory=SqliteConnection, uri=self._is_uri
-        )
+        name, is_uri, wait = self._file
+        opened = sqlite3.connect(name, wait, check_same_thread=False, factory=SqliteConnection, uri=is_uri)
         if self._echo:
-            opened.set_trace_callback(lambda statement: print(statement, file=sys.stdout))
+            opened.set_trace_callback(print)
         return opened
 
     @contextmanager
@@ -86,8 +90,8 @@ class SqliteMemory(SqliteEngine):
     """
 
     def __init__(self, catalog: str, *, echo: bool = False) -> None:
-        super().__init__(catalog, f"{_IN_MEMORY}?", echo=echo)
-        self._file, self._is_uri = f"file:icefield-{uuid4().hex}?mode=memory&cache=shared", True
+        file = SqliteFile(f"file:icefield-{uuid4().hex}?mode=memory&cache=shared", is_uri=True)
+        super().__init__(catalog, file, echo=echo)
         self.shown = _IN_MEMORY
         self._turn = Lock()
         self._anchor: SqliteConnection | None = self._connect()
@@ -127,14 +131,11 @@ def sqlite_engine(catalog: str, uri: str, *, echo: bool) -> SqliteEngine | None:
         return None
     if not parts["host"] and parts["file"] in (None, "", ":memory:"):
         return SqliteMemory(catalog, echo=echo)
-    return SqliteEngine(catalog, uri, echo=echo)
+    return SqliteEngine(catalog, _file_of(catalog, parts), echo=echo)
 
 
-def _file_of(catalog: str, uri: str) -> tuple[str, bool, float]:
-    """The name of the file for SQLite, whether that name is a URI of SQLite's own, and how long writers wait."""
-    parts = _URI.fullmatch(uri)
-    if parts is None:
-        raise unusable(catalog)
+def _file_of(catalog: str, parts: re.Match[str]) -> SqliteFile:
+    """The file of a URI. Raises ``InvalidArgument``, which shows no part of the URI."""
     if parts["host"]:
         raise InvalidArgument(
             f"catalog '{catalog}': 'uri' names a host, which SQLite has not: write sqlite:////path/catalog.db, with "
@@ -157,6 +158,6 @@ def _file_of(catalog: str, uri: str) -> tuple[str, bool, float]:
                 f"catalog '{catalog}': 'uri' has options that no file of SQLite has; 'timeout' is one, and with "
                 "'uri=true' those of SQLite's own URIs"
             )
-        return os.path.abspath(file), False, wait
+        return SqliteFile(os.path.abspath(file), is_uri=False, wait=wait)
     query = "&".join(f"{key}={options[key]}" for key in sorted(options))
-    return f"{file}?{query}" if query else file, True, wait
+    return SqliteFile(f"{file}?{query}" if query else file, is_uri=True, wait=wait)

@@ -35,7 +35,8 @@ class SqlStrategy(MetastoreStrategy):
 
     def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         try:
-            return self._create(new) if old is None else self._update(old, new)
+            with self._database.transaction() as connection:
+                return self.swap_in(connection, old, new)
         except NameTaken as error:
             if is_view(self._database, self.table):
                 raise taken_by_view(self._database, self.table) from error
@@ -65,14 +66,6 @@ class SqlStrategy(MetastoreStrategy):
             ) from error
         if not dropped:
             raise no_table(self._database, self.table)
-
-    def _create(self, location: str) -> bool:
-        with self._database.transaction() as connection:
-            return self.swap_in(connection, None, location)
-
-    def _update(self, old: str, new: str) -> bool:
-        with self._database.transaction() as connection:
-            return self.swap_in(connection, old, new)
 
     def swap_in(self, connection: SqlConnection, old: str | None, new: str) -> bool:
         """Swap the pointer as part of a transaction. Raises ``NameTaken`` for a new table with a taken name."""

@@ -56,8 +56,11 @@ class CatalogChecks(Suite):
     locks_expire: ClassVar[bool] = False
     """Whether a lock whose release is lost stays until it expires. If so, no next writer of the name is tried."""
 
-    unconditional_namespaces: ClassVar[bool] = False
     namespaces_read_by_rows: ClassVar[bool] = False
+    """Whether the store's database may return a namespace partly before and partly after a change that is one
+    transaction, as Apache Derby does below a Hive Metastore. If so, a namespace seen by halves is no fault."""
+
+    unconditional_namespaces: ClassVar[bool] = False
     """Whether the store itself changes and deletes a namespace without any condition, as AWS Glue does. If so, a change
     beside another one of the same namespace, or a table that is created in a dropped one, may be lost, and these checks
     are left out. The plugin's page must say so."""
