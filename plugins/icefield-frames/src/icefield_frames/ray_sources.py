@@ -49,7 +49,7 @@ class ScanDatasource(Datasource):  # type: ignore[misc]  # Ray is not installed 
 
     def estimate_inmemory_data_size(self) -> int | None:
         """The bytes of the rows in memory, by the sizes of the files."""
-        return sum(part.nbytes for part in self._parts(1)) * _DECODED or None
+        return sum(part.nbytes for part in self._parts(self._found(), 1)) * _DECODED or None
 
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
@@ -57,7 +57,8 @@ class ScanDatasource(Datasource):  # type: ignore[misc]  # Ray is not installed 
         """The read tasks: at least ``parallelism`` if the files are large enough."""
         names = self._get_data_columns()
         schema = self._schema if names is None else pa.schema([self._schema.field(name) for name in names])
-        shared = ray.put((names, self._predicate_expr, self._found()))
+        found = self._found()
+        shared = ray.put((names, self._predicate_expr, found))
         return [
             ReadTask(
                 partial(_read, part, shared),
@@ -67,7 +68,7 @@ class ScanDatasource(Datasource):  # type: ignore[misc]  # Ray is not installed 
                 schema=schema if names != [] else None,
                 per_task_row_limit=per_task_row_limit,
             )
-            for part in self._parts(parallelism)
+            for part in self._parts(found, parallelism)
         ]
 
     def _found(self) -> Translated | None:
@@ -79,8 +80,7 @@ class ScanDatasource(Datasource):  # type: ignore[misc]  # Ray is not installed 
             return Translated(None, False)
         return translated(self._predicate_expr.to_pyarrow(), translator)
 
-    def _parts(self, at_least: int) -> list[Part]:
-        found = self._found()
+    def _parts(self, found: Translated | None, at_least: int) -> list[Part]:
         return parts_of(self._scan, self._schema, None if found is None else found.row_filter, at_least)
 
 
