@@ -13,6 +13,7 @@ from typing import Any
 import java_classes
 import pyarrow as pa
 import pytest
+import shares
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -52,6 +53,7 @@ def environment_as_before() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-packaging", action="store_true", help="build wheels and install them")
     parser.addoption("--run-soak", action="store_true", help="run what only `make soak` runs")
+    parser.addoption("--share", type=shares.parsed, metavar="K/N", help="run share K, from 0 on, of N shares of the tests")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -96,6 +98,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 if item.get_closest_marker(marker):
                     item.add_marker(skip)
     yield
+    if share := config.getoption("--share"):
+        chosen = shares.of_share(items, *share)
+        config.hook.pytest_deselected(items=[item for item, taken in zip(items, chosen, strict=True) if not taken])
+        items[:] = [item for item, taken in zip(items, chosen, strict=True) if taken]
     _put_spark_in_lanes(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
