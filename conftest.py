@@ -53,7 +53,9 @@ def environment_as_before() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-packaging", action="store_true", help="build wheels and install them")
     parser.addoption("--run-soak", action="store_true", help="run what only `make soak` runs")
-    parser.addoption("--share", type=shares.parsed, metavar="K/N", help="run share K, from 0 on, of N shares of the tests")
+    parser.addoption(
+        "--share", type=shares.parsed, metavar="K/N", help="run share K, from 0 on, of N shares of the tests"
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,8 +16,9 @@ from repository import ROOT, kernel_modules, plugin_folders, plugin_modules, tex
 MAX_LINES = 500
 MAX_IMPORT_SECONDS = 0.150
 MAX_SHARED_CLASS_NAMES = 25
-# Looking a plugin up and handing a name on are what importing by name is for.
+# Looking a plugin up, handing a name on, and asking the plugins from below are what importing by name is for.
 IMPORT_BY_NAME = {
+    Path("framework/src/icefield/base/notebooks.py"),
     Path("framework/src/icefield/base/lazy_names.py"),
     Path("framework/src/icefield/plugins/registry.py"),
 }

@@ -33,35 +33,7 @@ if TYPE_CHECKING:
     from icefield.storage import FileIO
 
 # Names are imported lazily, so that `import icefield` loads no unused module.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "icefield.base.lazy_names": ("lazy_names",),
-        "icefield.builtin.local": ("LocalFileSystem",),
-        "icefield.builtin.memory": ("MemoryFileSystem",),
-        "icefield.catalog": ("Catalog", "Table", "View", "load_catalog", "open_table"),
-        "icefield.catalog.config": (
-            "catalog_properties",
-            "configuration_file",
-            "configured_catalogs",
-            "default_catalog_name",
-        ),
-        "icefield.errors": ("IcefieldError",),
-        "icefield.manifest": ("clear_caches",),
-        "icefield.plugins": (
-            "InstallHint",
-            "PluginInfo",
-            "PluginKind",
-            "Plugins",
-            "Provider",
-            "TableService",
-            "hookimpl",
-            "hookspec",
-        ),
-        "icefield.schema": ("Schema",),
-        "icefield.storage": ("FileIO",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 
 __all__ = [

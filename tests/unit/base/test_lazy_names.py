@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 
 import icefield
 import pytest
 from icefield import lazy_names
 
+_SOURCE = '''"""A package."""
+from typing import TYPE_CHECKING
+from icefield import lazy_names
 
-def test_a_name_comes_from_its_module_and_the_names_are_listed() -> None:
-    attribute, names = lazy_names("some_package", {"json": ("loads", "dumps"), "no_such_module": ("Missing",)})
-    assert attribute("dumps") is json.dumps
-    assert names() == ["Missing", "dumps", "loads"]
+if TYPE_CHECKING:
+    from json import dumps, loads as parse
+    from no_such_module import Missing
+    from pathlib import (
+        Path,
+    )
+
+__getattr__, __dir__ = lazy_names(__name__)
+'''
 
 
-def test_a_module_is_imported_when_one_of_its_names_is_used() -> None:
-    attribute, _ = lazy_names("some_package", {"no_such_module": ("Missing",)})
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    (tmp_path / "lazy_package").mkdir()
+    (tmp_path / "lazy_package" / "__init__.py").write_text(_SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("lazy_package")
+    del sys.modules["lazy_package"]
+
+
+def test_a_name_comes_from_its_module_and_the_names_are_listed(package: ModuleType) -> None:
+    assert package.dumps is json.dumps
+    assert package.parse is json.loads
+    assert package.Path is Path
+    assert dir(package) == ["Missing", "Path", "dumps", "parse"]
+
+
+def test_a_module_is_imported_when_one_of_its_names_is_used(package: ModuleType) -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
-        attribute("Missing")
+        _ = package.Missing
 
 
 def test_an_unknown_name_is_an_error_that_names_the_package() -> None:
     with pytest.raises(AttributeError, match="module 'icefield' has no attribute 'Catalogue'"):
         _ = icefield.Catalogue
+
+
+def test_a_package_without_its_source_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bare_package", ModuleType("bare_package"))
+    with pytest.raises(ImportError, match=r"'bare_package' needs its source file __init__\.py"):
+        lazy_names("bare_package")

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import ast
+import sys
+from collections.abc import Callable
 from importlib import import_module
+from importlib.abc import InspectLoader
 from typing import Any
 
 
-def lazy_names(
-    package: str, modules: Mapping[str, Iterable[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The functions ``__getattr__`` and ``__dir__`` of a package whose names are in some modules.
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The functions ``__getattr__`` and ``__dir__`` of a package, for the names that it imports for type checkers.
 
-    ``modules`` gives the names in each module. A module is imported when one of its names is first used. Modules with
-    hooks belong to such packages, since each process that lists plugins imports them.
+    These are the names imported in its block ``if TYPE_CHECKING``, which is read in its source. A module is imported
+    when one of its names is first used. Modules with hooks belong to such packages, since each process that lists
+    plugins imports them. Raises ``ImportError`` for a package without its source.
     """
-    module_of = {name: module for module, names in modules.items() for name in names}
+    loader = getattr(sys.modules[package].__spec__, "loader", None)
+    source = loader.get_source(package) if isinstance(loader, InspectLoader) else None
+    if source is None:
+        raise ImportError(f"the package '{package}' needs its source file __init__.py", name=package)
+    module_of = {
+        alias.asname or alias.name: (each.module or package, alias.name)
+        for block in ast.parse(source).body
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+        for each in block.body
+        if isinstance(each, ast.ImportFrom)
+        for alias in each.names
+    }
 
     def attribute(name: str) -> Any:
-        module = module_of.get(name)
-        if module is None:
+        if name not in module_of:
             raise AttributeError(f"module '{package}' has no attribute {name!r}", name=name)
-        return getattr(import_module(module), name)
+        module, there = module_of[name]
+        return getattr(import_module(module), there)
 
     return attribute, lambda: sorted(module_of)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import reprlib
 from dataclasses import MISSING, Field, fields
+from importlib import import_module
 from typing import Any
 
-from icefield.base.lazy_names import lazy_names
 from icefield.base.secrets import without_userinfo
-
-_above, _ = lazy_names(__name__, {"icefield.plugins": ("Plugins",)})  # the plugins are in a higher layer
 
 
 class _Short(reprlib.Repr):
@@ -27,7 +25,8 @@ def html_of(shown: Any) -> str | None:
 
     It is the method ``_repr_html_`` of a class whose objects are shown in notebooks.
     """
-    html: str | None = _above("Plugins").installed().html(shown)
+    plugins = import_module("icefield.plugins")  # in a higher layer
+    html: str | None = plugins.Plugins.installed().html(shown)
     return html
 
 

@@ -14,16 +14,7 @@ if TYPE_CHECKING:
     from icefield_cli.scanning import limit_of, print_batches
 
 # Names are imported lazily: each process that lists plugins imports this package.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "icefield_cli.context": ("Context", "Row"),
-        "icefield_cli.hookspecs": ("Argument", "Command", "Option", "WrongUsage"),
-        "icefield_cli.people": ("size", "utc"),
-        "icefield_cli.rows": ("rows_of",),
-        "icefield_cli.scanning": ("limit_of", "print_batches"),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Argument",

@@ -9,12 +9,12 @@ import sys
 import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import icefield
 from click.shell_completion import shell_complete
-from icefield import IcefieldError, PluginInfo, Plugins, __version__, catalog_properties, default_catalog_name
-from icefield.errors import MissingPlugin
+from icefield.errors import IcefieldError, MissingPlugin
 from icefield.toolkit import without_credentials
 
 from icefield_cli.context import Context
@@ -23,6 +23,9 @@ from icefield_cli.main import print_error
 from icefield_cli.output import clean
 from icefield_cli.rendering import SETTINGS, RenderedCommand, shared_options
 
+if TYPE_CHECKING:
+    from icefield import PluginInfo
+
 _COMPLETE = "_ICEFIELD_COMPLETE"
 _EPILOG = """\b
 A catalog is named by --catalog and described by icefield.toml, by the environment
@@ -30,7 +33,7 @@ A catalog is named by --catalog and described by icefield.toml, by the environme
 ICEFIELD_DEBUG=1 shows where an error came from."""
 
 
-_Provided = dict[str, list[tuple[PluginInfo, Command]]]
+_Provided = dict[str, list[tuple["PluginInfo", Command]]]
 
 
 class Commands(click.Group):
@@ -56,7 +59,7 @@ class Commands(click.Group):
         name = args[0]
         if name[:1] == "-" or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        plugins = Plugins.configured(ctx.ensure_object(Context).catalog_properties)
+        plugins = icefield.Plugins.configured(ctx.ensure_object(Context).catalog_properties)
         try:
             plugin, command = plugins.chosen("icefield_commands", Command, name, "command")
         except MissingPlugin:
@@ -77,7 +80,7 @@ def _commands_of(ctx: click.Context) -> _Provided:
 def provided_commands() -> _Provided:
     """The commands by name, each with its plugin: first those of this plugin, then the plugins in order of names."""
     found: _Provided = {}
-    records = Plugins.installed().records("icefield_commands", Command)
+    records = icefield.Plugins.installed().records("icefield_commands", Command)
     for plugin, command in sorted(records, key=lambda each: (each[0].name != "cli", each[0].name)):
         found.setdefault(command.name, []).append((plugin, command))
     return found
@@ -196,14 +199,15 @@ def _failed(message: str, context: Context) -> int:
 def _properties(context: Context) -> dict[str, str]:
     """Return the properties of the catalog: no error message may print the credentials in them."""
     with contextlib.suppress(IcefieldError):
-        return catalog_properties(context.catalog_name or default_catalog_name(), context.catalog_properties)
+        name = context.catalog_name or icefield.default_catalog_name()
+        return icefield.catalog_properties(name, context.catalog_properties)
     return context.catalog_properties
 
 
 def _version_option() -> click.Parameter:
     def show(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
         if value and not ctx.resilient_parsing:
-            print(f"icefield {__version__}")
+            print(f"icefield {icefield.__version__}")
             ctx.exit()
 
     return click.Option(

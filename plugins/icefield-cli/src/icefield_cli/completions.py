@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
-from icefield import Catalog
 
 from icefield_cli.context import Context
+
+if TYPE_CHECKING:
+    from icefield import Catalog
 
 _MOST: Final = 1_000
 """The maximum number of names that a shell is given."""

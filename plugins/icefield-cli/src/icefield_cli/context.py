@@ -9,7 +9,7 @@ from dataclasses import asdict, fields, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from icefield import Catalog, Plugins, Schema, Table, catalog_properties, default_catalog_name, load_catalog, open_table
+import icefield
 from icefield.errors import InvalidArgument
 from icefield.toolkit import lazy
 
@@ -21,6 +21,7 @@ from icefield_cli.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from icefield import Catalog, Schema, Table
 
 _MOST_SHOWN = 5
 
@@ -57,14 +58,16 @@ class Context:
     @lazy
     def catalog(self) -> Catalog:
         """The catalog, opened when a command first needs it."""
-        found = catalog_properties(self.catalog_name or default_catalog_name(), self.catalog_properties)
-        plugins = Plugins.configured(found, [self.listener])
-        return load_catalog(self.catalog_name, plugins=plugins, **self.catalog_properties)
+        name = self.catalog_name or icefield.default_catalog_name()
+        plugins = icefield.Plugins.configured(
+            icefield.catalog_properties(name, self.catalog_properties), [self.listener]
+        )
+        return icefield.load_catalog(self.catalog_name, plugins=plugins, **self.catalog_properties)
 
     def table(self, identifier: str) -> Table:
         """Return a table of the catalog; or, read-only and without a catalog, the table of a metadata file."""
         if "/" in identifier and ".metadata.json" in identifier:
-            return open_table(identifier, self.catalog_properties)
+            return icefield.open_table(identifier, self.catalog_properties)
         return self.catalog.load_table(identifier)
 
     def rows(

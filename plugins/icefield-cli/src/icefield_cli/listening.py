@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from icefield import hookimpl
-from icefield.abc import CommitMade, Event, MaintenanceProgress
+from typing import TYPE_CHECKING
+
+from icefield import abc, hookimpl
 
 from icefield_cli.progress import Progress
+
+if TYPE_CHECKING:
+    from icefield.abc import CommitMade, Event
 
 
 class Listener:
@@ -19,9 +23,9 @@ class Listener:
     @hookimpl
     def icefield_events(self, event: Event) -> None:
         """See ``icefield.plugins.hookspecs``."""
-        if isinstance(event, CommitMade):
+        if isinstance(event, abc.CommitMade):
             self.commits.append(event)
-        elif isinstance(event, MaintenanceProgress) and self.progress is not None:
+        elif isinstance(event, abc.MaintenanceProgress) and self.progress is not None:
             self.progress.reach(event.step, event.done, event.total)
 
     def begin(self, operation: str, progress: Progress) -> None:

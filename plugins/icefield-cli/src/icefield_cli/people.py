@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-from icefield import Table
-from icefield.partitioning import PartitionField, SortField
-from icefield.toolkit import field_id
-from icefield.types import IcebergType
+from icefield import toolkit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from icefield import Table
+    from icefield.partitioning import PartitionField, SortField
+    from icefield.types import IcebergType
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP = 1024
 _MOST_BEFORE_POINT = 100
 _AGES = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 
-_Shown = tuple[str, PartitionField, IcebergType]
+_Shown = tuple[str, "PartitionField", "IcebergType"]
 """A partition field under the name by which it is shown, and the type of its values."""
 
 
@@ -69,7 +71,7 @@ def partitions_of(
     field; the function shows the names in the spec itself.
     """
     schema, schemas = table.schema(), list(table.schemas().values())
-    columns = {field_id(column): column.name for column in partition}
+    columns = {toolkit.field_id(column): column.name for column in partition}
     specs: dict[int, dict[str, _Shown]] = {}
     every: dict[str, _Shown] = {}
     for spec in table.metadata.partition_specs:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
+import icefield
 from click.core import ParameterSource
-from icefield import PluginInfo, Plugins
 
 from icefield_cli import completions
 from icefield_cli.context import FILES, OUTPUTS, Context
 from icefield_cli.hookspecs import KINDS, Argument, Command, Option, WrongUsage
 from icefield_cli.kinds import PARSERS
+
+if TYPE_CHECKING:
+    from icefield import PluginInfo
 
 _WIDTH = 110
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": _WIDTH}
@@ -69,7 +73,7 @@ def _callback(record: Command, plugin: PluginInfo) -> Callable[..., None]:
     """The function that imports the target of a command and calls it."""
 
     def called(**parameters: Any) -> None:
-        run = Plugins.load(plugin, record.target, f"command '{record.name}'")
+        run = icefield.Plugins.load(plugin, record.target, f"command '{record.name}'")
         context = click.get_current_context()
         try:
             run(context.find_object(Context), **parameters)
@@ -109,22 +113,28 @@ def _type(given: Option, plugin: PluginInfo) -> click.ParamType[Any]:
         return click.Choice(given.choices)
     if given.bounds is not None:
         return click.IntRange(*given.bounds)
-    return _TYPES.get(given.kind) or Parsed(given, plugin)
+    if given.kind in _TYPES:
+        return _TYPES[given.kind]
+    if given.kind in PARSERS:
+        return Parsed(given.kind)
+    return Parsed(given.kind, partial(icefield.Plugins.load, plugin, given.kind, f"option '{given.name}'"))
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg]  # older versions of click lack one
-    """The type of an option with a function of its own, which raises ``ValueError``."""
+    """The type of an option with a function of its own, which raises ``ValueError``.
 
-    def __init__(self, option: Option, plugin: PluginInfo) -> None:
-        self.name = option.kind
-        self._option, self._plugin = option, plugin
+    ``load`` imports the function of a kind that is not one of ``PARSERS``.
+    """
+
+    def __init__(self, kind: str, load: Callable[[], Callable[[str], Any]] | None = None) -> None:
+        self.name = kind
+        self._load = load or partial(PARSERS.__getitem__, kind)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value of a string; a default that is a value already stays."""
         if not isinstance(value, str):
             return value
-        kind = self._option.kind
-        parse = PARSERS.get(kind) or Plugins.load(self._plugin, kind, f"option '{self._option.name}'")
+        parse = self._load()
         try:
             return parse(value)
         except ValueError as error:
@@ -158,7 +168,7 @@ def shared_options() -> list[click.Parameter]:
         click.Option(
             ["--property", "-p"],
             metavar="KEY=VALUE",
-            type=Parsed(Option("property", "", "pair"), PluginInfo("cli")),
+            type=Parsed("pair"),
             multiple=True,
             help="A property of the catalog; repeatable.",
             expose_value=False,

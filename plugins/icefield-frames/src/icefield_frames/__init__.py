@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from icefield_frames.worker_writes import write_on_workers
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {"icefield_frames.methods": ["ScanMethods"], "icefield_frames.worker_writes": ["write_on_workers"]},
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["ScanMethods", "write_on_workers"]

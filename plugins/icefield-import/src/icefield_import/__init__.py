@@ -15,17 +15,7 @@ if TYPE_CHECKING:
     from icefield_import.hive_folders import folder_values
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "icefield_import.adding": ("add_files",),
-        "icefield_import.delta_import": ("import_delta",),
-        "icefield_import.describer": ("FileDescriber",),
-        "icefield_import.folder_import": ("ImportedFolder", "import_folder"),
-        "icefield_import.folders": ("ImportedFile",),
-        "icefield_import.hive_folders": ("folder_values",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "FileDescriber",

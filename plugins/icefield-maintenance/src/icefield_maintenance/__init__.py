@@ -39,41 +39,7 @@ if TYPE_CHECKING:
     from icefield_maintenance.versions import diff, rollback, undo
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "icefield_maintenance.compaction": ("RewriteDataFilesResult", "RewrittenGroup"),
-        "icefield_maintenance.compaction.strategies": ("Ordering", "OrderingRequest"),
-        "icefield_maintenance.deletes": (
-            "ConvertEqualityDeletesResult",
-            "RemoveDanglingDeletesResult",
-            "RewriteDeletesResult",
-        ),
-        "icefield_maintenance.erasure": ("EraseResult",),
-        "icefield_maintenance.expiry": ("ExpireSnapshotsResult",),
-        "icefield_maintenance.hookspecs": ("CompactionStrategy", "HealthRules"),
-        "icefield_maintenance.maintenance_table": ("MaintenanceTable",),
-        "icefield_maintenance.manifests": ("RewriteManifestsResult",),
-        "icefield_maintenance.operation_options": ("OperationOption", "options_of"),
-        "icefield_maintenance.options": (
-            "ConvertDeletesOptions",
-            "EraseOptions",
-            "ExpireOptions",
-            "OPERATIONS",
-            "PartitionStatsOptions",
-            "RemoveDanglingOptions",
-            "RemoveOrphansOptions",
-            "RewriteDeletesOptions",
-            "RewriteManifestsOptions",
-            "RewriteOptions",
-            "RewritePathOptions",
-            "TableStatsOptions",
-        ),
-        "icefield_maintenance.paths": ("RewriteTablePathResult",),
-        "icefield_maintenance.versions": ("diff", "rollback", "undo"),
-        "icefield_maintenance.puffin_reader": ("PuffinReader",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "OPERATIONS",

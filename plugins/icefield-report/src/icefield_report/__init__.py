@@ -14,14 +14,7 @@ if TYPE_CHECKING:
     from icefield_report.reports import catalog_report, report, write_catalog_report, write_report
     from icefield_report.sections import SectionContext, html_table
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "icefield_report.hookspecs": ("ReportSection",),
-        "icefield_report.reports": ("catalog_report", "report", "write_catalog_report", "write_report"),
-        "icefield_report.sections": ("SectionContext", "html_table"),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ReportSection",

@@ -20,20 +20,7 @@ if TYPE_CHECKING:
     from icefield_rest_server.signing import S3Signer
     from icefield_rest_server.tokens import Authenticator, JwtTokens, Principal, StaticTokens
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "icefield_rest_server.answers": ("Answer", "Refused"),
-        "icefield_rest_server.application": ("app",),
-        "icefield_rest_server.aws_signature": ("S3Keys",),
-        "icefield_rest_server.credentials": ("StaticCredentials", "StsCredentials", "VendedCredentials"),
-        "icefield_rest_server.idempotency": ("Begun", "IdempotencyStore"),
-        "icefield_rest_server.serving": ("Options", "check", "serve"),
-        "icefield_rest_server.settings": ("Authorizer", "CredentialVendor", "Settings"),
-        "icefield_rest_server.signing": ("S3Signer",),
-        "icefield_rest_server.tokens": ("Authenticator", "JwtTokens", "Principal", "StaticTokens"),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Answer",

@@ -11,12 +11,6 @@ if TYPE_CHECKING:
     from icefield_spark.session import IcefieldSession, attach, install
 
 # Names are handed on lazily: the Python workers of Spark need readers and writers, and neither the session nor its SQL.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "icefield_spark.java": ("ensure_java",),
-        "icefield_spark.session": ("IcefieldSession", "attach", "install"),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["IcefieldSession", "attach", "ensure_java", "install"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -18,7 +18,10 @@ from icefield_sql.sqlite import sqlite_engine
 from icefield_sql.tables import CREATE, is_table
 
 # SQLAlchemy takes longer to import than everything else here, and only servers need it.
-_servers, _ = lazy_names(__name__, {"icefield_sql.servers": ("ServerEngine",)})
+if TYPE_CHECKING:
+    from icefield_sql.servers import ServerEngine
+
+_servers, _ = lazy_names(__name__)
 
 # Databases in the memory of this process. A pickled database finds its original by its key.
 _IN_MEMORY: Final[WeakValueDictionary[str, Database]] = WeakValueDictionary()
@@ -119,7 +122,7 @@ def _engine_of(catalog: str, properties: Mapping[str, str]) -> SqlEngine:
     if engine is not None:
         return engine
     try:
-        make = _servers("ServerEngine")
+        make: type[ServerEngine] = _servers("ServerEngine")
     except ModuleNotFoundError:
         raise unusable(catalog) from None
     made: SqlEngine = make(catalog, uri, properties)

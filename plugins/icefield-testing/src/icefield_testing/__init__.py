@@ -26,23 +26,7 @@ if TYPE_CHECKING:
     from icefield_testing.service_faults import LossyCalls, LossyProxy, RequestFaults
 
 # Names are imported lazily: each process that lists plugins imports this package for its hooks.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "icefield.manifest": ("entry_schema", "manifest_list_schema"),
-        "icefield_testing.base": ("Suite", "new_in"),
-        "icefield_testing.behaviour": ("ReturnChecks", "TableBehaviourSuite"),
-        "icefield_testing.catalog": ("CatalogSuite",),
-        "icefield_testing.commit_strategy": ("CommitStrategySuite",),
-        "icefield_testing.faults": ("Crash", "FaultyFileSystem"),
-        "icefield_testing.file_format": ("FileFormatSuite", "ManifestFormatSuite"),
-        "icefield_testing.file_system": ("FileSystemSuite",),
-        "icefield_testing.format_data": ("sample_tables", "tables"),
-        "icefield_testing.listener": ("ListenerSuite",),
-        "icefield_testing.recording": ("RecordingServer",),
-        "icefield_testing.service_faults": ("LossyCalls", "LossyProxy", "RequestFaults"),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "CatalogSuite",
