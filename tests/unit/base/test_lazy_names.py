@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -42,6 +43,14 @@ def test_a_name_comes_from_its_module_and_the_names_are_listed(package: ModuleTy
     assert package.parse is json.loads
     assert package.Path is Path
     assert dir(package) == ["Missing", "Path", "dumps", "parse"]
+
+
+def test_a_package_in_an_archive_hands_its_names_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "packages.zip", "w") as archive:
+        archive.writestr("zipped_package/__init__.py", _SOURCE)
+    monkeypatch.syspath_prepend(tmp_path / "packages.zip")
+    assert importlib.import_module("zipped_package").dumps is json.dumps
+    monkeypatch.delitem(sys.modules, "zipped_package")
 
 
 def test_a_module_is_imported_when_one_of_its_names_is_used(package: ModuleType) -> None:

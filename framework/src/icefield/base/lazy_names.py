@@ -6,7 +6,7 @@ import ast
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.abc import InspectLoader
+from inspect import getsource
 from typing import Any
 
 
@@ -17,10 +17,10 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     when one of its names is first used. Modules with hooks belong to such packages, since each process that lists
     plugins imports them. Raises ``ImportError`` for a package without its source.
     """
-    loader = getattr(sys.modules[package].__spec__, "loader", None)
-    source = loader.get_source(package) if isinstance(loader, InspectLoader) else None
-    if source is None:
-        raise ImportError(f"the package '{package}' needs its source file __init__.py", name=package)
+    try:
+        source = getsource(sys.modules[package])
+    except (OSError, TypeError):
+        raise ImportError(f"the package '{package}' needs its source file __init__.py", name=package) from None
     module_of = {
         alias.asname or alias.name: (each.module or package, alias.name)
         for block in ast.parse(source).body
