@@ -18,7 +18,7 @@ _NAMES = ("avro", "frames", "maintenance", "observe", "parquet", "sql", "testing
 _TESTS = ("plugins/icefield-tools/tests", "plugins/icefield-observe/tests")
 _DISTRIBUTIONS = (ROOT, *(ROOT / "plugins" / f"icefield-{name}" for name in _NAMES))
 _PACKAGES = (
-    "icefield-tools[dlt,dagster]",
+    "icefield-tools[dlt,dagster,airflow]",
     "dlt[filesystem,pyiceberg]",  # its own tables in Iceberg, to compare with
     "duckdb-extension-avro",
     "duckdb-extension-httpfs",
@@ -36,6 +36,7 @@ _PACKAGES = (
 MODULES = (
     "dlt",
     "dagster",
+    "airflow",
     "duckdb",
     "pyiceberg",
     "polars",

@@ -7,5 +7,5 @@ import sys
 
 
 def test_importing_the_distribution_imports_no_tool() -> None:
-    code = "import icefield_tools, sys; print(sorted({'dlt', 'dagster', 'duckdb'} & sys.modules.keys()))"
+    code = "import icefield_tools, sys; print(sorted({'dlt', 'dagster', 'airflow', 'duckdb'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"

@@ -1,1 +1,1 @@
-"""Tables of Icefield in data tools: ``icefield_tools.dlt`` and ``icefield_tools.dagster``."""
+"""Tables of Icefield in data tools: ``icefield_tools.dlt``, ``.dagster`` and ``.airflow``."""
