@@ -33,11 +33,11 @@ class EventQueue:
         except queue.Full:
             self._warn("more than %d events wait", _MOST_WAITING)
 
-    def flush(self) -> None:
-        """Wait until all events are sent, for two seconds at most."""
+    def flush(self) -> bool:
+        """Wait until all events are sent, for two seconds at most. Return whether they are."""
         done = self._waiting.all_tasks_done
         with done:
-            done.wait_for(lambda: not self._waiting.unfinished_tasks, _AT_THE_END)
+            return done.wait_for(lambda: not self._waiting.unfinished_tasks, _AT_THE_END)
 
     def _run(self) -> None:
         while True:

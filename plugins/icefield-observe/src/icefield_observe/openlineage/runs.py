@@ -84,9 +84,9 @@ class RunOfProcess:
         elif isinstance(event, OperationFinished | OperationFailed) and event.operation in _NEW:
             self._new.discard((event.catalog, event.name))
 
-    def flush(self) -> None:
-        """Wait until the events so far are sent."""
-        self._queue.flush()
+    def flush(self) -> bool:
+        """Wait until the events so far are sent, for two seconds at most. Return whether they are."""
+        return self._queue.flush()
 
     def _end(self) -> None:
         """Send the end of the run: a failure if an error ended the program. A fork of this process sends none."""
