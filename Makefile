@@ -30,7 +30,7 @@ quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over
 test: .venv/dev.stamp  ## Run the tests that need no server but SQLite, and one Spark session
 	$(PYTEST) -n $(WORKERS) -m "not ($(LONG))" $(PYTEST_ARGS)
 
-test-all: .venv/dev.stamp  ## Run what `make test` leaves out: servers, peers, crash walks, fuzzing; SHARE=1/4 a quarter
+test-all: .venv/dev.stamp  ## Run what `make test` leaves out: servers, peers, crash walks, fuzzing; SHARE=1/6 a sixth
 	$(PYTEST) -n $(WORKERS_ALL) -m "$(LONG)" $(if $(SHARE),--share $(SHARE)) $(PYTEST_ARGS)
 
 spark-matrix: .venv/dev.stamp  ## Run tests of Spark under PySpark 3.5, 4.0, 4.1 and 4.3

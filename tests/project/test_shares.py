@@ -30,5 +30,5 @@ def test_files_of_one_test_are_spread_over_the_shares() -> None:
 
 @pytest.mark.parametrize("text", ["3/3", "1", "a/b", "-1/3", "0/0", ""])
 def test_a_share_that_there_is_not_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="0/4"):
+    with pytest.raises(ValueError, match="0/6"):
         shares.parsed(text)

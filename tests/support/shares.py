@@ -9,10 +9,10 @@ from zlib import crc32
 
 
 def parsed(share: str) -> tuple[int, int]:
-    """The number of a share and how many there are, from text such as ``1/4``. Raises ``ValueError`` for other text."""
+    """The number of a share and how many there are, from text such as ``1/6``. Raises ``ValueError`` for other text."""
     found = re.fullmatch(r"([0-9]+)/([1-9][0-9]*)", share)
     if found is None or int(found[1]) >= int(found[2]):
-        raise ValueError(f"a share is a number and how many there are, such as 0/4 or 3/4, and not {share!r}")
+        raise ValueError(f"a share is a number and how many there are, such as 0/6 or 5/6, and not {share!r}")
     return int(found[1]), int(found[2])
 
 

@@ -36,4 +36,4 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         module, there = module_of[name]
         return getattr(import_module(module), there)
 
-    return attribute, lambda: sorted(module_of)
+    return attribute, lambda: sorted({*module_of, *getattr(sys.modules[package], "__all__", ())})
