@@ -22,11 +22,11 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     except (OSError, TypeError):
         raise ImportError(f"the package '{package}' needs its source file __init__.py", name=package) from None
     module_of = {
-        alias.asname or alias.name: (each.module or package, alias.name)
+        alias.asname or alias.name: (each.module, alias.name)
         for block in ast.parse(source).body
         if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
         for each in block.body
-        if isinstance(each, ast.ImportFrom)
+        if isinstance(each, ast.ImportFrom) and each.module
         for alias in each.names
     }
 

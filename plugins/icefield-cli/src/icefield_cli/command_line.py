@@ -199,8 +199,7 @@ def _failed(message: str, context: Context) -> int:
 def _properties(context: Context) -> dict[str, str]:
     """Return the properties of the catalog: no error message may print the credentials in them."""
     with contextlib.suppress(IcefieldError):
-        name = context.catalog_name or icefield.default_catalog_name()
-        return icefield.catalog_properties(name, context.catalog_properties)
+        return context.all_properties()
     return context.catalog_properties
 
 

@@ -55,13 +55,15 @@ class Context:
         """Whether it prints JSON."""
         return self.form.startswith("json")
 
+    def all_properties(self) -> dict[str, str]:
+        """The properties of the catalog, with those of its configuration. Raises errors of a wrong configuration."""
+        name = self.catalog_name or icefield.default_catalog_name()
+        return icefield.catalog_properties(name, self.catalog_properties)
+
     @lazy
     def catalog(self) -> Catalog:
         """The catalog, opened when a command first needs it."""
-        name = self.catalog_name or icefield.default_catalog_name()
-        plugins = icefield.Plugins.configured(
-            icefield.catalog_properties(name, self.catalog_properties), [self.listener]
-        )
+        plugins = icefield.Plugins.configured(self.all_properties(), [self.listener])
         return icefield.load_catalog(self.catalog_name, plugins=plugins, **self.catalog_properties)
 
     def table(self, identifier: str) -> Table:

@@ -83,8 +83,9 @@ class RaceChecks(FaultChecks):
         for number, (name, kind) in enumerate(PAIRS.items()):
             if self._applies(kind, backend):
                 # On a loaded machine the rival may come before the first looks: then it comes later by that time.
-                took = self._at_once(name, kind(self, backend, (f"p{number}",)), _DELAY)
-                self._at_once(name, kind(self, backend, (f"p{number}x1",)), _DELAY + took)
+                new = partial(self._pair, kind, backend, f"p{number}")
+                took = self._at_once(name, new(0), _DELAY)
+                self._at_once(name, new(1), _DELAY + took)
 
     def test_a_change_that_is_held_up_harms_no_other(
         self, backend: CatalogBackend, service: RequestFaults | None

@@ -114,7 +114,7 @@ class RivalChecks(FileSystemChecks):
             while step < steps:
                 began = time.monotonic()
                 steps = self._pruned(file_system, f"{root}/{number}-{step}", name, make, step)
-                step += _stride(steps, _PRUNING_SECONDS / len(writes), began, _FEWEST_STEPS // len(writes))
+                step += _stride(steps, _PRUNING_SECONDS / len(writes), began)
 
     # -- helpers
 
@@ -269,14 +269,14 @@ class _Rival:
         self._pool.shutdown()
 
 
-def _stride(steps: int, seconds: float, began: float, fewest: int = _FEWEST_STEPS) -> int:
+def _stride(steps: int, seconds: float, began: float) -> int:
     """The distance to the next step after which the rival acts, if a round that ``began`` then has that many steps.
 
-    A slow store gets the rival after some of the steps, ``fewest`` at least and far from each other, so that all rounds
-    take these seconds or so.
+    A slow store gets the rival after some of the steps, far from each other, so that all rounds take these seconds or
+    so.
     """
     tries = min(_MOST_STEPS, seconds / (time.monotonic() - began))
-    return max(1, math.ceil(steps / max(tries, fewest)))
+    return max(1, math.ceil(steps / max(tries, _FEWEST_STEPS)))
 
 
 def _create(system: FileSystem, location: str, data: bytes) -> None:

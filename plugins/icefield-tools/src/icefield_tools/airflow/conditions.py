@@ -10,7 +10,7 @@ from icefield.metadata import Timestamp, as_milliseconds
 
 @dataclass
 class TableCondition:
-    """A table whose branch has a snapshot: one that is newer than a time, or one with rows that a filter takes."""
+    """A snapshot at the head of a table's branch, newer than a time and with rows of a filter, where they are given."""
 
     table: str
     branch: str = "main"
