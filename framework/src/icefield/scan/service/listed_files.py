@@ -21,9 +21,7 @@ from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.types import BinaryType, DecimalType, DoubleType, FixedType, FloatType, IcebergType, StringType
-from icefield.types.values import value_from_bytes as value_from_bytes
-from icefield.types.values import value_from_json
-from icefield.types.values import value_to_bytes as value_to_bytes
+from icefield.types.values import value_from_bytes, value_from_json, value_to_bytes
 from icefield.types.values.arrow import to_arrow_array
 
 _CONTENTS: Final = {
