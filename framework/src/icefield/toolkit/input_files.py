@@ -24,7 +24,6 @@ class BytesInput(InputFile):
 
     @property
     def size(self) -> int:
-        """How many bytes there are."""
         return self.__size
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -41,12 +40,10 @@ class BytesInput(InputFile):
         return self.__arrow
 
     def close(self) -> None:
-        """Release the bytes."""
         self.__closed, self.__data = True, b""
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
         return self.__closed
 
 
@@ -65,11 +62,9 @@ class ArrowInput(InputFile):
 
     @property
     def is_remote(self) -> bool:
-        """The value given to the constructor."""
         return self.__is_remote
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """A part of the file."""
         check_range(offset, length)
         offset = min(offset, self.__size)
         # pyarrow allocates as many bytes as are requested.
@@ -81,7 +76,6 @@ class ArrowInput(InputFile):
         return self.__file
 
     def close(self) -> None:
-        """Close the file."""
         self.__file.close()
 
     @property

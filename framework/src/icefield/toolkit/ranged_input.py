@@ -72,7 +72,6 @@ class RangedInput(InputFile):
 
     @property
     def is_remote(self) -> bool:
-        """True."""
         return True
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -105,7 +104,6 @@ class RangedInput(InputFile):
 
     @property
     def closed(self) -> bool:
-        """Whether the file was closed."""
         return self.__closed
 
     def __end(self, offset: int, length: int) -> int:
