@@ -72,10 +72,12 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
     # -- properties -----------------------------------------------------------------------------------------------
 
     def name(self) -> tuple[str, ...]:
+        """The levels of its namespace, and its own name."""
         return self._handle.name
 
     @property
     def metadata(self) -> TableMetadata:
+        """Everything about this version."""
         return self._state.metadata
 
     @property
@@ -95,10 +97,12 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
 
     @property
     def io(self) -> FileIO:
+        """The file IO of its files."""
         return self._handle.io
 
     @property
     def planner(self) -> ScanService | None:
+        """The service that plans its scans; None without a service."""
         return self._state.planner
 
     @property

@@ -124,6 +124,7 @@ class FileScan(BaseScan):
         )
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of batches, read ahead of the consumer in bounded memory."""
         batches = read_tasks(self.plan_files(), self.context, self.limit)
         schema = with_dictionaries(schema_to_arrow(self.projection), self._dictionaries)
         return pa.RecordBatchReader.from_batches(schema, batches)
@@ -150,6 +151,7 @@ class FileScan(BaseScan):
 
     @lazy
     def context(self) -> ScanContext:
+        """The context for reading the tasks of this scan, here or on another machine."""
         served, context = self._served, super().context
         return context if served is None else replace(context, io=served.io)
 

@@ -88,13 +88,16 @@ class BlockReader(FormatReader):
 
     @property
     def record_count(self) -> int:
+        """The rows of all blocks."""
         return sum(block.rows for block in self.blocks)
 
     @property
     def split_offsets(self) -> list[int] | None:
+        """The offsets of the blocks."""
         return [block.offset for block in self.blocks] or None
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """Yield the requested columns."""
         if request.batch_rows < 1:
             raise InvalidArgument("batch_rows must be at least 1")
         return self.__read(request)

@@ -24,6 +24,7 @@ class BytesInput(InputFile):
 
     @property
     def size(self) -> int:
+        """How many bytes there are."""
         return self.__size
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -40,10 +41,12 @@ class BytesInput(InputFile):
         return self.__arrow
 
     def close(self) -> None:
+        """Release the bytes."""
         self.__closed, self.__data = True, b""
 
     @property
     def closed(self) -> bool:
+        """Whether it was closed."""
         return self.__closed
 
 
@@ -62,9 +65,11 @@ class ArrowInput(InputFile):
 
     @property
     def is_remote(self) -> bool:
+        """The value given to the constructor."""
         return self.__is_remote
 
     def read_at(self, offset: int, length: int) -> bytes:
+        """A part of the file."""
         check_range(offset, length)
         offset = min(offset, self.__size)
         # pyarrow allocates as many bytes as are requested.
@@ -76,6 +81,7 @@ class ArrowInput(InputFile):
         return self.__file
 
     def close(self) -> None:
+        """Close the file."""
         self.__file.close()
 
     @property

@@ -72,6 +72,7 @@ class RangedInput(InputFile):
 
     @property
     def is_remote(self) -> bool:
+        """True."""
         return True
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -104,6 +105,7 @@ class RangedInput(InputFile):
 
     @property
     def closed(self) -> bool:
+        """Whether the file was closed."""
         return self.__closed
 
     def __end(self, offset: int, length: int) -> int:

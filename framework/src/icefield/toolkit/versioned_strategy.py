@@ -128,6 +128,7 @@ class VersionedStrategy(CommitStrategy):
 
     @property
     def folder(self) -> str:
+        """Where the metadata files are."""
         return f"{self.location}/{METADATA_FOLDER}"
 
     def load(self) -> Pointer | None:

@@ -88,6 +88,7 @@ class Transaction(RowChanges, Extensible, Generic[R]):
 
     @property
     def context(self) -> ActionContext:
+        """The context of the actions."""
         return self._context
 
     @property
@@ -124,6 +125,7 @@ class Transaction(RowChanges, Extensible, Generic[R]):
         self._actions.append(action)
 
     def expect_branch(self, branch: str | None) -> None:
+        """Raise ``NoSuchSnapshot`` or ``InvalidArgument`` for a branch that takes no commit."""
         name = checked_branch(branch) or MAIN_BRANCH
         if name == MAIN_BRANCH or self._shape.head(name) is not None:
             return

@@ -42,19 +42,24 @@ class PlannedFiles(TaskRows):
         return (PlannedTask(self, row) for row in range(len(self.entries)))
 
     def file(self, row: int) -> DataFile:
+        """The data file of a task."""
         return self._files[row]
 
     def residual(self, row: int) -> BooleanExpression:
+        """The residual filter of the file, by its partition."""
         groups, residuals = self.residual_groups
         return residuals[int(groups[row])]
 
     def delete_files(self, row: int) -> tuple[DataFile, ...]:
+        """The delete files that apply to the file."""
         return self.deletes.tuples[row] if self.deletes else ()
 
     def data_sequence_number(self, row: int) -> int | None:
+        """The data sequence number of the file."""
         return self._sequence_numbers[0][row]
 
     def file_sequence_number(self, row: int) -> int | None:
+        """The sequence number of the commit that added the file."""
         return self._sequence_numbers[1][row]
 
     @lazy

@@ -133,12 +133,15 @@ class ServedFiles(TaskRows):
         return self._reader.partition_array(spec_id, [self.file(row).partition for row in rows])
 
     def file(self, row: int) -> DataFile:
+        """The data file."""
         return self._files[row]
 
     def residual(self, row: int) -> BooleanExpression:
+        """The residual filter of the file."""
         return self._reader.residual(self.file(row))
 
     def delete_files(self, row: int) -> tuple[DataFile, ...]:
+        """The delete files that apply."""
         places = self._part.deletes[row]
         deletes = self._deletes if places else []
         wrong = next((place for place in places if not 0 <= place < len(deletes)), None)

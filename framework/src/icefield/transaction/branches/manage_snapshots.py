@@ -316,4 +316,5 @@ class CreateBranch(SnapshotProducer):
         return Changes((*made.updates, SetSnapshotRef(self._name, ref), *memory), made.requirements)
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """No file."""
         return FileChanges()

@@ -39,6 +39,7 @@ class ReplacePartitions(ValidatedOverwrite):
         self._strings.setdefault(REPLACE_PARTITIONS, "true")
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """The files to exchange on this base."""
         files = self._added.files()
         if not files:
             return FileChanges()

@@ -118,6 +118,7 @@ class RowDelta(ValidatedChange):
         return self
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """The files to add and to remove on this base."""
         self._check_version(head.metadata.format_version)
         self._rows.refuse_live(head)
         rows = self._removed_rows.find(head, (ManifestContent.DATA,))

@@ -42,6 +42,7 @@ class DeleteFiles(SnapshotProducer):
         return self
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """The files to remove from this base."""
         found = self._named.find(head, (ManifestContent.DATA,))
         self._named.require_all(head, found, "cannot delete files")
         matching = whole_files(head, self._filter, self._case_sensitive)
@@ -84,6 +85,7 @@ class OverwriteFiles(ValidatedOverwrite):
         return self
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """The files to exchange on this base."""
         self._added.refuse_live(head)
         named = self._removed.find(head, (ManifestContent.DATA,))
         Conflicts(head, self._since).require_all(self._removed, named, "data files")
@@ -139,6 +141,7 @@ class RewriteFiles(ValidatedChange):
         return self
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """The files to exchange on this base."""
         added = [file for files in self._added.values() for file in files]
         removed = self._removed.find(head)
         self._removed.require_all(head, removed, "cannot rewrite files")

@@ -65,6 +65,7 @@ class RowLevelAction(SnapshotProducer):
         return []
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """The files to drop and to change on this base."""
         edit = self._edit(head)
         row_filter = RowFilter(head, edit.row_filter)
         self._validate(head, context, row_filter)

@@ -133,10 +133,12 @@ class MergeEdit(RowEdit):
         return bool(self._by_source) or (bool(self._matched) and len(met) > 0)
 
     def found(self, batch: pa.RecordBatch) -> EditResult:
+        """The rows that change."""
         concerned, met = self._concerned(batch)
         return _edited(concerned, met)
 
     def edited(self, batch: pa.RecordBatch) -> EditResult:
+        """The rows that change, with their new values."""
         concerned, met = self._concerned(batch)
         made = [self._made(batch, each) for each in concerned if not each.clause.deletes]
         found = _edited(concerned, met)

@@ -88,6 +88,7 @@ class _RowsByKey(RowEdit):
         return self.changes_met and len(met) > 0
 
     def found(self, batch: pa.RecordBatch) -> EditResult:
+        """The rows to replace."""
         return self._found(batch)[0]
 
     def edited(self, batch: pa.RecordBatch) -> EditResult:
