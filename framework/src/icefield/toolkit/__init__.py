@@ -126,6 +126,8 @@ if TYPE_CHECKING:
     from icefield.types.values import decimal_from_unscaled as decimal_from_unscaled
     from icefield.types.values import from_arrow_scalar as from_arrow_scalar
     from icefield.types.values import value_from_bytes as value_from_bytes
+    from icefield.types.values import value_from_json as value_from_json
+    from icefield.types.values import value_to_bytes as value_to_bytes
     from icefield.types.values import value_to_json as value_to_json
     from icefield.types.values.distinct import distinct as distinct
     from icefield.types.values.variant import variant_names as variant_names

@@ -13,7 +13,7 @@ from icefield.manifest import schemas as f
 from icefield.manifest.columns import COLUMN_TYPES, MAP_TYPES
 from icefield.scan.partitions.united import UnitedPartition
 from icefield.scan.planning.planned_files import PlannedFiles
-from icefield.scan.service.served import ServedFiles
+from icefield.scan.served import ServedFiles
 
 _BEFORE: Final = {"content": f.CONTENT, "file_path": f.FILE_PATH, "file_format": f.FILE_FORMAT}
 _AFTER: Final = {
