@@ -125,13 +125,12 @@ if TYPE_CHECKING:
     from icefield.types.arrow.types import with_field_id as with_field_id
     from icefield.types.values import decimal_from_unscaled as decimal_from_unscaled
     from icefield.types.values import from_arrow_scalar as from_arrow_scalar
+    from icefield.types.values import to_python as to_python
     from icefield.types.values import value_from_bytes as value_from_bytes
     from icefield.types.values import value_from_json as value_from_json
     from icefield.types.values import value_to_bytes as value_to_bytes
     from icefield.types.values import value_to_json as value_to_json
     from icefield.types.values.distinct import distinct as distinct
-    from icefield.types.values.variant import variant_names as variant_names
-    from icefield.types.values.variant import variant_to_python as variant_to_python
 
 __getattr__, __dir__ = lazy_names(__name__)
 __all__ = __dir__()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
 from icefield.types import DecimalType, IntegerType, StringType, TimestampType
-from icefield.types.values import VariantLeaf, variant_bounds_from_bytes, variant_to_python
+from icefield_parquet.variants.decoding import VariantLeaf, variant_bounds_from_bytes, variant_to_python
 from outcomes import counted_outcomes
 
 outcomes = counted_outcomes()

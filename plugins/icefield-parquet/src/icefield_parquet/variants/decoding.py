@@ -11,10 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from icefield import types as iceberg
 from icefield.errors import InvalidArgument
-from icefield.types.primitive import IcebergType
-from icefield.types.values.binary import value_from_bytes
-from icefield.types.values.internal import decimal_from_unscaled
-from icefield.types.values.python import to_python
+from icefield.toolkit import decimal_from_unscaled, to_python, value_from_bytes
+from icefield.types import IcebergType
 
 _MAX_DEPTH: Final = 100
 _SHORT_STRING, _OBJECT, _ARRAY = 1, 2, 3
