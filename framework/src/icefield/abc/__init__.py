@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from icefield.abc.manifest_format import ManifestFormat as ManifestFormat
     from icefield.abc.manifest_format import ManifestFormatReader as ManifestFormatReader
     from icefield.abc.manifest_format import ManifestReadRequest as ManifestReadRequest
-    from icefield.abc.scans import ListedFiles as ListedFiles
     from icefield.abc.scans import ScanListing as ScanListing
     from icefield.abc.scans import ScanPlanRequest as ScanPlanRequest
     from icefield.abc.scans import ScanService as ScanService

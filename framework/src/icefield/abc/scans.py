@@ -24,7 +24,7 @@ class ScanPlanRequest:
     the version. ``snapshot_id`` is the version. ``columns`` are the names that are read, nested ones with dots.
     ``row_filter`` is bound. ``of_snapshot``: names refer to the snapshot's schema, not to the table's current schema.
     ``limit``: the maximum number of rows. ``begin``: plan only appends after that snapshot, up to the version.
-    ``statistics``: the columns of ``schema`` to list statistics for, with each file.
+    ``statistics``: each file needs its column statistics.
     """
 
     metadata: TableMetadata
@@ -36,26 +36,18 @@ class ScanPlanRequest:
     of_snapshot: bool = False
     limit: int | None = None
     begin: int | None = None
-    statistics: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFiles:
-    """A part of a plan: data files, and for each the delete files that apply to it."""
-
-    files: Sequence[DataFile]
-    deletes: Sequence[tuple[DataFile, ...]]
+    statistics: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ScanListing:
     """A plan of a service: its parts, and the credentials for its files if they differ from the table's.
 
-    Closing ``parts`` early tells the service to stop planning. Iterating raises ``InvalidMetadata`` for an invalid
-    file.
+    A part has data files, each with the delete files that apply to it. Closing ``parts`` early tells the service to
+    stop planning. Iterating raises ``InvalidMetadata`` for an invalid file.
     """
 
-    parts: Iterator[ListedFiles]
+    parts: Iterator[Sequence[tuple[DataFile, tuple[DataFile, ...]]]]
     access: tuple[FileAccess, ...] = ()
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from icefield.abc import ListedFiles, ScanListing, ScanPlanRequest, ScanService
+from icefield.abc import ScanListing, ScanPlanRequest, ScanService
 from icefield.base.concurrency import lazy
 from icefield.base.secrets import without_userinfo
-from icefield.errors import InvalidArgument, InvalidMetadata
+from icefield.errors import InvalidMetadata
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, Residuals
 from icefield.manifest import DataFile
 from icefield.manifest.columns import struct_array
@@ -19,7 +19,6 @@ from icefield.scan.planning.planner import PlanReport
 from icefield.scan.tasks import FileScanTask, PlannedTask, TaskRows
 from icefield.schema import Schema
 from icefield.storage import FileIO
-from icefield.types import PrimitiveType
 from icefield.types.values import to_arrow_array
 
 
@@ -63,12 +62,12 @@ class ServedScan:
             return
         seen = set[str]()
         if statistics:
-            listing = self._listing(self._names())
+            listing = self._listing(statistics=True)
         else:
             listing, self._first = self._first or self._listing(), None
         with closing(listing.parts) as parts:  # type: ignore[type-var]
             for part in parts:
-                _refuse_again(part.files, seen)
+                _refuse_again((file for file, _ in part), seen)
                 yield ServedFiles(self, part)
         report.files_planned = len(seen)
         report.tell(self._asked.snapshot_id)
@@ -99,23 +98,13 @@ class ServedScan:
         fields = [pa.field(str(at), child.type) for at, child in enumerate(children)]
         return struct_array(children, fields, len(partitions))
 
-    def _listing(self, statistics: tuple[str, ...] = ()) -> ScanListing:
+    def _listing(self, *, statistics: bool = False) -> ScanListing:
         if isinstance(self._asked.row_filter, AlwaysFalse):
             return ScanListing(iter(()))
         return self._service.plan(replace(self._asked, statistics=statistics))
 
-    def _names(self) -> tuple[str, ...]:
-        """The unambiguous names of the columns with statistics."""
-        schema = self._asked.schema
-        found = ((number, schema.find_type(number), schema.find_column_name(number)) for number in schema.field_ids)
-        return tuple(
-            name
-            for number, kind, name in found
-            if name is not None and isinstance(kind, PrimitiveType) and _means(schema, name, number)
-        )
 
-
-def _refuse_again(files: Sequence[DataFile], seen: set[str]) -> None:
+def _refuse_again(files: Iterable[DataFile], seen: set[str]) -> None:
     """Record the locations of files. Raises ``InvalidMetadata`` for a location that occurs twice."""
     for each in files:
         if each.file_path in seen:
@@ -125,22 +114,14 @@ def _refuse_again(files: Sequence[DataFile], seen: set[str]) -> None:
         seen.add(each.file_path)
 
 
-def _means(schema: Schema, name: str, number: int) -> bool:
-    """Whether a dotted name refers to this column and to no other."""
-    try:
-        return schema.find_field(name).field_id == number
-    except InvalidArgument:
-        return False
-
-
 class ServedFiles(TaskRows):
     """A part of a service's plan; each row is a task."""
 
-    def __init__(self, scan: ServedScan, part: ListedFiles) -> None:
+    def __init__(self, scan: ServedScan, part: Sequence[tuple[DataFile, tuple[DataFile, ...]]]) -> None:
         self._scan, self._part = scan, part
 
     def __len__(self) -> int:
-        return len(self._part.files)
+        return len(self._part)
 
     def tasks(self) -> Iterator[FileScanTask]:
         """One task for each file."""
@@ -152,7 +133,7 @@ class ServedFiles(TaskRows):
 
     def file(self, row: int) -> DataFile:
         """The data file."""
-        return self._part.files[row]
+        return self._part[row][0]
 
     def residual(self, row: int) -> BooleanExpression:
         """The residual filter of the file."""
@@ -160,4 +141,4 @@ class ServedFiles(TaskRows):
 
     def delete_files(self, row: int) -> tuple[DataFile, ...]:
         """The delete files that apply."""
-        return self._part.deletes[row]
+        return self._part[row][1]

@@ -12,8 +12,18 @@ from typing import Annotated, Any, Final
 import msgspec
 from icefield.abc import ScanPlanRequest
 from icefield.errors import InvalidArgument, InvalidMetadata
+from icefield.schema import Schema
 from icefield.toolkit import decodable, value_from_bytes, value_from_json, value_to_bytes, without_userinfo
-from icefield.types import BinaryType, DecimalType, DoubleType, FixedType, FloatType, IcebergType, StringType
+from icefield.types import (
+    BinaryType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    PrimitiveType,
+    StringType,
+)
 from icefield.writing import DataFile, DataFileContent, files_of_columns
 
 Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -96,7 +106,7 @@ class ListedReader:
     def __init__(self, asked: ScanPlanRequest) -> None:
         metadata, schema = asked.metadata, asked.schema
         schemas = list(metadata.schemas)
-        wanted = map(schema.find_field, asked.statistics)
+        wanted = map(schema.find_field, statistics_names(schema) if asked.statistics else ())
         self._statistics: Mapping[int, IcebergType] = {each.field_id: each.field_type for each in wanted}
         self._types: Mapping[int, list[tuple[int, IcebergType]]] = {
             spec.spec_id: [(each.field_id, each.field_type) for each in spec.partition_type(schema, schemas).fields]
@@ -203,6 +213,24 @@ class ListedReader:
         if len(values) != len(types):
             raise _invalid(listed, f"with {len(values)} partition values in place of {len(types)}")
         return values
+
+
+def statistics_names(schema: Schema) -> list[str]:
+    """The names of the columns with statistics, without ambiguous ones."""
+    found = ((number, schema.find_type(number), schema.find_column_name(number)) for number in schema.field_ids)
+    return [
+        name
+        for number, kind, name in found
+        if name is not None and isinstance(kind, PrimitiveType) and _means(schema, name, number)
+    ]
+
+
+def _means(schema: Schema, name: str, number: int) -> bool:
+    """Whether a dotted name refers to this column and to no other."""
+    try:
+        return schema.find_field(name).field_id == number
+    except InvalidArgument:
+        return False
 
 
 def _partitions(kinds: Sequence[IcebergType], given: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
-from icefield.abc import FileAccess, ListedFiles, ScanListing, ScanPlanRequest, ScanService, TableName
+from icefield.abc import FileAccess, ScanListing, ScanPlanRequest, ScanService, TableName
 from icefield.errors import IcefieldError, InvalidArgument, InvalidMetadata, StorageError
 from icefield.expressions import AlwaysTrue
 from icefield.toolkit import Backoff, SharedClients, decodable, filter_to_json
+from icefield.writing import DataFile
 
 from icefield_rest.connection import MAX_TABLE, joined
 from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import ErrorModel, ServiceRefusal, Uncertain, error_of
-from icefield_rest.listed_files import ListedFile, ListedReader
+from icefield_rest.listed_files import ListedFile, ListedReader, statistics_names
 from icefield_rest.service import Service
 from icefield_rest.settings import PLANNING, SERVER
 from icefield_rest.vended import VendedCredential, vended
@@ -30,6 +31,9 @@ _LONGEST_FILTER: Final = 512 * 1024
 """Bytes of JSON. Services refuse long requests; without a filter all files are listed, and all rows filtered here."""
 _SERVICES: Final[SharedClients[Service]] = SharedClients()
 _LOG: Final = logging.getLogger(__name__)
+
+_Listed = list[tuple[DataFile, tuple[DataFile, ...]]]
+"""Data files, each with the delete files that apply to it."""
 
 
 @decodable
@@ -46,7 +50,7 @@ class _Tasks(msgspec.Struct, rename="kebab"):
     delete_files: list[ListedFile] | None = None
     plan_tasks: list[str] | None = None
 
-    def listed(self, reader: ListedReader, before: Set[str]) -> ListedFiles:
+    def listed(self, reader: ListedReader, before: Set[str]) -> _Listed:
         """The files of the part, without the locations of ``before``. Raises ``InvalidMetadata``."""
         tasks = [task for task in self.file_scan_tasks or () if task.data_file.file_path not in before]
         found = [task.delete_file_references for task in tasks]
@@ -55,7 +59,7 @@ class _Tasks(msgspec.Struct, rename="kebab"):
         if wrong is not None:
             raise InvalidMetadata(f"the service names delete file {wrong} of a list of {len(deletes)}")
         files = reader.data_files([task.data_file for task in tasks])
-        return ListedFiles(files, [tuple([deletes[place] for place in places]) for places in found])
+        return list(zip(files, [tuple([deletes[place] for place in places]) for places in found], strict=True))
 
 
 class _PlanResponse(_Tasks, rename="kebab"):
@@ -98,7 +102,7 @@ class RestScans(ScanService):
         By the protocol there are no such files, because a range excludes its first snapshot. Java's reference server
         includes this snapshot, so its files are removed from listings of longer ranges.
         """
-        own = replace(asked, begin=snapshot_id, snapshot_id=snapshot_id, statistics=())
+        own = replace(asked, begin=snapshot_id, snapshot_id=snapshot_id, statistics=False)
         try:
             parts, _ = self._planned(own, what)
         except InvalidArgument:  # that there is nothing in between
@@ -223,7 +227,7 @@ def _rebuilt(name: str, given: Mapping[str, str], *rest: Any) -> RestScans:
     return RestScans(_SERVICES.get(key, lambda: Service(name, given)), *rest)
 
 
-def _listed(parts: Iterator[_Tasks], reader: ListedReader, before: Set[str]) -> Iterator[ListedFiles]:
+def _listed(parts: Iterator[_Tasks], reader: ListedReader, before: Set[str]) -> Iterator[_Listed]:
     """The files of the parts, without the locations of ``before``."""
     with closing(parts):  # type: ignore[type-var]
         for part in parts:
@@ -250,7 +254,7 @@ def _body(asked: ScanPlanRequest) -> dict[str, Any]:
         if written is not None and len(msgspec.json.encode(written)) <= _LONGEST_FILTER:
             body["filter"] = written
     if asked.statistics:
-        body["stats-fields"] = list(asked.statistics)
+        body["stats-fields"] = statistics_names(asked.schema)
     if asked.limit is not None and asked.begin is None:
         body["min-rows-requested"] = asked.limit
     return body
