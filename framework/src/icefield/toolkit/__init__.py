@@ -125,7 +125,6 @@ if TYPE_CHECKING:
     from icefield.types.arrow.types import with_field_id as with_field_id
     from icefield.types.values import decimal_from_unscaled as decimal_from_unscaled
     from icefield.types.values import from_arrow_scalar as from_arrow_scalar
-    from icefield.types.values import to_python as to_python
     from icefield.types.values import value_from_bytes as value_from_bytes
     from icefield.types.values import value_from_json as value_from_json
     from icefield.types.values import value_to_bytes as value_to_bytes
