@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from icefield.metadata.file_names import file_system_metadata_name as file_system_metadata_name
     from icefield.metadata.file_names import temporary_metadata_name as temporary_metadata_name
     from icefield.metadata.file_names import version_of as version_of
+    from icefield.metadata.file_names import writes_gzip as writes_gzip
     from icefield.metadata.metrics import Metrics as Metrics
     from icefield.metadata.metrics import MetricsCollector as MetricsCollector
     from icefield.metadata.property_checks import callers_level as callers_level
@@ -79,7 +80,8 @@ if TYPE_CHECKING:
     from icefield.toolkit.log_redaction import without_debug_log as without_debug_log
     from icefield.toolkit.metastore_strategy import MetastoreStrategy as MetastoreStrategy
     from icefield.toolkit.metastore_strategy import OutcomeUnknown as OutcomeUnknown
-    from icefield.toolkit.metastore_views import MetastoreViews as MetastoreViews
+    from icefield.toolkit.metastore_strategy import next_location as next_location
+    from icefield.toolkit.metastore_strategy import unknown_commit as unknown_commit
     from icefield.toolkit.multipart_output import PartedOutput as PartedOutput
     from icefield.toolkit.options import is_true as is_true
     from icefield.toolkit.options import whole_number as whole_number

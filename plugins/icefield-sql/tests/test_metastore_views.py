@@ -12,8 +12,8 @@ from icefield.errors import CommitStateUnknown, StorageError, ViewExists
 from icefield.metadata import ViewMetadata, ViewRepresentation, ViewVersion, new_view_metadata
 from icefield.plugins import Plugins
 from icefield.storage import FileIO
-from icefield.toolkit import MetastoreViews
 from icefield.types import LongType, NestedField
+from icefield_sql.metastore_views import MetastoreViews
 
 VIEW = ("db", "v")
 ERRORS = [KeyError("bug"), StorageError("the lock could not be given back"), StorageError("reset", retryable=True)]
