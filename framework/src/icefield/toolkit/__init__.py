@@ -112,8 +112,7 @@ if TYPE_CHECKING:
     from icefield.types.arrow.nested import times_as_numbers as times_as_numbers
     from icefield.types.arrow.nested import validate_full as validate_full
     from icefield.types.arrow.nested import validity_buffer as validity_buffer
-    from icefield.types.arrow.prune import prune_array as prune_array
-    from icefield.types.arrow.prune import prune_batch as prune_batch
+    from icefield.types.arrow.nested import with_values as with_values
     from icefield.types.arrow.types import DOC_KEY as DOC_KEY
     from icefield.types.arrow.types import FIELD_ID_KEY as FIELD_ID_KEY
     from icefield.types.arrow.types import TYPE_KEY as TYPE_KEY
