@@ -6,20 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
 from icefield.abc import ScanListing, ScanPlanRequest, ScanService
 from icefield.base.concurrency import lazy
 from icefield.base.secrets import without_userinfo
 from icefield.errors import InvalidMetadata
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, Residuals
 from icefield.manifest import DataFile
-from icefield.manifest.columns import struct_array
 from icefield.scan.planning.planner import PlanReport
 from icefield.scan.tasks import FileScanTask, PlannedTask, TaskRows
 from icefield.schema import Schema
 from icefield.storage import FileIO
-from icefield.types.values import to_arrow_array
 
 
 @dataclass(eq=False)
@@ -88,16 +84,6 @@ class ServedScan:
             self._residuals[file.spec_id] = found
         return found.of(file.partition)
 
-    def partition_array(self, spec_id: int, partitions: Sequence[tuple[object, ...]]) -> pa.StructArray:
-        """Partition tuples of one spec in columns."""
-        metadata, schema = self._asked.metadata, self._asked.schema
-        types = metadata.spec_by_id(spec_id).partition_type(schema, list(metadata.schemas)).fields
-        children = [
-            to_arrow_array(each.field_type, [values[at] for values in partitions]) for at, each in enumerate(types)
-        ]
-        fields = [pa.field(str(at), child.type) for at, child in enumerate(children)]
-        return struct_array(children, fields, len(partitions))
-
     def _listing(self, *, statistics: bool = False) -> ScanListing:
         if isinstance(self._asked.row_filter, AlwaysFalse):
             return ScanListing(iter(()))
@@ -126,10 +112,6 @@ class ServedFiles(TaskRows):
     def tasks(self) -> Iterator[FileScanTask]:
         """One task for each file."""
         return (PlannedTask(self, row) for row in range(len(self)))
-
-    def partition_array(self, spec_id: int, rows: Sequence[int]) -> pa.StructArray:
-        """The partition tuples of some files of one spec, in columns."""
-        return self._scan.partition_array(spec_id, [self.file(row).partition for row in rows])
 
     def file(self, row: int) -> DataFile:
         """The data file."""
