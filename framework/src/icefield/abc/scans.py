@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from icefield.abc.access import FileAccess
@@ -27,8 +27,8 @@ class ScanPlanRequest:
     ``statistics``: each file needs its column statistics.
     """
 
-    metadata: TableMetadata
-    schema: Schema
+    metadata: TableMetadata = field(repr=False)
+    schema: Schema = field(repr=False)
     snapshot_id: int
     columns: tuple[str, ...]
     row_filter: BooleanExpression
