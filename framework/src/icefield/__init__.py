@@ -8,6 +8,7 @@ from icefield.base.lazy_names import lazy_names
 from icefield.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from icefield.base.progress import progress
     from icefield.builtin.local import LocalFileSystem
     from icefield.builtin.memory import MemoryFileSystem
     from icefield.catalog import Catalog, Table, View, load_catalog, open_table
@@ -61,4 +62,5 @@ __all__ = [
     "lazy_names",
     "load_catalog",
     "open_table",
+    "progress",
 ]

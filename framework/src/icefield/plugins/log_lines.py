@@ -13,7 +13,6 @@ from icefield.abc.events import (
     CommitConflict,
     CommitMade,
     Event,
-    MaintenanceProgress,
     OperationFailed,
     OperationFinished,
     ScanPlanned,
@@ -55,5 +54,3 @@ def log_event(event: Event) -> None:
     elif isinstance(event, OperationFailed):
         error = type(event.error).__name__
         LOG.debug("%s of %s failed after %.3f s: %s", event.operation, ".".join(event.name), event.seconds, error)
-    elif isinstance(event, MaintenanceProgress):
-        LOG.debug("%s of %s: %s, %d done", event.operation, ".".join(event.table), event.step, event.done)

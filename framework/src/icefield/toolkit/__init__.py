@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from icefield.base.deprecation import deprecated, deprecation
     from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
     from icefield.base.notebooks import html_of, short_repr
+    from icefield.base.progress import PROGRESS
     from icefield.base.secrets import (
         HIDDEN,
         credentials_in,
@@ -97,6 +98,7 @@ __all__ = [
     "MAX_NAMESPACE_VALUE_LENGTH",
     "MAX_NAME_LENGTH",
     "POSITION",
+    "PROGRESS",
     "TYPE_KEY",
     "VARIANT_ARROW",
     "ArrowInput",

@@ -25,7 +25,7 @@ class Listener:
         """See ``icefield.plugins.hookspecs``."""
         if isinstance(event, abc.CommitMade):
             self.commits.append(event)
-        elif isinstance(event, abc.MaintenanceProgress) and self.progress is not None:
+        elif isinstance(event, abc.OperationProgress) and self.progress is not None:
             self.progress.reach(event.step, event.done, event.total)
 
     def begin(self, operation: str, progress: Progress) -> None:

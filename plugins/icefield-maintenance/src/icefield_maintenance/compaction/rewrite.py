@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
-from icefield.abc import MaintenanceProgress, Note
+from icefield.abc import Note, OperationProgress
 from icefield.engine import head_of
 from icefield.errors import CommitFailed, CommitStateUnknown, FileMissing
 from icefield.metadata import Snapshot, TableMetadata, refuse_plain_files
@@ -182,7 +182,7 @@ class _Rewrite:
 
     def _notify(self) -> None:
         self.tried += 1
-        event = MaintenanceProgress(self.target.name, "rewrite-data-files", "groups of files", self.tried, self.planned)
+        event = OperationProgress(self.target.name, "rewrite-data-files", "groups of files", self.tried, self.planned)
         self.target.io.listeners.tell(event)
 
     def _written(
