@@ -180,8 +180,8 @@ class _Rewrite:
             action.commit()
         return action, [each.group for each in action.lost]
 
-    def _notify(self) -> None:
-        self.tried += 1
+    def _notify(self, tried: int = 1) -> None:
+        self.tried += tried
         event = OperationProgress(self.target.name, "rewrite-data-files", "groups of files", self.tried, self.planned)
         self.target.io.listeners.tell(event)
 
@@ -192,6 +192,7 @@ class _Rewrite:
         runner = self.target.runner or LocalRunner(self.policy.max_concurrent_groups)
         keep_going = self.policy.partial_progress
         written: list[WrittenGroup] = []
+        self._notify(0)
         results = runner.attempts(work, groups, note, keep_going=keep_going, done=self._notify)
         for group, result in zip(groups, results, strict=True):
             if isinstance(result, Exception):

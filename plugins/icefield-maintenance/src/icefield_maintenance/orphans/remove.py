@@ -55,11 +55,13 @@ def remove_orphans(
 
     target.reading(target.metadata, target.metadata_location, hold)
     batches = []
-    for batch in listing.candidates(io.list_files(root)):
-        left = held.orphans(batch, mismatch)
-        batches += [left] if left.num_rows else []
-        io.listeners.tell(OperationProgress(name, "remove-orphan-files", "list", listing.listed, None))
-    io.listeners.tell(OperationProgress(name, "remove-orphan-files", "list", listing.listed, listing.listed))
+    try:
+        for batch in listing.candidates(io.list_files(root)):
+            left = held.orphans(batch, mismatch)
+            batches += [left] if left.num_rows else []
+            io.listeners.tell(OperationProgress(name, "remove-orphan-files", "list", listing.listed, None))
+    finally:
+        io.listeners.tell(OperationProgress(name, "remove-orphan-files", "list", listing.listed, listing.listed))
     # The newest version is loaded after the listing: files committed during the listing belong to the table.
     if target.newest is not None:
         metadata, metadata_location = target.newest()
