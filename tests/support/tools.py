@@ -14,11 +14,11 @@ from environments import UV, run_tests, versions
 from repository import ROOT
 
 _HOME = ROOT / ".venv" / "tools"
-_NAMES = ("avro", "frames", "maintenance", "observe", "parquet", "sql", "testing", "tools")
+_NAMES = ("avro", "cli", "frames", "maintenance", "observe", "parquet", "progress", "sql", "testing", "tools")
 _TESTS = ("plugins/icefield-tools/tests", "plugins/icefield-observe/tests")
 _DISTRIBUTIONS = (ROOT, *(ROOT / "plugins" / f"icefield-{name}" for name in _NAMES))
 _PACKAGES = (
-    "icefield-tools[dlt,dagster,airflow]",
+    "icefield-tools[dlt,dagster,airflow,mcp]",
     "dlt[filesystem,pyiceberg]",  # its own tables in Iceberg, to compare with
     "duckdb-extension-avro",
     "duckdb-extension-httpfs",
@@ -37,6 +37,7 @@ MODULES = (
     "dlt",
     "dagster",
     "airflow",
+    "mcp",
     "duckdb",
     "pyiceberg",
     "polars",

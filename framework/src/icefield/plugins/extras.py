@@ -35,6 +35,7 @@ EXTRAS: Final = {
     ("commands", "expire-snapshots"): "maintenance",
     ("commands", "import"): "import",
     ("commands", "kit"): "testing",
+    ("commands", "mcp"): "mcp",
     ("commands", "remove-orphans"): "maintenance",
     ("commands", "report"): "report",
     ("commands", "rewrite-data-files"): "maintenance",
