@@ -1,0 +1,94 @@
+"""The project ``examples/dbt-duckdb``, run by dbt against ``icefield serve``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+import duckdb
+import icefield
+import pytest
+from icefield import Catalog
+from repository import ROOT
+from servers.process import answers, free_port, running
+
+DBT = Path(sys.executable).with_name("dbt")
+
+
+class Project:
+    """A copy of the example, and how dbt is run in it."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.folder = Path(shutil.copytree(ROOT / "examples/dbt-duckdb", folder / "project"))
+        self._environment = {
+            **os.environ,
+            "HOME": str(_home(folder)),
+            "ICEFIELD_ENDPOINT": address,
+            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        }
+
+    def build(self, *options: str) -> str:
+        """The output of ``dbt build``, which succeeds."""
+        command = [DBT, "--no-use-colors", "build", "--profiles-dir", ".", *options]
+        ran = subprocess.run(command, cwd=self.folder, env=self._environment, capture_output=True, encoding="utf-8")
+        assert ran.returncode == 0, ran.stdout
+        return ran.stdout
+
+
+def _home(folder: Path) -> Path:
+    """A home folder where DuckDB finds its extensions, which come from PyPI: nothing is downloaded."""
+    found = version("duckdb")
+    for name in ("avro", "httpfs", "iceberg"):
+        source = Path(str(files(f"duckdb_extension_{name}"))) / "extensions" / f"v{found}" / f"{name}.duckdb_extension"
+        ((platform,),) = duckdb.execute("PRAGMA platform").fetchall()
+        place = folder / "home/.duckdb/extensions" / f"v{found}" / platform
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, place)
+    return folder / "home"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    properties = {"type": "sql", "uri": f"sqlite:///{tmp_path}/lake.db", "warehouse": f"{tmp_path.as_uri()}/files"}
+    lines = [f'{name} = "{value}"\n' for name, value in properties.items()]
+    (tmp_path / "icefield.toml").write_text("[catalog.lake]\n" + "".join(lines))
+    with icefield.load_catalog("lake", **properties) as opened:
+        yield opened
+
+
+@pytest.fixture
+def project(tmp_path: Path, catalog: Catalog) -> Iterator[Project]:
+    port = free_port()
+    command = [sys.executable, "-m", "icefield_cli.main", "serve", "--catalog", "lake", "--port", str(port)]
+    here = {"ICEFIELD_CONFIG": str(tmp_path / "icefield.toml")}
+    address = f"http://127.0.0.1:{port}"
+    with running(command, lambda: answers(f"{address}/health/live"), environment=here, seconds=120):
+        yield Project(tmp_path, address)
+
+
+def test_a_project_builds_again_and_again(project: Project, catalog: Catalog) -> None:
+    assert "PASS=7 WARN=0 ERROR=0" in project.build()
+    seeds = project.folder / "seeds/orders.csv"
+    seeds.write_text(seeds.read_text().replace("3,Ann,5.25", "3,Ann,6.25") + "4,Cid,1.0,2026-01-03\n")
+    assert "PASS=7 WARN=0 ERROR=0" in project.build()
+
+    def rows(name: str) -> list[tuple[object, ...]]:
+        found = catalog.load_table(f"shop.{name}").scan().to_arrow().to_pylist()
+        return sorted(tuple(row.values()) for row in found)
+
+    assert rows("customers") == [("Ann", 2, 16.75), ("Bob", 1, 20.0), ("Cid", 1, 1.0)]
+    assert [amount for _, amount in rows("days")] == [30.5, 6.25, 1.0]
+    assert [row[2] for row in rows("newest_orders")] == [10.5, 20.0, 6.25, 1.0]
+    assert len(rows("orders_history")) == 5
+    snapshots = [each.operation.value for each in catalog.load_table("shop.newest_orders").snapshots()]
+    assert len(snapshots) > 1, "the second run merges into the table of the first"
+    assert "PASS=7 WARN=0 ERROR=0" in project.build("--full-refresh")
+    assert {name for _, name in catalog.list_tables("shop")} == {
+        "customers", "days", "newest_orders", "orders", "orders_history",
+    }  # fmt: skip
