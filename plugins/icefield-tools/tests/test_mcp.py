@@ -31,7 +31,7 @@ TOOLS = {
 SECRET = "tr0ub4dor-and-3"
 
 
-class Served:
+class McpServer:
     """Two catalogs in a configuration file, and a server of them."""
 
     def __init__(self, folder: Path) -> None:
@@ -77,12 +77,12 @@ warehouse = "{folder.as_uri()}/other"
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Served:
-    return Served(tmp_path)
+def served(tmp_path: Path) -> McpServer:
+    return McpServer(tmp_path)
 
 
 @pytest.fixture
-def catalog(served: Served, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+def catalog(served: McpServer, monkeypatch: pytest.MonkeyPatch) -> Catalog:
     monkeypatch.setenv("ICEFIELD_CONFIG", served.environment["ICEFIELD_CONFIG"])
     opened = icefield.load_catalog("lake")
     opened.create_namespace("db")
@@ -100,7 +100,7 @@ def catalog(served: Served, monkeypatch: pytest.MonkeyPatch) -> Catalog:
     return opened
 
 
-def test_all_tools_only_read(served: Served, catalog: Catalog) -> None:
+def test_all_tools_only_read(served: McpServer, catalog: Catalog) -> None:
     async def look(client: Client) -> None:
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == TOOLS
@@ -111,7 +111,7 @@ def test_all_tools_only_read(served: Served, catalog: Catalog) -> None:
     served.ask(look)
 
 
-def test_a_client_finds_its_way_from_the_catalogs_to_the_rows(served: Served, catalog: Catalog) -> None:
+def test_a_client_finds_its_way_from_the_catalogs_to_the_rows(served: McpServer, catalog: Catalog) -> None:
     found: dict[str, Any] = {}
 
     async def walk(client: Client) -> None:
@@ -152,7 +152,7 @@ def test_a_client_finds_its_way_from_the_catalogs_to_the_rows(served: Served, ca
     assert set(found) == TOOLS
 
 
-def test_rows_and_bytes_of_an_answer_are_bounded(served: Served, catalog: Catalog) -> None:
+def test_rows_and_bytes_of_an_answer_are_bounded(served: McpServer, catalog: Catalog) -> None:
     sample = served.answer("sample_rows", "--max-rows", "10", table="db.events", limit=500)
     assert (len(sample["rows"]), sample["is_complete"], sample["note"]) == (10, False, "there are more rows than 10")
     catalog.create_table("db.large", pa.schema([("text", pa.string())])).append({"text": ["x" * 1_500] * 50})
@@ -176,7 +176,7 @@ def test_rows_and_bytes_of_an_answer_are_bounded(served: Served, catalog: Catalo
     ],
 )
 def test_an_error_is_a_message_in_one_line(
-    served: Served, catalog: Catalog, tool: str, arguments: dict[str, Any], message: str
+    served: McpServer, catalog: Catalog, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
     found = served.answer(tool, **arguments)
     assert isinstance(found, str), found
@@ -184,7 +184,7 @@ def test_an_error_is_a_message_in_one_line(
     assert "Traceback" not in found
 
 
-def test_only_the_named_catalog_is_served(served: Served, catalog: Catalog) -> None:
+def test_only_the_named_catalog_is_served(served: McpServer, catalog: Catalog) -> None:
     assert served.answer("list_catalogs", "--catalog", "lake") == {"catalogs": ["lake"]}
     assert "there is no catalog 'other'" in served.answer(
         "list_tables", "--catalog", "lake", namespace="db", catalog="other"

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from icefield.toolkit import reset_after_fork
 
-from icefield_progress.places import Line, notebook_shell
+from icefield_progress.places import DrawnLine, notebook_shell
 
 _TICK: Final = 0.1
 """The seconds between two drawings."""
@@ -33,7 +33,7 @@ class ProgressBar:
         self._step, self._done = "", 0
         self._total: int | None = None
         self._began = self._updated = self._drawn = monotonic()
-        self._line: Line | None = None
+        self._line: DrawnLine | None = None
         self._ended = Event()
         self._thread: Thread | None = None
         self._is_in_notebook = shown and notebook_shell() is not None
@@ -97,10 +97,10 @@ def current_bar() -> ProgressBar | None:
     return _OPEN[-1] if _OPEN else None
 
 
-def _new_line(is_in_notebook: bool) -> Line:
+def _new_line(is_in_notebook: bool) -> DrawnLine:
     """A line in the place of this process. Its module is imported now, since that takes a while."""
     name = "notebook_line" if is_in_notebook else "rich_line" if find_spec("rich") else "plain_line"
-    line: Line = import_module(f"icefield_progress.{name}").new_line()
+    line: DrawnLine = import_module(f"icefield_progress.{name}").new_line()
     return line
 
 

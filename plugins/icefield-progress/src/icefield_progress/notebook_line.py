@@ -17,7 +17,7 @@ class NotebookLine:
         self._shown: Any = None
 
     def draw(self, what: str, done: int, total: int | None, seconds: float) -> None:
-        """See ``Line``."""
+        """See ``DrawnLine``."""
         bar = "" if total is None else f'<progress value="{done}" max="{max(total, 1)}"></progress> '
         text = " ".join(filter(None, (amount(done, total), elapsed(seconds))))
         plain = f"{what} {text}"

@@ -7,7 +7,7 @@ import sys
 from typing import Any, Protocol
 
 
-class Line(Protocol):
+class DrawnLine(Protocol):
     """One line that shows progress, and is drawn again whenever it changed."""
 
     def draw(self, what: str, done: int, total: int | None, seconds: float) -> None:

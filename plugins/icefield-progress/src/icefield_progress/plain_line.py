@@ -12,7 +12,7 @@ class PlainLine:
     """A line of text on the standard error, which is drawn over itself."""
 
     def draw(self, what: str, done: int, total: int | None, seconds: float) -> None:
-        """See ``Line``."""
+        """See ``DrawnLine``."""
         line = " ".join(filter(None, (what, amount(done, total), elapsed(seconds))))
         self._write(line[: shutil.get_terminal_size().columns - 1])
 

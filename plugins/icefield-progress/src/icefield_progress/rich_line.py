@@ -29,7 +29,7 @@ class RichLine:
         self._progress.start()
 
     def draw(self, what: str, done: int, total: int | None, seconds: float) -> None:
-        """See ``Line``."""
+        """See ``DrawnLine``."""
         text = f"{amount(done, total)} {elapsed(seconds)}".strip()
         self._progress.update(self._task, description=what, completed=done, total=total, text=text)
         self._progress.refresh()

@@ -20,8 +20,7 @@ def icefield_commands() -> Sequence[Command]:
         Command(
             "mcp",
             "Serve tables to a program that speaks the Model Context Protocol, such as an assistant.\n\n"
-            "It reads requests from the standard input and answers on the standard output. Nothing is changed. All "
-            "configured catalogs are served, or the one that --catalog names.",
+            "It answers on its standard streams and changes nothing. --catalog serves one catalog instead of all.",
             "icefield_tools.mcp.command:run",
             (
                 Option("max_rows", "The most rows of an answer; default: 100.", kind="integer", bounds=(1, 10_000)),

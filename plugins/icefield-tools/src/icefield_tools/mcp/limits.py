@@ -17,7 +17,7 @@ _EXACT: Final = 2**53
 
 
 @dataclass(frozen=True)
-class Limits:
+class AnswerLimits:
     """The most rows, and the most bytes of values, in one answer."""
 
     rows: int = 100

@@ -17,7 +17,7 @@ from icefield.toolkit import HIDDEN, holds_credential
 from icefield_cli import rows_of
 from icefield_maintenance.doctor import Finding, examine, examine_table
 
-from icefield_tools.mcp.limits import Limits, plain
+from icefield_tools.mcp.limits import AnswerLimits, plain
 from icefield_tools.mcp.served import ServedCatalogs
 
 Answer = dict[str, Any]
@@ -28,7 +28,7 @@ class CatalogReader:
     """The answers to one client, within limits."""
 
     catalogs: ServedCatalogs
-    limits: Limits
+    limits: AnswerLimits
 
     def list_catalogs(self) -> Answer:
         """The names of the catalogs; the first one is the default."""
@@ -159,7 +159,7 @@ def _named(table: Table, ids: Sequence[int], transform: object) -> str:
     return names if str(transform) == "identity" else f"{transform}({names})"
 
 
-def _bounded(known: Mapping[str, Any], limits: Limits) -> Answer:
+def _bounded(known: Mapping[str, Any], limits: AnswerLimits) -> Answer:
     """The values as JSON holds them; of a mapping with more entries than an answer has rows, the first ones."""
     return {
         key: plain(dict(list(value.items())[: limits.rows]) if isinstance(value, dict) else value)

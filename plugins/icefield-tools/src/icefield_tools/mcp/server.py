@@ -14,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from icefield_tools.mcp.limits import Limits
+from icefield_tools.mcp.limits import AnswerLimits
 from icefield_tools.mcp.reading import Answer, CatalogReader
 from icefield_tools.mcp.served import ServedCatalogs
 
@@ -35,7 +35,7 @@ Most = Annotated[int, Field(description="The most rows", ge=1)]
 _log = logging.getLogger(__name__)
 
 
-def server(catalogs: ServedCatalogs, limits: Limits) -> MCPServer[Any]:
+def server(catalogs: ServedCatalogs, limits: AnswerLimits) -> MCPServer[Any]:
     """The server of some catalogs."""
     served: MCPServer[Any] = MCPServer("icefield", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     reader = CatalogReader(catalogs, limits)
