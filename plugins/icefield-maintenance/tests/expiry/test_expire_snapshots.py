@@ -405,7 +405,7 @@ def test_of_a_step_that_deletes_only_the_manifests_that_it_replaced_are_read(mon
     names = [manifest.manifest_path for manifest in manifests(table)]
     table.delete("id = 2")
     table.maintenance.rewrite_manifests()
-    gone = [each for each in table.snapshots()[:-1]]
+    gone = table.snapshots()[:-1]
     expected = files_of(table, gone) - files_of(table, table.snapshots()[-1:])
     opened = reads(monkeypatch)
     planned = table.maintenance.expire_snapshots(2**60, dry_run=True)

@@ -26,6 +26,7 @@ _SMALL: Final = 0.75
 """The share of the target size below which a file is small, as in compaction."""
 _ENOUGH: Final = 5
 """The least number of small files of one partition that is worth joining."""
+_COLUMNS: Final = frozenset({f.STATUS, f.CONTENT, f.RECORD_COUNT, f.FILE_SIZE, f.PARTITION})
 _DELETED: Final = 0.1
 """The share of deleted rows that is worth a warning, since it slows readers down."""
 
@@ -66,7 +67,7 @@ def _files(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
     live = _Live()
     try:
         for manifest in subject.manifests(current):
-            live.add(subject.entries(manifest))
+            live.add(subject.entries(manifest, _COLUMNS))
     except IcefieldError as error:
         for rule in (rules.SMALL_FILES, rules.DELETE_DEBT):
             ledger.skip(rule, str(error))
