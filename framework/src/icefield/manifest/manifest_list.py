@@ -131,7 +131,7 @@ class ManifestList:
         return ~np.asarray(pc.fill_null(pc.and_(pc.equal(added, 0), pc.equal(existing, 0)), False))
 
     def file_counts(self) -> np.ndarray[Any, Any]:
-        """The numbers of added, existing and deleted files of each manifest, in three rows; -1 where they are unknown."""
+        """The numbers of added, existing and deleted files of each manifest, in three rows; -1 if unknown."""
         columns = (self.columns[number] for number in (ADDED_FILES, EXISTING_FILES, DELETED_FILES))
         return np.stack([np.asarray(pc.fill_null(column, -1)) for column in columns])
 
