@@ -66,7 +66,13 @@ class _EntriesExamination:
 
     def _breach(self, rule: Rule, mask: Any, found: str) -> None:
         """Note the live entries that a mask marks, as breaches of a rule."""
-        marked = np.asarray(pc.fill_null(mask, False)) if isinstance(mask, pa.Array) else np.asarray(mask)
+        if isinstance(mask, pa.Array):
+            if not mask.true_count:
+                return
+            mask = pc.fill_null(mask, False)
+        marked = np.asarray(mask)
+        if not marked.any():
+            return
         rows = np.flatnonzero(marked & (self.entries.status() != EntryStatus.DELETED))
         if len(rows):
             paths = self.entries.column(f.FILE_PATH).take(pa.array(rows)).to_pylist()
