@@ -17,11 +17,10 @@ from icefield_maintenance.doctor.tables import delete_checks, rules
 from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.row_counts import RowCounts
-from icefield_maintenance.doctor.tables.subject import Subject, is_data, is_delete_file, is_vector
+from icefield_maintenance.doctor.tables.subject import FILE_COLUMNS, Subject, is_data, is_delete_file, is_vector
 
 _AT_ONCE: Final = 64
 """The number of files in one call of ``stat_many``."""
-_COLUMNS: Final = frozenset({f.STATUS, f.CONTENT, f.FILE_PATH, f.FILE_SIZE, f.RECORD_COUNT})
 _NEEDED: Final = "without the delete file, the rows that it deletes would be there again"
 
 
@@ -40,7 +39,7 @@ class _LiveFiles:
 
     def __iter__(self) -> Iterator[tuple[str, int, bool, bool]]:
         """The location and size of each file, whether it is a data file, and whether it comes for the first time."""
-        for entries in self._subject.readable(_COLUMNS):
+        for entries in self._subject.readable(FILE_COLUMNS):
             live = entries.filter(entries.status() != EntryStatus.DELETED)
             data = is_data(live)
             if not data.all():

@@ -21,9 +21,8 @@ from icefield_maintenance.doctor.tables.delete_scope_checks import DeleteScopes
 from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.rules import Rule
-from icefield_maintenance.doctor.tables.subject import Subject
+from icefield_maintenance.doctor.tables.subject import FILE_COLUMNS, Subject
 
-_TOGETHER: Final = frozenset({f.STATUS, f.FILE_PATH, f.RECORD_COUNT, f.FIRST_ROW_ID})
 _OF_DELETES: Final = frozenset({f.STATUS, f.LOWER_BOUNDS, f.UPPER_BOUNDS}) | delete_scope_checks.COLUMNS
 _V3: Final = 3
 
@@ -47,13 +46,13 @@ def _look_at_head(subject: Subject, head: Snapshot, ledger: Ledger) -> None:
                 yield entries.filter(entries.status() != EntryStatus.DELETED)
 
     def data(columns: frozenset[int]) -> Iterator[ManifestEntries]:
-        return live(ManifestContent.DATA, columns | {f.STATUS})
+        return live(ManifestContent.DATA, columns)
 
     try:
         deletes = [part for part in live(ManifestContent.DELETES, _OF_DELETES) if len(part)]
         unpartitioned = [spec.spec_id for spec in subject.metadata.partition_specs if spec.is_unpartitioned]
         scopes = DeleteScopes(deletes, unpartitioned) if deletes else None
-        files = _gathered(data(_TOGETHER | delete_scope_checks.COLUMNS if scopes else _TOGETHER), scopes)
+        files = _gathered(data(FILE_COLUMNS | delete_scope_checks.COLUMNS if scopes else FILE_COLUMNS), scopes)
     except IcefieldError:
         return  # the checks below need every entry; another check reports the manifest
     ledger.look_at(rules.LISTED_TWICE)
@@ -61,7 +60,7 @@ def _look_at_head(subject: Subject, head: Snapshot, ledger: Ledger) -> None:
     ledger.look_at(rules.VECTORS_TWICE)
     _vectors_twice(deletes, ledger)
     if scopes is not None:
-        scopes.look(lambda: data(delete_scope_checks.COLUMNS), ledger)
+        scopes.look(lambda: data(FILE_COLUMNS | delete_scope_checks.COLUMNS), ledger)
     if subject.metadata.format_version >= _V3 and head.first_row_id is not None:
         _row_ids(files, data, ledger)
     ledger.look_at(None)
@@ -136,7 +135,7 @@ def _paths(data: _DataFiles, files: npt.NDArray[np.int64]) -> list[str]:
     wanted = files[order]
     found: list[str] = []
     start = 0
-    for part in data(frozenset({f.FILE_PATH})):
+    for part in data(FILE_COLUMNS):
         first, last = np.searchsorted(wanted, (start, start + len(part)))
         found += part.column(f.FILE_PATH).take(pa.array(wanted[first:last] - start)).to_pylist()
         start += len(part)

@@ -17,7 +17,7 @@ from icefield.metadata import GC_ENABLED, MANIFEST_TARGET_SIZE, WRITE_TARGET_FIL
 from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
-from icefield_maintenance.doctor.tables.subject import Subject
+from icefield_maintenance.doctor.tables.subject import FILE_COLUMNS, Subject
 from icefield_maintenance.expiry.interrupted import left_behind
 from icefield_maintenance.expiry.retention import Retention, expired
 from icefield_maintenance.stored_version import with_what_is_stored
@@ -26,7 +26,6 @@ _SMALL: Final = 0.75
 """The share of the target size below which a file is small, as in compaction."""
 _ENOUGH: Final = 5
 """The least number of small files of one partition that is worth joining."""
-_COLUMNS: Final = frozenset({f.STATUS, f.CONTENT, f.RECORD_COUNT, f.FILE_SIZE, f.PARTITION})
 _DELETED: Final = 0.1
 """The share of deleted rows that is worth a warning, since it slows readers down."""
 
@@ -67,7 +66,7 @@ def _files(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
     live = _Live()
     try:
         for manifest in subject.manifests(current):
-            live.add(subject.entries(manifest, _COLUMNS))
+            live.add(subject.entries(manifest, FILE_COLUMNS))
     except IcefieldError as error:
         for rule in (rules.SMALL_FILES, rules.DELETE_DEBT):
             ledger.skip(rule, str(error))

@@ -27,8 +27,20 @@ from icefield.metadata import Snapshot, TableMetadata
 from icefield.storage import FileIO, Hashes, LocationSet, path_hashes
 from icefield.types import StructType
 
-_FILES: Final = frozenset({f.STATUS, f.CONTENT, f.FILE_PATH, f.FILE_FORMAT, f.CONTENT_OFFSET})
-"""The columns that tell files apart, and of which kind they are."""
+FILE_COLUMNS: Final = frozenset(
+    {
+        f.STATUS,
+        f.CONTENT,
+        f.FILE_PATH,
+        f.FILE_FORMAT,
+        f.PARTITION,
+        f.RECORD_COUNT,
+        f.FILE_SIZE,
+        f.FIRST_ROW_ID,
+        f.CONTENT_OFFSET,
+    }
+)
+"""The columns that several groups of rules read. All of them read the same, so that the cache serves the next group."""
 
 Kind = Callable[[ManifestEntries], npt.NDArray[Any]]
 """A function that returns the mask of the entries of one kind."""
@@ -136,7 +148,7 @@ class Subject:
 
     def _identities(self, manifest: ManifestFile, kind: Kind) -> Hashes:
         try:
-            return _hashes(_live(self.entries(manifest, _FILES), kind))
+            return _hashes(_live(self.entries(manifest, FILE_COLUMNS), kind))
         except IcefieldError:
             return np.zeros(0, np.uint64)
 
