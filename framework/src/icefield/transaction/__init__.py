@@ -1,6 +1,7 @@
 """Changes of a table: actions in packages by subject, and transactions that commit them together."""
 
 from icefield.transaction.action import Action, ActionContext, Changes
+from icefield.transaction.append_queue import AppendQueue
 from icefield.transaction.branches.manage_snapshots import ManageSnapshots
 from icefield.transaction.change_stream.apply_changes import StreamOfChanges
 from icefield.transaction.change_stream.change_writer import ChangedFiles, ChangeWriter
@@ -27,6 +28,7 @@ __all__ = [
     "Action",
     "ActionContext",
     "AppendFiles",
+    "AppendQueue",
     "ChangeKind",
     "ChangeWriter",
     "ChangedFiles",
