@@ -68,6 +68,9 @@ class AppendQueue:
             change.expect_branch(self._branch)
             written = change.context.written
             own = _QueuedAppend(write_rows(change.shape, change.io, batches_of(df), written.add), written)
+            if not own.files:
+                change.end()
+                return WriteResult()
             with self._queued(own), self._turn:
                 if own.result is None and own.error is None:
                     self._commit_waiting(own)
@@ -111,7 +114,7 @@ class AppendQueue:
             "table cannot be known; load it again and look for them"
         )
         for queued in group:
-            queued.error = unknown  # stays if an interrupt hits any of the following steps
+            queued.error, queued.written.exposed = unknown, True  # stays after an interrupt of any of the next steps
         change = self._begin()
         try:
             with change:
@@ -123,7 +126,7 @@ class AppendQueue:
             return error
         except BaseException:
             for queued in () if change.context.written.exposed else group:
-                queued.error = None  # its own thread commits it
+                queued.error, queued.written.exposed = None, False  # its own thread commits it
             raise
         for queued in group:
             rows = sum(file.record_count for file in queued.files)
