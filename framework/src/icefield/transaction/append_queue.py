@@ -19,7 +19,6 @@ from icefield.transaction.rows import Rows, batches_of, write_rows
 from icefield.transaction.snapshots.write_result import WriteResult
 from icefield.transaction.transaction import Transaction
 
-
 _LONGEST_DELAY: Final = 3_600
 
 

@@ -46,7 +46,6 @@ def locations(made: Table) -> dict[str, str]:
     return {made.current_snapshot().manifest_list: "list", manifests(made)[0].manifest_path: "manifest"}
 
 
-
 def roads(made: Table) -> dict[str, Callable[[], Any]]:
     inspected = {name: getattr(made.inspect, name) for name in TABLES}
     return {
