@@ -101,13 +101,17 @@ class AppendQueue:
         if own not in group:  # the thread that took it was interrupted
             group.append(own)
         error = self._commit(group)
-        may_be_of_one = len(group) > 1 and not isinstance(error, CommitStateUnknown)
-        if error is not None and may_be_of_one and not (isinstance(error, IcefieldError) and error.retryable):
-            for queued in group:
-                self._commit([queued])
+        if error is None:
+            return
+        may_pass = isinstance(error, CommitStateUnknown) or (isinstance(error, IcefieldError) and error.retryable)
+        is_of_all = may_pass or len(group) == 1
+        for queued in group:
+            own_error = error if is_of_all else self._commit([queued])
+            if own_error is not None:
+                queued.error, queued.written.exposed = own_error, isinstance(own_error, CommitStateUnknown)
 
     def _commit(self, group: Sequence[_QueuedAppend]) -> Exception | None:
-        """Commit the appends as one snapshot, and settle each; return the error."""
+        """Commit the appends as one snapshot, and note their results; return the error instead of raising it."""
         unknown = CommitStateUnknown(
             "the thread that committed these rows together with its own was interrupted, and whether they are in the "
             "table cannot be known; load it again and look for them"
@@ -120,8 +124,6 @@ class AppendQueue:
                 action = AppendFiles(change.stage, **self._options)
                 action.append_fresh(file for queued in group for file in queued.files).commit()
         except Exception as error:
-            for queued in group:
-                queued.error, queued.written.exposed = error, isinstance(error, CommitStateUnknown)
             return error
         except BaseException:
             for queued in () if change.context.written.exposed else group:
