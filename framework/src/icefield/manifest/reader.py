@@ -263,15 +263,8 @@ class ManifestReader:
         return file_key(self.io, self._scope, manifest.manifest_path, manifest.manifest_length)
 
     def _key(self, manifest: ManifestFile, partition_type: StructType) -> tuple[Any, ...]:
-        return (
-            *self._file_key(manifest),
-            manifest.sequence_number,
-            manifest.added_snapshot_id,
-            manifest.first_row_id,
-            manifest.partition_spec_id,
-            manifest.content,
-            partition_type,
-        )
+        numbers = manifest.sequence_number, manifest.added_snapshot_id, manifest.first_row_id
+        return (*self._file_key(manifest), *numbers, manifest.partition_spec_id, manifest.content, partition_type)
 
     def _decode(
         self,
