@@ -95,7 +95,7 @@ class Head:
         *,
         remember: bool = True,
     ) -> Iterator[ManifestEntries]:
-        """The entries of several manifests, in their order, read ahead by threads; kept in the cache by ``remember``."""
+        """The entries of several manifests, in order, read ahead by threads; ``remember`` keeps them in the cache."""
         typed = [(one, self.partition_type(one.partition_spec_id)) for one in manifests]
         request = ManifestRequest(frozenset(columns), statistics)
         for group in manifest_groups(ManifestReader(self.io, remember=remember), typed, request):
