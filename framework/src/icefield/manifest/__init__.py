@@ -3,12 +3,13 @@
 from icefield.manifest.cache import FetchedManifest, clear_caches
 from icefield.manifest.columns import ALL_COLUMNS, COLUMN_TYPES, PLAN_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus, files_of_columns
+from icefield.manifest.decoded import ManifestRequest, resize_caches
 from icefield.manifest.encoding import data_file_columns
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.list_writer import assign_row_ids, counted, write_manifest_list
 from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
-from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest, resize_caches
+from icefield.manifest.reader import ManifestReader, read_manifest
 from icefield.manifest.schemas import (
     COLUMN_SIZES,
     CONTENT,

@@ -12,8 +12,8 @@ from avro_files import uncompressed
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Table
 from icefield.errors import IcefieldError
+from icefield.manifest.decoded import MANIFESTS
 from icefield.manifest.manifest_list import MANIFEST_LISTS
-from icefield.manifest.reader import MANIFESTS
 from tables import SCHEMA, manifests, new_table
 
 TABLES = (
