@@ -2,7 +2,7 @@
 
 A manifest is kept in two parts. The columns and statistics that filters test are one; all other columns are the other.
 Repeated filters use the first part of each manifest and the second part of few, so that under pressure the second part
-goes first.
+goes first. Whole maps of statistics are not kept.
 """
 
 from __future__ import annotations
@@ -55,6 +55,12 @@ class ManifestRequest:
         return replace(self, columns=self.columns & TESTED_COLUMNS | {f.STATUS}, partly=False)
 
     @property
+    def keys(self) -> frozenset[StatisticKey]:
+        """The keys of the single statistics."""
+        both = (*self.statistics.items(), *self.where_unbounded.items())
+        return frozenset((kind, number) for kind, ids in both for number in ids)
+
+    @property
     def whole(self) -> ManifestRequest:
         """This request, for all columns of each manifest."""
         return replace(self, partly=False) if self.partly else self
@@ -72,23 +78,15 @@ class DecodedManifest:
         """The bytes of the columns."""
         return self.entries.nbytes
 
-    def only(self, request: ManifestRequest) -> DecodedManifest:
-        """The columns and statistics of a request, as far as they are decoded."""
-        entries, asked = self.entries, [request.statistics, request.where_unbounded]
-        keys = {(kind, number) for one in asked for kind, ids in one.items() for number in ids}
-        statistics = {key: value for key, value in list(entries.statistics.items()) if key[:2] in keys}
-        return _decoded_manifest(entries, request.columns, statistics, self.statistics & keys)
-
-
-def _decoded_manifest(
-    entries: ManifestEntries,
-    columns: Collection[int],
-    statistics: dict[StatisticKey, pa.Array | None],
-    keys: frozenset[StatisticKey],
-) -> DecodedManifest:
-    read = entries.read.intersection(columns)
-    kept = {number: array for number, array in entries.columns.items() if number in read}
-    return DecodedManifest(ManifestEntries(entries.manifest, len(entries), kept, statistics, read), keys)
+    def only(self, columns: Collection[int], keys: Collection[StatisticKey] | None = None) -> DecodedManifest:
+        """Some of the columns, and the single statistics of some keys, or all."""
+        entries, statistics = self.entries, self.entries.statistics
+        if keys is not None:
+            statistics = {key: value for key, value in list(statistics.items()) if key[:2] in keys}
+        read = entries.read.intersection(columns)
+        kept = {number: array for number, array in entries.columns.items() if number in read}
+        made = ManifestEntries(entries.manifest, len(entries), kept, statistics, read)
+        return DecodedManifest(made, self.statistics if keys is None else self.statistics.intersection(keys))
 
 
 def default_capacity() -> int:
@@ -132,7 +130,7 @@ class KnownManifests:
         found = MANIFESTS.get((True, key))
         if not request.partly and not request.columns <= TESTED_COLUMNS:
             other = MANIFESTS.get((False, key))
-            found = other if found is None else found if other is None else _united(found, other)
+            found = other if found is None else found if other is None else merged(found, other)
         if self._disk is None or not _belongs_on_disk(manifest, request):
             return found
         for stored in _on_disk(request):
@@ -149,19 +147,18 @@ class KnownManifests:
         _keep(key, request, decoded)
         if self._disk is not None and _belongs_on_disk(manifest, request):
             for stored in _on_disk(request):
-                self._disk.store(_name(key, stored), decoded.only(stored).entries)
+                self._disk.store(_name(key, stored), decoded.only(stored.columns, stored.keys).entries)
 
 
 def _keep(key: Hashable, request: ManifestRequest, decoded: DecodedManifest) -> None:
     """Keep both parts of a manifest in memory."""
-    entries = decoded.entries
-    tested = _decoded_manifest(entries, TESTED_COLUMNS, entries.statistics, decoded.statistics)
+    tested = decoded.only(TESTED_COLUMNS)
     if not MANIFESTS.put((True, key), tested):
         # There may be no room for the statistics of other fields.
-        MANIFESTS.put((True, key), tested.only(request))
-    if not entries.read <= TESTED_COLUMNS:
-        other = _decoded_manifest(entries, entries.read - TESTED_COLUMNS, {}, frozenset())
-        MANIFESTS.put((False, key), other)
+        MANIFESTS.put((True, key), tested.only(TESTED_COLUMNS, request.keys))
+    # Whole statistics are many times larger, and mostly needed once: to write a manifest anew.
+    if columns := decoded.entries.read - TESTED_COLUMNS - MAP_TYPES.keys():
+        MANIFESTS.put((False, key), decoded.only(columns, ()))
 
 
 def _on_disk(request: ManifestRequest) -> list[ManifestRequest]:
@@ -177,18 +174,7 @@ def _belongs_on_disk(manifest: ManifestFile, asked: ManifestRequest) -> bool:
 
 
 def _name(key: Hashable, stored: ManifestRequest) -> tuple[Any, ...]:
-    asked = (stored.statistics, stored.where_unbounded)
-    return key, sorted(stored.columns), *(sorted((kind, sorted(ids)) for kind, ids in one.items()) for one in asked)
-
-
-def _united(one: DecodedManifest, other: DecodedManifest) -> DecodedManifest:
-    """Both parts of a manifest. Statistics that are decoded later are kept in the first part."""
-    entries = one.entries
-    columns = {**entries.columns, **other.entries.columns}
-    read = entries.read | other.entries.read
-    return DecodedManifest(
-        ManifestEntries(entries.manifest, len(entries), columns, entries.statistics, read), one.statistics
-    )
+    return key, sorted(stored.columns), sorted(stored.keys)
 
 
 def lacks_bounds(statistic: Callable[[tuple[int, int]], pa.Array | None], number: int) -> bool:
@@ -237,11 +223,13 @@ def _unread(known: DecodedManifest, request: StatisticsRequest) -> StatisticsReq
 
 def merged(known: DecodedManifest, more: DecodedManifest) -> DecodedManifest:
     """Everything that is known of a manifest. The old object stays unchanged: other threads may be reading it."""
+    held = known.entries.statistics
     entries = ManifestEntries(
         known.entries.manifest,
         known.entries.num_rows,
         {**known.entries.columns, **more.entries.columns},
-        {**known.entries.statistics, **more.entries.statistics},
+        # Bounds that are decoded later are kept with the known part.
+        {**held, **more.entries.statistics} if more.entries.statistics else held,
         known.entries.read | more.entries.read,
     )
     return DecodedManifest(entries, known.statistics | more.statistics)

@@ -14,14 +14,12 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 from uuid import uuid4
 from zlib import crc32
 
 import pyarrow as pa
 
-from icefield.base.concurrency import reset_after_fork
 from icefield.errors import InvalidArgument
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import struct_array
@@ -38,7 +36,7 @@ _LAYOUT: Final = b"icefield manifest 1\n"
 _CHECKSUM_BYTES: Final = 4
 _TOUCHED_AFTER: Final = 3600  # seconds: the order of deletion need not be exact
 _SHARE_KEPT: Final = 0.75
-_FOLDERS: Final[dict[tuple[str, int], DiskCache]] = {}
+_FOLDERS: Final[dict[tuple[str, int], DiskCache | None]] = {}
 _CAN_BE_PRIVATE: Final = {os.open, os.stat, os.unlink, os.rename, os.utime} <= os.supports_dir_fd
 
 
@@ -54,7 +52,13 @@ def disk_cache(properties: Mapping[str, str]) -> DiskCache | None:
     if not given.isdecimal() or not int(given):
         raise InvalidArgument(f"'{CACHE_FOLDER_BYTES}' is a positive number of bytes, not {given!r}")
     key = os.path.abspath(Path(folder).expanduser()), int(given)
-    return _FOLDERS.get(key) or _FOLDERS.setdefault(key, DiskCache(*key))
+    if key not in _FOLDERS:
+        try:
+            _FOLDERS[key] = DiskCache(_private_folder(key[0]), key[1])
+        except OSError as error:
+            _FOLDERS[key] = None
+            warnings.warn(f"no manifests are kept in {folder}: {error}", stacklevel=2)
+    return _FOLDERS[key]
 
 
 class DiskCache:
@@ -63,23 +67,13 @@ class DiskCache:
     Beyond ``max_bytes``, the files that were not used for the longest time are deleted.
     """
 
-    def __init__(self, folder: str, max_bytes: int) -> None:
+    def __init__(self, folder: int, max_bytes: int) -> None:
         self._folder, self._max_bytes = folder, max_bytes
-        self._opened: int | None = None
-        self._is_usable = True
-        self._begin()
-        reset_after_fork(self._begin)
-
-    def _begin(self) -> None:
-        self._lock = Lock()
-        self._unchecked = self._max_bytes  # the first file of a process checks the size of the folder
+        self._unchecked = max_bytes  # the first file of a process checks the size of the folder
 
     def load(self, name: Any, manifest: ManifestFile) -> ManifestEntries | None:
         """The entries that were stored under a name; None if there are none, or if the file is damaged."""
-        folder = self._descriptor()
-        if folder is None:
-            return None
-        file = _file_name(name)
+        file, folder = _file_name(name), self._folder
         try:
             descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except OSError:
@@ -100,10 +94,7 @@ class DiskCache:
 
     def store(self, name: Any, entries: ManifestEntries) -> None:
         """Store entries under a name."""
-        folder = self._descriptor()
-        if folder is None:
-            return
-        file = _file_name(name)
+        file, folder = _file_name(name), self._folder
         with suppress(FileNotFoundError):
             os.stat(file, dir_fd=folder)
             return
@@ -116,34 +107,18 @@ class DiskCache:
             os.rename(temporary, file, src_dir_fd=folder, dst_dir_fd=folder)
             self._account(len(data))
         except OSError:  # a full disk, or someone deleted the folder
-            self._is_usable = False
             self._delete(temporary)
-
-    def _descriptor(self) -> int | None:
-        """The folder, made if it is missing; None if it cannot be used or others can open it."""
-        if not self._is_usable or self._opened is not None:
-            return self._opened if self._is_usable else None
-        with self._lock:
-            if self._opened is None and self._is_usable:
-                try:
-                    self._opened = _private_folder(self._folder)
-                except OSError as error:
-                    self._is_usable = False
-                    warnings.warn(f"no manifests are kept in {self._folder}: {error}", stacklevel=2)
-            return self._opened
 
     def _account(self, size: int) -> None:
         """Note written bytes. Look at the whole folder after each sixteenth of its bound."""
-        with self._lock:
-            self._unchecked += size
-            if self._unchecked < self._max_bytes // 16:
-                return
-            self._unchecked = 0
-        assert self._opened is not None
+        self._unchecked += size
+        if self._unchecked < self._max_bytes // 16:
+            return
+        self._unchecked = 0
         files = []
-        for file in os.listdir(self._opened):
+        for file in os.listdir(self._folder):
             with suppress(OSError):
-                found = os.stat(file, dir_fd=self._opened, follow_symlinks=False)
+                found = os.stat(file, dir_fd=self._folder, follow_symlinks=False)
                 files.append((found.st_mtime, found.st_size, file))
         total = sum(size for _, size, _ in files)
         if total <= self._max_bytes:
@@ -156,7 +131,7 @@ class DiskCache:
 
     def _delete(self, file: str) -> None:
         with suppress(OSError):
-            os.unlink(file, dir_fd=self._opened)
+            os.unlink(file, dir_fd=self._folder)
 
 
 def _private_folder(path: str) -> int:
@@ -179,37 +154,21 @@ def _file_name(name: Any) -> str:
 
 
 def _encode(entries: ManifestEntries) -> bytes:
-    arrays, fields, absent = [], [], []
-    columns = dict(entries.columns)
+    arrays = {str(number): array for number, array in entries.columns.items()}
     # Arrow loses the length of a struct without fields.
-    tuples = columns.get(f.PARTITION)
-    is_unpartitioned = tuples is not None and not tuples.type.num_fields
-    if is_unpartitioned:
-        del columns[f.PARTITION]
-    for number, array in columns.items():
-        arrays.append(array)
-        fields.append(pa.field(str(number), array.type))
-    for (kind, field_id, *typed), array in entries.statistics.items():
-        if typed:
-            continue
-        if array is None:
-            absent.append(f"{kind}.{field_id}")
-        else:
-            arrays.append(array)
-            fields.append(pa.field(f"{kind}.{field_id}", array.type))
-    stated = {
-        "rows": str(len(entries)),
-        "read": " ".join(map(str, sorted(entries.read))),
-        "absent": " ".join(absent),
-        "unpartitioned": str(int(is_unpartitioned)),
-    }
-    schema = pa.schema(fields, stated)
+    if not entries.partition.type.num_fields:
+        arrays.pop(str(f.PARTITION), None)
+    for (kind, field_id, *typed), array in list(entries.statistics.items()):
+        if not typed:  # a bound that is decoded to a type is not stored
+            arrays[f"{kind}.{field_id}"] = pa.nulls(len(entries)) if array is None else array
+    stated = {"rows": str(len(entries)), "read": " ".join(map(str, sorted(entries.read)))}
+    schema = pa.schema([pa.field(name, array.type) for name, array in arrays.items()], stated)
     sink = pa.BufferOutputStream()
     # Threads cost more than the compression of such small buffers.
     compression = "lz4" if pa.Codec.is_available("lz4_frame") else None
     options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
     with pa.ipc.new_stream(sink, schema, options=options) as writer:
-        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        writer.write_batch(pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema))
     stream = sink.getvalue()
     return b"".join((_LAYOUT, crc32(stream).to_bytes(_CHECKSUM_BYTES), stream))
 
@@ -223,19 +182,13 @@ def _decode(data: bytes, manifest: ManifestFile) -> ManifestEntries:
     with pa.ipc.open_stream(stream, options=pa.ipc.IpcReadOptions(use_threads=False)) as reader:
         batch = reader.read_next_batch()
     stated = batch.schema.metadata
-    columns: dict[int, pa.Array] = {}
-    statistics: dict[StatisticKey, pa.Array | None] = {_key(one): None for one in stated[b"absent"].decode().split()}
+    rows, read = int(stated[b"rows"]), frozenset(map(int, stated[b"read"].split()))
+    columns = {f.PARTITION: struct_array([], [], rows)} if f.PARTITION in read else {}
+    statistics: dict[StatisticKey, pa.Array | None] = {}
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
-        if "." in name:
-            statistics[_key(name)] = array
+        kind, _, field_id = name.partition(".")
+        if field_id:
+            statistics[int(kind), int(field_id)] = None if pa.types.is_null(array.type) else array
         else:
-            columns[int(name)] = array
-    rows = int(stated[b"rows"])
-    if stated[b"unpartitioned"] == b"1":
-        columns[f.PARTITION] = struct_array([], [], rows)
-    return ManifestEntries(manifest, rows, columns, statistics, frozenset(map(int, stated[b"read"].split())))
-
-
-def _key(name: str) -> tuple[int, int]:
-    kind, number = name.split(".")
-    return int(kind), int(number)
+            columns[int(kind)] = array
+    return ManifestEntries(manifest, rows, columns, statistics, read)

@@ -20,7 +20,6 @@ from icefield.manifest import (
     ManifestReader,
     ManifestRequest,
 )
-from icefield.manifest.columns import MAP_TYPES
 from icefield.manifest.manifest_list import PATH
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
@@ -73,8 +72,7 @@ class MetadataSource:
 
         A piece has the entries of several manifests of one spec, or a part of one manifest.
         """
-        # Whole statistics of large tables would displace everything that plans need.
-        reader = ManifestReader(self.io, remember=not request.columns & MAP_TYPES.keys())
+        reader = ManifestReader(self.io)
         for manifests in self._manifests(snapshots, choice):
             typed = [(one, self.partition_type(one.partition_spec_id)) for one in manifests]
             groups = manifest_groups(reader, typed, request)
