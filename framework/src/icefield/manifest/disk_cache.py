@@ -35,7 +35,6 @@ _DEFAULT_BYTES: Final = 2 << 30
 _LAYOUT: Final = b"icefield manifest 1\n"
 _CHECKSUM_BYTES: Final = 4
 _TOUCHED_AFTER: Final = 3600  # seconds: the order of deletion need not be exact
-_SHARE_KEPT: Final = 0.75
 _FOLDERS: Final[dict[tuple[str, int], DiskCache | None]] = {}
 _CAN_BE_PRIVATE: Final = {os.open, os.stat, os.unlink, os.rename, os.utime} <= os.supports_dir_fd
 
@@ -87,16 +86,16 @@ class DiskCache:
                 os.utime(file, dir_fd=folder)
             return entries
         except OSError:
-            return None
+            pass
         except (ValueError, KeyError, pa.ArrowException):
             self._delete(file)
-            return None
+        return None
 
     def store(self, name: Any, entries: ManifestEntries) -> None:
         """Store entries under a name."""
         file, folder = _file_name(name), self._folder
-        with suppress(FileNotFoundError):
-            os.stat(file, dir_fd=folder)
+        with suppress(OSError):
+            os.stat(file, dir_fd=folder, follow_symlinks=False)
             return
         data = _encode(entries)
         temporary = f"{uuid4().hex}.tmp"
@@ -120,14 +119,14 @@ class DiskCache:
             with suppress(OSError):
                 found = os.stat(file, dir_fd=self._folder, follow_symlinks=False)
                 files.append((found.st_mtime, found.st_size, file))
-        total = sum(size for _, size, _ in files)
-        if total <= self._max_bytes:
+        excess = sum(size for _, size, _ in files) - self._max_bytes
+        if excess <= 0:
             return
+        excess += self._max_bytes // 4
         for _, size, file in sorted(files):
-            if total <= self._max_bytes * _SHARE_KEPT:
-                break
-            self._delete(file)
-            total -= size
+            if excess > 0:
+                self._delete(file)
+                excess -= size
 
     def _delete(self, file: str) -> None:
         with suppress(OSError):
