@@ -106,12 +106,11 @@ def resize_caches(max_bytes: int | None = None) -> None:
 
     Raises ``InvalidArgument`` below zero.
     """
-    if max_bytes is None:
-        max_bytes = default_capacity()
-    if max_bytes < 0:
-        raise InvalidArgument(f"a cache cannot hold {max_bytes} bytes")
-    MANIFESTS.resize(max_bytes)
-    FILES.resize(min(FILES_MAX_BYTES, max_bytes // 8))
+    capacity = default_capacity() if max_bytes is None else max_bytes
+    if capacity < 0:
+        raise InvalidArgument(f"a cache cannot hold {capacity} bytes")
+    MANIFESTS.resize(capacity)
+    FILES.resize(min(FILES_MAX_BYTES, capacity // 8))
 
 
 class KnownManifests:
@@ -163,8 +162,8 @@ def _keep(key: Hashable, request: ManifestRequest, decoded: DecodedManifest) -> 
 
 def _on_disk(request: ManifestRequest) -> list[ManifestRequest]:
     """A request, divided by files: one for what filters test, and one for columns, whatever the filter."""
-    files = [request.tested] if request.statistics else []
-    return files if request.partly and files else [*files, ManifestRequest(request.columns)]
+    tested = [request.tested] if request.statistics else []
+    return tested if request.partly and tested else [*tested, ManifestRequest(request.columns)]
 
 
 def _belongs_on_disk(manifest: ManifestFile, asked: ManifestRequest) -> bool:

@@ -120,11 +120,8 @@ class DiskCache:
                 found = os.stat(file, dir_fd=self._folder, follow_symlinks=False)
                 files.append((found.st_mtime, found.st_size, file))
         excess = sum(size for _, size, _ in files) - self._max_bytes
-        if excess <= 0:
-            return
-        excess += self._max_bytes // 4
-        for _, size, file in sorted(files):
-            if excess > 0:
+        for _, size, file in sorted(files) if excess > 0 else ():
+            if excess > -self._max_bytes // 4:
                 self._delete(file)
                 excess -= size
 
