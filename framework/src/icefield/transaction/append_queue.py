@@ -66,7 +66,7 @@ class AppendQueue:
         with self._begin() as change:  # leaving it by an exception deletes the files, unless they are exposed
             change.expect_branch(self._branch)
             written = change.context.written
-            own = _QueuedAppend(write_rows(change.shape, change.io, batches_of(df), written.add), written)
+            own = _QueuedAppend(write_rows(change.shape, change.context, batches_of(df)), written)
             if not own.files:
                 change.end()
                 return WriteResult()

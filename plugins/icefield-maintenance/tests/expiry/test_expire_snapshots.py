@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from expired_tables import ALL, appended
 from icefield import MemoryFileSystem
-from icefield.abc import MaintenanceProgress
+from icefield.abc import OperationProgress
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.manifest import clear_caches
 from icefield.metadata import StatisticsFile
@@ -367,7 +367,7 @@ def test_listeners_hear_how_far_it_has_come() -> None:
         table.append(rows([number]))
     table.overwrite(rows([9]))
     done = table.maintenance.expire_snapshots(ALL)
-    heard = listener.of(MaintenanceProgress)
+    heard = listener.of(OperationProgress)
     assert [event.step for event in heard] == ["data", "manifest", "manifest-list"]
     assert (heard[-1].done, heard[-1].total, heard[-1].table) == (done.files, done.files, ("db", "t"))
 
