@@ -64,8 +64,8 @@ def _extras() -> dict[tuple[str, str], str]:
         (plugin,) = Plugins([hooks]).listing()
         if plugin.error is not None:
             raise ImportError(f"{project['name']} cannot be loaded: {plugin.error}")
-        extra = _smallest(brought, project["name"])
         for each in (*plugin.provides, *_commands(hooks)):
+            extra = _smallest(brought, project["name"], each[1])
             if found.setdefault(each, extra) != extra:
                 raise ValueError(f"both {found[each]} and {extra} bring {each}")
     return found
@@ -80,10 +80,14 @@ def _commands(hooks: str) -> list[tuple[str, str]]:
     return [("commands", record.name) for plugin, record in records if plugin.name == hooks]
 
 
-def _smallest(brought: dict[str, list[str]], distribution: str) -> str:
-    """The extra that brings a distribution, and as little else as any that does."""
+def _smallest(brought: dict[str, list[str]], distribution: str, provided: str) -> str:
+    """The extra that brings a distribution, and as little else as any that does.
+
+    A distribution with an extra of its own for what it provides is brought with that.
+    """
     names = {extra: [re.split(r"[^\w-]", each)[0] for each in given] for extra, given in brought.items()}
-    return min((extra for extra, given in names.items() if distribution in given), key=lambda extra: len(names[extra]))
+    bringing = [extra for extra, given in names.items() if distribution in given]
+    return min(bringing, key=lambda extra: (f"{distribution}[{provided}]" not in brought[extra], len(names[extra])))
 
 
 def _project(folder: Path) -> dict[str, Any]:

@@ -72,10 +72,13 @@ def test_no_plugin_is_left_out_of_the_contracts_and_exceptions_are_dependencies(
         package, _, module = importer.removesuffix(".**").partition(".")
         project = tomllib.loads(text_of(Path("plugins", package.replace("_", "-"), "pyproject.toml")))["project"]
         needed = project["dependencies"]
-        if module:  # of a command, which runs only beside icefield-cli
-            assert module.partition(".")[0] in ("hooks", "command", "commands")
+        part, extras = module.partition(".")[0], project.get("optional-dependencies", {})
+        if part in extras:
+            needed = extras[part]
+        elif module:  # of a command, which runs only beside icefield-cli
+            assert part in ("hooks", "command", "commands")
             assert imported == "icefield_cli"
-            needed = project["optional-dependencies"]["cli"]
+            needed = [each for given in extras.values() for each in given]
         assert f"{imported.partition('.')[0].replace('_', '-')}>=0.1,<0.2" in needed
     assert "ignore_imports" not in engine
     # Imports from higher layers are types for the type checker only.

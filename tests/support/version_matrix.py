@@ -19,7 +19,7 @@ NAMES = ("3.11-oldest", "3.11-newest", "3.12-oldest", "3.12-newest", "3.13-oldes
 MODULES = ("pyarrow", "numpy", "fsspec", "pandas", "polars", "duckdb")
 """The libraries that the table names."""
 
-_NAMES = ("avro", "cli", "frames", "import", "maintenance", "notebook", "orc", "parquet", "sql", "testing")
+_NAMES = ("avro", "cli", "frames", "import", "maintenance", "notebook", "orc", "parquet", "progress", "sql", "testing")
 PLUGINS = [f"icefield-{name}" for name in _NAMES]
 """The plugins that the tests need. Those for cloud storage need newer versions of fsspec than the kernel does."""
 

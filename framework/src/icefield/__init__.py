@@ -8,6 +8,7 @@ from icefield.base.lazy_names import lazy_names
 from icefield.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from icefield.base.progress import progress as progress
     from icefield.builtin.local import LocalFileSystem as LocalFileSystem
     from icefield.builtin.memory import MemoryFileSystem as MemoryFileSystem
     from icefield.catalog import Catalog as Catalog

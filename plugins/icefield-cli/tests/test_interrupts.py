@@ -12,7 +12,7 @@ from typing import Any
 import icefield
 import pytest
 from event_rows import ids, rows
-from icefield_cli.progress import Progress
+from icefield_progress import ProgressBar
 
 Run = Callable[..., Any]
 
@@ -26,7 +26,7 @@ def test_an_interrupt_says_what_was_committed(
     time.sleep(0.002)
     options = ("expire-snapshots", "db.events", "--older-than", "0s", "--retain-last", "1")
     with monkeypatch.context() as patched:
-        patched.setattr(Progress, "reach", interrupt)  # heard while files are deleted, after the commit
+        patched.setattr(ProgressBar, "reach", interrupt)  # heard while files are deleted, after the commit
         ran = run(*options)
     assert ran.status == 130
     assert ran.err.startswith("icefield: interrupted after a commit was made")

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,10 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
-from icefield.errors import IcefieldError
 from icefield_cli import output
 from icefield_cli.command_line import provided_commands
 from icefield_cli.context import Context
 from icefield_cli.main import main
-from icefield_cli.progress import Progress
 from icefield_cli.rows import rows_of
 
 Run = Callable[..., Any]
@@ -451,23 +448,6 @@ def test_an_output_that_is_not_utf8_fails_nothing(catalog: icefield.Catalog, pro
 # -- progress -----------------------------------------------------------------------------------------------------
 
 
-def test_progress_is_shown_on_a_terminal_and_wiped_away(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress("rows", shown=True, first_seconds=0.01) as progress:
-        progress.advance(1_234)
-        time.sleep(0.3)
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "rows" in captured.err
-    assert "1,234" in captured.err
-    assert captured.err.endswith("\r\x1b[2K") or captured.err.endswith("\x1b[1A\x1b[2K")
-
-
-def test_progress_of_what_is_soon_over_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress("rows", shown=True):
-        pass
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.parametrize(
     ("terminals", "prints", "shown"),
     [("", False, False), ("err", False, True), ("err", True, True), ("out err", True, False), ("out err", False, True)],
@@ -475,11 +455,7 @@ def test_progress_of_what_is_soon_over_is_not_shown(capsys: pytest.CaptureFixtur
 def test_progress_goes_to_a_terminal_only_and_not_between_rows(
     monkeypatch: pytest.MonkeyPatch, terminals: str, prints: bool, shown: bool
 ) -> None:
+    monkeypatch.delenv("CI", raising=False)
     for name in ("out", "err"):
         monkeypatch.setattr(getattr(sys, f"std{name}"), "isatty", lambda name=name: name in terminals.split())
     assert Context().progress("rows", prints=prints).shown is shown
-
-
-def test_errors_pass_through_progress() -> None:
-    with pytest.raises(IcefieldError), Progress("rows", shown=False):
-        raise IcefieldError("planted")

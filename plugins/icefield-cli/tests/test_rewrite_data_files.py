@@ -10,7 +10,7 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
-from icefield_cli.progress import Progress
+from icefield_progress import ProgressBar
 
 Run = Callable[..., Any]
 
@@ -67,9 +67,9 @@ def test_a_rewrite_shows_how_many_groups_of_files_it_has_written(
     run: Run, small: icefield.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr(Progress, "reach", lambda self, *given: seen.append(given))
+    monkeypatch.setattr(ProgressBar, "reach", lambda self, *given: seen.append(given))
     assert run("rewrite-data-files", "db.small", "--min-input-files", "2").status == 0
-    assert seen == [("groups of files", number, 3) for number in (1, 2, 3)]
+    assert seen == [("groups of files", number, 3) for number in range(4)]
 
 
 def test_orders_that_exclude_each_other_are_wrong_usage(

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from icefield import Catalog, load_catalog
-from icefield.abc import MaintenanceProgress, OperationFinished, OperationStarted
+from icefield.abc import OperationFinished, OperationProgress, OperationStarted
 from icefield.errors import CommitFailed, NoSuchTable
 from icefield_observe.opentelemetry import hooks, spans
 from icefield_observe.opentelemetry.attributes import counts
@@ -269,7 +269,7 @@ def test_a_commit_of_several_tables_is_a_span_for_each(catalog: Catalog) -> None
 def test_progress_of_maintenance_is_on_its_span(catalog: Catalog) -> None:
     fact: dict[str, Any] = {"operation": "expire-snapshots", "name": ("db", "t"), "id": uuid4().hex}
     hooks.icefield_events(OperationStarted(**fact), {})
-    hooks.icefield_events(MaintenanceProgress(("db", "t"), "expire-snapshots", "data files", 7, None), {})
+    hooks.icefield_events(OperationProgress(("db", "t"), "expire-snapshots", "data files", 7, None), {})
     hooks.icefield_events(OperationFinished(**fact), {})
     attributes = dict(named("expire-snapshots db.t").attributes or {})
     assert attributes["icefield.progress.data_files"] == 7

@@ -9,7 +9,7 @@ from typing import Any
 
 import icefield
 import pytest
-from icefield.abc import CommitMade, MaintenanceProgress
+from icefield.abc import CommitMade, OperationProgress
 from icefield_spark import attach
 from icefield_spark.sql.procedures import PROCEDURES
 from pyspark import __version__ as version
@@ -195,7 +195,7 @@ def test_listeners_hear_how_far_a_call_has_come(spark: Any, tmp_path: Path) -> N
         listener.events.clear()
         spark.sql("CALL heard.system.rewrite_data_files(table => 'db.t', options => map('rewrite-all', 'true'))")
     kinds = [type(each) for each in listener.events]
-    assert MaintenanceProgress in kinds[: kinds.index(CommitMade)]
+    assert OperationProgress in kinds[: kinds.index(CommitMade)]
 
 
 def test_calls_and_queries_of_several_threads_do_not_wait_for_each_other(prod: Any, catalog: icefield.Catalog) -> None:

@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [f"test_{tool}.py" for tool in ("dlt", "dagster", "airflow") if find_spec(tool) is None]
+collect_ignore = [f"test_{tool}.py" for tool in ("dlt", "dagster", "airflow", "mcp", "dbt") if find_spec(tool) is None]

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from icefield.abc.events import CommitConflict as CommitConflict
     from icefield.abc.events import CommitMade as CommitMade
     from icefield.abc.events import Event as Event
-    from icefield.abc.events import MaintenanceProgress as MaintenanceProgress
     from icefield.abc.events import MetricsReported as MetricsReported
     from icefield.abc.events import OperationEvent as OperationEvent
     from icefield.abc.events import OperationFailed as OperationFailed
     from icefield.abc.events import OperationFinished as OperationFinished
+    from icefield.abc.events import OperationProgress as OperationProgress
     from icefield.abc.events import OperationStarted as OperationStarted
     from icefield.abc.events import ScanPlanned as ScanPlanned
     from icefield.abc.file_format import FileFormat as FileFormat
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from icefield.abc.work import WorkRunner as WorkRunner
     from icefield.abc.work import unnoted as unnoted
     from icefield.expressions import BooleanExpression as BooleanExpression
+    from icefield.manifest import DataFile as DataFile
     from icefield.metadata import TableMetadata as TableMetadata
     from icefield.metadata import TableRequirement as TableRequirement
     from icefield.metadata import TableUpdate as TableUpdate

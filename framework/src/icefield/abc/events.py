@@ -107,8 +107,11 @@ class CommitConflict:
 
 
 @dataclass(frozen=True, slots=True)
-class MaintenanceProgress:
-    """The progress of maintenance: ``done`` of ``total`` steps, such as deleted files; ``total`` is None if unknown."""
+class OperationProgress:
+    """The progress of an operation: ``done`` of ``total`` items of a ``step``; ``total`` is None if unknown.
+
+    The operations ``scan``, ``write``, ``rewrite-rows`` and ``add-files`` end with ``done`` equal to ``total``.
+    """
 
     table: tuple[str, ...]
     operation: str
@@ -132,5 +135,5 @@ class MetricsReported:
     metrics: Mapping[str, float]
 
 
-Event = OperationEvent | ScanPlanned | CommitMade | CommitConflict | MaintenanceProgress | MetricsReported
+Event = OperationEvent | ScanPlanned | CommitMade | CommitConflict | OperationProgress | MetricsReported
 """Every record that ``icefield_events`` may be called with."""

@@ -20,6 +20,7 @@ _BROUGHT: Final = (
     ("import", "commands", "import"),
     ("maintenance", "commands", "compute-stats diff doctor erase expire-snapshots remove-orphans"),
     ("maintenance", "commands", "rewrite-data-files rewrite-deletes rewrite-manifests"),
+    ("mcp", "commands", "mcp"),
     ("report", "commands", "report"),
     ("rest-server", "commands", "serve"),
     ("testing", "commands", "kit"),

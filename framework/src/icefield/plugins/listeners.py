@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import iscoroutine
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
 
-from icefield.abc.events import Event, OperationFailed, OperationFinished, OperationStarted
+from icefield.abc.events import Event, OperationFailed, OperationFinished, OperationProgress, OperationStarted
 from icefield.base.concurrency import lazy
+from icefield.base.progress import PROGRESS
 from icefield.base.spelling import was_meant
 from icefield.metadata.property_checks import warn_at_caller
 from icefield.plugins.log_lines import LOG, log_event
@@ -98,6 +99,18 @@ class Listeners:
         }
         return ToldOperation(hearing, facts, nested)
 
+    def counting(self, items: Iterable[Any], event: OperationProgress) -> Iterator[Any]:
+        """Pass items on, and tell ``event`` again with the number of items, or of rows, that the consumer has taken."""
+        done = 0
+        try:
+            self.tell(event)
+            for item in items:
+                yield item
+                done += getattr(item, "num_rows", 1)
+                self.tell(replace(event, done=done))
+        finally:
+            self.tell(replace(event, done=done, total=done))
+
     @staticmethod
     def changed(before: Mapping[str, str], after: Mapping[str, str]) -> None:
         """State the properties before and after the current operation of this thread."""
@@ -118,8 +131,9 @@ class Listeners:
 
     @property
     def _hearing(self) -> tuple[_Listener, ...]:
-        """The listeners of plugins, and the log if its level asks for it."""
-        return (*self._found, _LOGGED) if LOG.isEnabledFor(logging.INFO) else self._found
+        """The listeners of plugins, the log if its level asks for it, and the function of a ``progress`` block."""
+        found = (*self._found, _LOGGED) if LOG.isEnabledFor(logging.INFO) else self._found
+        return (*found, _Listener("progress", id(call), call)) if callable(call := PROGRESS.get()) else found
 
     @lazy
     def _found(self) -> tuple[_Listener, ...]:

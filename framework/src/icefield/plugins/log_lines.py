@@ -47,5 +47,3 @@ def log_event(event: events.Event) -> None:
     elif isinstance(event, events.OperationFailed):
         error = type(event.error).__name__
         LOG.debug("%s of %s failed after %.3f s: %s", event.operation, ".".join(event.name), event.seconds, error)
-    elif isinstance(event, events.MaintenanceProgress):
-        LOG.debug("%s of %s: %s, %d done", event.operation, ".".join(event.table), event.step, event.done)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
-from icefield.abc import FormatAbility, ScanPlanRequest, ScanService
+from icefield.abc import FormatAbility, OperationProgress, ScanPlanRequest, ScanService
 from icefield.base.concurrency import lazy
 from icefield.expressions import AlwaysFalse, AlwaysTrue
 from icefield.manifest import schemas as f
@@ -125,9 +125,14 @@ class FileScan(BaseScan):
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of batches, read ahead of the consumer in bounded memory."""
-        batches = read_tasks(self.plan_files(), self.context, self.limit)
         schema = with_dictionaries(schema_to_arrow(self.projection), self._dictionaries)
-        return pa.RecordBatchReader.from_batches(schema, batches)
+        return pa.RecordBatchReader.from_batches(schema, self.read(self.context))
+
+    def read(self, context: ScanContext) -> Iterator[pa.RecordBatch]:
+        """The rows with the columns of ``context``, read ahead; listeners are told how many were taken."""
+        event = OperationProgress(self.identifier, "scan", "rows", 0, self._expected_rows())
+        batches = read_tasks(self.plan_files(), context, self.limit)
+        return self.io.listeners.counting(batches, event)
 
     def count(self) -> int:
         """The number of rows, at most ``limit``. Files that match as a whole are counted without reading them."""
@@ -148,6 +153,10 @@ class FileScan(BaseScan):
             if limit is not None and counted + read >= limit:
                 break
         return counted + read if limit is None else min(counted + read, limit)
+
+    def _expected_rows(self) -> int | None:
+        """The number of rows, if it is known without planning. It is not certain."""
+        return None
 
     @lazy
     def context(self) -> ScanContext:

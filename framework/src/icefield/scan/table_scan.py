@@ -8,6 +8,7 @@ from typing import Any
 from icefield.abc import WorkRunner
 from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.expressions import AlwaysTrue
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.scan.file_scan import FileScan
@@ -104,6 +105,11 @@ class TableScan(FileScan):
             return self.snapshot_id is not None
         ref = self.metadata.ref(self.ref)
         return ref is not None and not ref.is_branch
+
+    def _expected_rows(self) -> int | None:
+        is_whole = self.limit is None and isinstance(self.row_filter, AlwaysTrue)
+        rows = self.snapshot.summary.get("total-records", "") if is_whole and self.snapshot else ""
+        return int(rows) if rows.isascii() and rows.isdigit() and len(rows) < 20 else None
 
     def _version_asked(self) -> tuple[int, int | None, bool] | None:
         snapshot = self.snapshot

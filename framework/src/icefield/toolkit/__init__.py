@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from icefield.base.limits import MAX_NAMESPACE_VALUE_LENGTH as MAX_NAMESPACE_VALUE_LENGTH
     from icefield.base.notebooks import html_of as html_of
     from icefield.base.notebooks import short_repr as short_repr
+    from icefield.base.progress import PROGRESS as PROGRESS
     from icefield.base.secrets import HIDDEN as HIDDEN
     from icefield.base.secrets import credentials_in as credentials_in
     from icefield.base.secrets import holds_credential as holds_credential

@@ -308,4 +308,4 @@ class RowChanges(ChangeBuilders):
             if new := lacking(self.shape.schema().fields, given.fields):
                 self.update_schema().union_by_name(Schema(*new)).commit()
         # Each file is noted before it is begun, so that it can be deleted after an interrupt at any step.
-        return write_rows(self.shape, self.context.io, rows, self.context.written.add)
+        return write_rows(self.shape, self.context, rows)

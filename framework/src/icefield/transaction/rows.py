@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from icefield.abc import OperationProgress
 from icefield.errors import InvalidArgument
 from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
 from icefield.partitioning.sort_order import sort_table
 from icefield.schema import Schema, as_schema
-from icefield.storage import FileIO
+from icefield.transaction.action import ActionContext
 from icefield.types import NestedField, StructType
 from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
@@ -107,24 +108,23 @@ def table_of(df: Any) -> pa.Table:
     return rows if isinstance(rows, pa.Table) else rows.read_all()
 
 
-def write_rows(
-    metadata: TableMetadata, io: FileIO, batches: Any, note: Callable[[str], None] | None = None
-) -> list[DataFile]:
-    """Write rows into new data files of a table. An error leaves no file.
+def write_rows(metadata: TableMetadata, action: ActionContext, rows: Any) -> list[DataFile]:
+    """Write rows into new data files of a table, which are noted for ``action``. An error leaves no file.
 
     A table in memory is sorted first if the table has a sort order, which its files then name. A stream is written
-    in its own order. ``note`` is passed to ``write_batches``.
+    in its own order.
     """
-    context = WriteContext.from_metadata(metadata, io)
-    order = metadata.sort_order()
-    if isinstance(batches, pa.Table) and order.fields and all(field.is_known for field in order.fields):
-        conforming = Conforming(context.schema, batches.schema)
+    context, order = WriteContext.from_metadata(metadata, action.io), metadata.sort_order()
+    event = OperationProgress(action.name, "write", "rows", 0, getattr(rows, "num_rows", None))
+    counting, note = action.io.listeners.counting, action.written.add
+    if isinstance(rows, pa.Table) and order.fields and all(field.is_known for field in order.fields):
+        conforming = Conforming(context.schema, rows.schema)
         # Not in one chunk: sorting makes the one copy that is needed, column by column.
-        rows = pa.Table.from_batches(map(conforming.apply, batches.to_batches()), schema=conforming.schema)
+        rows = pa.Table.from_batches(map(conforming.apply, rows.to_batches()), schema=conforming.schema)
         ordered = replace(context, sort_order_id=order.order_id)
-        pieces = pieces_of(sort_table(order, context.schema, rows))
+        pieces = counting(pieces_of(sort_table(order, context.schema, rows)), event)
         return write_conformed(pieces, FileSet(ordered, note=note))
-    return write_batches(context, batches, note=note)
+    return write_batches(context, counting(pieces_of(rows), event), note=note)
 
 
 def conformed(schema: Schema, rows: pa.Table) -> pa.Table:

@@ -97,7 +97,8 @@ def run(arguments: Sequence[str] | None) -> int:
     context = Context()
     try:
         # click's own main() is not used, since it handles interrupts and closed pipes differently.
-        with GROUP.make_context("icefield", list(arguments), obj=context) as parsed:
+        # Commands show progress themselves.
+        with icefield.progress(False), GROUP.make_context("icefield", list(arguments), obj=context) as parsed:
             GROUP.invoke(parsed)
         sys.stdout.flush()  # here, where a failure can be met with grace
     except KeyboardInterrupt:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import icefield
 from icefield.errors import InvalidArgument
 from icefield.toolkit import lazy
+from icefield_progress import ProgressBar, is_interactive
 
 from icefield_cli import output
 from icefield_cli.hookspecs import WrongUsage
 from icefield_cli.listening import Listener
 from icefield_cli.people import size
-from icefield_cli.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,10 +137,9 @@ class Context:
     @contextmanager
     def changing(self, operation: str, *, dry_run: bool = False) -> Iterator[None]:
         """Show the progress of a change of a table, and let an interrupt report the commits already made."""
-        with self.progress(operation) as progress:
+        with self.progress(operation):
             if not dry_run:
-                self.listener.begin(operation, progress)
-            self.listener.progress = progress
+                self.listener.begin(operation)
             yield
 
     def result(self, title: str, operation: str, result: Any, **totals: int) -> None:
@@ -159,13 +158,13 @@ class Context:
         for name, value in shown.items():
             self.line(f"  {name.ljust(width)}  {_for_people(name, value)}", width + 4)
 
-    def progress(self, what: str, *, prints: bool = False) -> Progress:
-        """Show the progress of work on the standard error, if it is a terminal.
+    def progress(self, what: str, *, prints: bool = False) -> ProgressBar:
+        """Show the progress of work on the standard error, if it is a terminal: of the events that the work tells.
 
         ``prints``: whether the work prints its output as it goes on, so that a terminal needs no other sign of
         progress.
         """
-        return Progress(what, shown=sys.stderr.isatty() and not (prints and sys.stdout.isatty()))
+        return ProgressBar(what, shown=is_interactive() and not (prints and sys.stdout.isatty()))
 
 
 def _counted(batches: Iterable[pa.RecordBatch], count: Callable[[int], None]) -> Iterator[pa.RecordBatch]:

@@ -1,12 +1,10 @@
-"""The listener of a command for Icefield's events: commits, and the progress of maintenance."""
+"""The listener of a command for Icefield's events: commits."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from icefield import abc, hookimpl
-
-from icefield_cli.progress import Progress
 
 if TYPE_CHECKING:
     from icefield.abc import CommitMade, Event
@@ -17,7 +15,6 @@ class Listener:
 
     def __init__(self) -> None:
         self.commits: list[CommitMade] = []
-        self.progress: Progress | None = None
         self._maintenance: str | None = None
 
     @hookimpl
@@ -25,12 +22,10 @@ class Listener:
         """See ``icefield.plugins.hookspecs``."""
         if isinstance(event, abc.CommitMade):
             self.commits.append(event)
-        elif isinstance(event, abc.MaintenanceProgress) and self.progress is not None:
-            self.progress.reach(event.step, event.done, event.total)
 
-    def begin(self, operation: str, progress: Progress) -> None:
+    def begin(self, operation: str) -> None:
         """Note the change of a table that begins, so that the message for an interrupt can name it."""
-        self._maintenance, self.progress = operation, progress
+        self._maintenance = operation
 
     def interrupted(self) -> str:
         """Return the message for an interrupt. It counts only commits that the catalog has confirmed."""

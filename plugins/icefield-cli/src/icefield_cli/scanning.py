@@ -60,12 +60,11 @@ def print_batches(
 ) -> None:
     """Print rows of Arrow as they come, and close them. If the default limit is reached, the standard error says so."""
     printed = 0
-    with context.progress("rows", prints=True) as progress, batches as reader:
+    with context.progress("rows", prints=True), batches as reader:
 
         def count(rows: int) -> None:
             nonlocal printed
             printed += rows
-            progress.advance(rows)
 
         context.batches(reader, schema, count=count)
     if limit_of(context, options) == printed == _LIMIT and options["limit"] is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from icefield.expressions import BooleanExpression
-from icefield.scan import FileScanTask, IncrementalAppendScan, ScanContext, TableScan, read_tasks
+from icefield.scan import FileScanTask, IncrementalAppendScan, ScanContext, TableScan
 from icefield.schema import Schema
 from icefield.toolkit import lazy
 
@@ -32,7 +32,7 @@ class Selection:
         """The rows, read ahead of the consumer in bounded memory."""
         scan = self._narrowed
         if is_of_files(scan):
-            yield from read_tasks(scan.plan_files(), self.context, scan.limit)
+            yield from scan.read(self.context)
             return
         names = self.columns
         for batch in scan.to_arrow_batch_reader():

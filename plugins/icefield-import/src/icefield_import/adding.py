@@ -8,6 +8,7 @@ from types import MethodType
 from typing import Any
 
 from icefield import FileIO, Table
+from icefield.abc import OperationProgress
 from icefield.engine import NAME_MAPPING_DEFAULT, refuse_shared_files, refuse_twice
 from icefield.errors import InvalidArgument
 from icefield.manifest import DataFile
@@ -71,7 +72,9 @@ def add_files(
         named = column_values(schema, location) if hive_partitioning else {}
         return describer.describe(location, {**named, **stated.get(location, {})}, file_format=file_format)
 
-    files = list(map_ahead(locations, described, FILES_AT_ONCE))
+    reading = map_ahead(locations, described, FILES_AT_ONCE)
+    event = OperationProgress(self.context.name, "add-files", "files", 0, len(locations))
+    files = list(self.io.listeners.counting(reading, event))
     if describer.needs_mapping and NAME_MAPPING_DEFAULT.name not in self.shape.properties:
         UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_string()}).commit()
     action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)

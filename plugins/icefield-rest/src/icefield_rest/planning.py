@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
-from icefield.abc import FileAccess, ScanListing, ScanPlanRequest, ScanService, TableName
+from icefield.abc import DataFile, FileAccess, ScanListing, ScanPlanRequest, ScanService, TableName
 from icefield.errors import IcefieldError, InvalidArgument, InvalidMetadata, StorageError
 from icefield.expressions import AlwaysTrue
 from icefield.toolkit import Backoff, SharedClients, decodable, filter_to_json
-from icefield.writing import DataFile
 
 from icefield_rest.connection import MAX_TABLE, joined
 from icefield_rest.endpoints import Endpoint

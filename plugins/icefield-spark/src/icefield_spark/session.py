@@ -413,7 +413,7 @@ class IcefieldSession:
     def maintenance(self, identifier: str) -> MaintenanceTable:
         """The maintenance of a table, as in ``table.maintenance``; executors read and write the files.
 
-        Planning and commits stay on the driver. ``MaintenanceProgress`` events tell how far it has come.
+        Planning and commits stay on the driver. ``OperationProgress`` events tell how far it has come.
         """
         return maintenance_of(self.spark, loaded(self.catalog, identifier))
 

@@ -453,7 +453,7 @@ MUTANTS: list[Mutant] = of(
         ReadsTable: (_EVERY, "no attribute 'table' at the event OperationStarted"),
         NeedsSnapshot: (_EVERY, "no snapshot"),
         NeedsCatalog: (_EVERY, "'NoneType' object has no attribute 'upper'"),
-        DividesByTotal: (_EVERY, "at the event MaintenanceProgress"),
+        DividesByTotal: (_EVERY, "at the event OperationProgress"),
         WritesAscii: (_EVERY, "'ascii' codec can't encode"),
         ExitsOnFailure: (_EVERY, "SystemExit: an operation failed"),
         RaisesErrorAgain: (_EVERY, "CommitStateUnknown: the reply was lost at the event OperationFailed"),

@@ -16,6 +16,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from icefield.abc import OperationProgress
 from icefield.base.concurrency import map_ahead, read_ahead
 from icefield.errors import UnsupportedFeature
 from icefield.manifest.data_file import DataFile
@@ -117,7 +118,8 @@ class FileResults:
         self._workers = min(len(missing), self._head.io.workers(), _MOST_AT_ONCE)
         # Running jobs are waited for, so that nothing is written after an error was raised.
         made = map_ahead(missing, lambda key: self._make(key, tasks[key], edit), self._workers)
-        self._made.update(zip(missing, made, strict=True))
+        event = OperationProgress(self._context.name, "rewrite-rows", "files", 0, len(missing))
+        self._made.update(zip(missing, self._head.io.listeners.counting(made, event), strict=True))
         return [self._made[key] for key in tasks]
 
     def successors(self, changed: Sequence[FileResult], edit: RowEdit) -> Sequence[DataFile]:
@@ -164,7 +166,11 @@ class FileResults:
         """Change one file. Most candidates have no row that changes, and reading a column or two shows it."""
         rows = FileRows(self._head, self.deletes, task, edit)
         if edit.keys is None or edit.may_change(NO_ROWS):
-            return self._decided(key, task, rows)
+            is_small = 0 <= task.file.record_count <= _FEW_ROWS
+            is_whole = is_small and self._expects is not False and not self._marks
+            changed = self._rewritten_once(key, task, rows) if is_whole else self._decided(key, task, rows)
+            self._expects = changed.changes
+            return changed
         if not self._is_expected(task, edit):
             may_change, met = rows.may_change()
             self._expects = may_change

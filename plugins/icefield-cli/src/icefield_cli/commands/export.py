@@ -35,12 +35,11 @@ def run(
         raise InvalidArgument(f"{file} exists already; delete it, or give another name")
     scan = scan_of(found, **version, row_filter=filter_of(where), selected_fields=columns or ("*",), limit=limit)
     written = 0
-    with context.progress("rows") as progress, scan.to_arrow_batch_reader() as reader:
+    with context.progress("export"), scan.to_arrow_batch_reader() as reader:
 
         def count(rows: int) -> None:
             nonlocal written
             written += rows
-            progress.advance(rows)
 
         sink: OutputStream = io.open_output(file)
         try:

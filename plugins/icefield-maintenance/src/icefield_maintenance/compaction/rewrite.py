@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
-from icefield.abc import MaintenanceProgress, Note
+from icefield.abc import Note, OperationProgress
 from icefield.engine import head_of
 from icefield.errors import CommitFailed, CommitStateUnknown, FileMissing
 from icefield.metadata import Snapshot, TableMetadata, refuse_plain_files
@@ -180,9 +180,9 @@ class _Rewrite:
             action.commit()
         return action, [each.group for each in action.lost]
 
-    def _notify(self) -> None:
-        self.tried += 1
-        event = MaintenanceProgress(self.target.name, "rewrite-data-files", "groups of files", self.tried, self.planned)
+    def _notify(self, tried: int = 1) -> None:
+        self.tried += tried
+        event = OperationProgress(self.target.name, "rewrite-data-files", "groups of files", self.tried, self.planned)
         self.target.io.listeners.tell(event)
 
     def _written(
@@ -192,6 +192,7 @@ class _Rewrite:
         runner = self.target.runner or LocalRunner(self.policy.max_concurrent_groups)
         keep_going = self.policy.partial_progress
         written: list[WrittenGroup] = []
+        self._notify(0)
         results = runner.attempts(work, groups, note, keep_going=keep_going, done=self._notify)
         for group, result in zip(groups, results, strict=True):
             if isinstance(result, Exception):

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from icefield.abc import MaintenanceProgress, WorkRunner
+from icefield.abc import OperationProgress, WorkRunner
 from icefield.engine import CONTENT_KINDS, FileKind
 from icefield.errors import IcefieldError
 from icefield.metadata import TableMetadata, apply_updates, refuse_plain_files, with_metadata_log
@@ -76,7 +76,7 @@ def _foreseen(target: TableAccess, asked: Retention, clean_files: bool) -> Expir
 def _found(
     io: FileIO, before: TableMetadata, after: TableMetadata, location: str | None, runner: WorkRunner | None
 ) -> Unreachable:
-    gone = left_behind(io, after, before.snapshots.positions.keys())
+    gone = left_behind(io, after, before.snapshots)
     gone.add(Gone.between(before, after))
     found = unreachable(io, after, gone, location, runner)
     if found:
@@ -96,7 +96,7 @@ def _delete(io: FileIO, table: tuple[str, ...], found: Unreachable) -> int:
         expected = int(counts[list(stage)].sum())
 
         def notify(number: int, before: int = done, step: str = stage[0].label) -> None:
-            io.listeners.tell(MaintenanceProgress(table, "expire-snapshots", step, before + number, total))
+            io.listeners.tell(OperationProgress(table, "expire-snapshots", step, before + number, total))
 
         locations = _locations(found, stage)
         if stage is _STAGES[-1] and expected > 1:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.abc import MaintenanceProgress
+from icefield.abc import OperationProgress
 from icefield.engine import folders_around, metadata_of_another
 from icefield.errors import InvalidArgument
 from icefield.metadata import GC_ENABLED, METADATA_FOLDER, TableMetadata, Timestamp, get_bool
@@ -55,10 +55,13 @@ def remove_orphans(
 
     target.reading(target.metadata, target.metadata_location, hold)
     batches = []
-    for batch in listing.candidates(io.list_files(root)):
-        left = held.orphans(batch, mismatch)
-        batches += [left] if left.num_rows else []
-        io.listeners.tell(MaintenanceProgress(name, "remove-orphan-files", "list", listing.listed, None))
+    try:
+        for batch in listing.candidates(io.list_files(root)):
+            left = held.orphans(batch, mismatch)
+            batches += [left] if left.num_rows else []
+            io.listeners.tell(OperationProgress(name, "remove-orphan-files", "list", listing.listed, None))
+    finally:
+        io.listeners.tell(OperationProgress(name, "remove-orphan-files", "list", listing.listed, listing.listed))
     # The newest version is loaded after the listing: files committed during the listing belong to the table.
     if target.newest is not None:
         metadata, metadata_location = target.newest()
@@ -132,7 +135,7 @@ def _refuse_shared(metadata: TableMetadata) -> None:
 
 def _delete(io: FileIO, name: tuple[str, ...], orphans: pa.Table) -> int:
     def notify(done: int) -> None:
-        io.listeners.tell(MaintenanceProgress(name, "remove-orphan-files", "delete", done, orphans.num_rows))
+        io.listeners.tell(OperationProgress(name, "remove-orphan-files", "delete", done, orphans.num_rows))
 
     return delete_files(io, _locations(orphans), notify)
 

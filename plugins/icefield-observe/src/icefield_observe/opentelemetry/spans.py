@@ -13,9 +13,9 @@ from icefield.abc import (
     CommitConflict,
     CommitMade,
     Event,
-    MaintenanceProgress,
     OperationFailed,
     OperationFinished,
+    OperationProgress,
     OperationStarted,
     ScanPlanned,
 )
@@ -79,7 +79,7 @@ class OperationSpans:
             operation = self._current(event.table)
             if operation is not None:
                 operation.span.add_event("icefield.commit.conflict", {"icefield.commit.attempt": event.attempt})
-        elif isinstance(event, MaintenanceProgress):
+        elif isinstance(event, OperationProgress):
             operation = self._current(event.table, event.operation)
             if operation is not None:
                 operation.span.set_attribute(f"icefield.progress.{event.step.replace(' ', '_')}", event.done)

@@ -10,10 +10,10 @@ from icefield.abc import (
     CommitConflict,
     CommitMade,
     Event,
-    MaintenanceProgress,
     MetricsReported,
     OperationFailed,
     OperationFinished,
+    OperationProgress,
     OperationStarted,
     ScanPlanned,
 )
@@ -77,8 +77,8 @@ def _scans_and_commits() -> Iterator[Event]:
     yield CommitMade(_TABLE, _FILE, 2**62, "append", 3, 0.5, "kit", "a-uuid", 7, dict(_SUMMARY), _HOME, _SCHEMA)
     yield CommitConflict(_TABLE, 1, None, None)
     yield CommitConflict(_TABLE, 2, _FILE, _FILE)
-    yield MaintenanceProgress(_TABLE, "expire-snapshots", "data files", 0, None)
-    yield MaintenanceProgress(_TABLE, "rewrite-data-files", "groups of files", 3, 3)
+    yield OperationProgress(_TABLE, "expire-snapshots", "data files", 0, None)
+    yield OperationProgress(_TABLE, "rewrite-data-files", "groups of files", 3, 3)
     yield MetricsReported(_TABLE, "scan", -1, None, {})
     yield MetricsReported(_TABLE, "commit", 1, "append", {"total-duration": 0.5, "attempts": 1})
 

@@ -1,0 +1,3 @@
+SELECT customer, count(*) AS orders, sum(amount) AS amount
+FROM {{ ref('orders') }}
+GROUP BY customer

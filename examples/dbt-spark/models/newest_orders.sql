@@ -1,0 +1,2 @@
+{{ config(materialized='incremental', unique_key='id', incremental_strategy='merge') }}
+SELECT * FROM {{ ref('orders') }}

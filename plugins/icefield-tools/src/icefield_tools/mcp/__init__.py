@@ -1,0 +1,1 @@
+"""A server of the Model Context Protocol: tools that read catalogs and tables."""
