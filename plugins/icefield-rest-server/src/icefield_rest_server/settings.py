@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from icefield.errors import InvalidArgument
 
 from icefield_rest_server.aws_signature import S3Keys
 from icefield_rest_server.idempotency import IdempotencyStore
 from icefield_rest_server.tokens import Authenticator, Principal
+
+if TYPE_CHECKING:
+    from icefield_rest_server.pages import Pages
 
 
 class CredentialVendor(Protocol):
@@ -62,8 +65,9 @@ class Settings:
     limits all bodies under way together, and one client may use half of it. ``idempotent`` keeps the answers to
     requests with an idempotency key, in ``keys`` if given. ``shared`` is a folder that all processes of the server on
     this machine share, for these answers and for the sums of metrics. ``owned_folders`` are locations for table files,
-    besides the location of the table's namespace: a drop with purge deletes only files that the table owns. Raises
-    ``InvalidArgument`` for a location without a scheme.
+    besides the location of the table's namespace: a drop with purge deletes only files that the table owns. ``pages``
+    are pages for people, by the first part of their path; without ``protocol``, the server has nothing but pages.
+    Raises ``InvalidArgument`` for a location without a scheme.
     """
 
     authenticator: Authenticator | None = field(default=None, repr=False)
@@ -86,6 +90,8 @@ class Settings:
     owned_folders: Sequence[str] = ()
     keys: IdempotencyStore | None = None
     shared: str | None = None
+    pages: Mapping[str, Pages] = field(default_factory=dict)
+    protocol: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.owned_folders, str) or not all(_ABSOLUTE.match(each) for each in self.owned_folders):
