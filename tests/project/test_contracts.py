@@ -13,7 +13,7 @@ import pytest
 from repository import ROOT, text_of
 
 CONTRACTS = text_of(Path("pyproject.toml"))
-ENGINE_USERS = {"icefield_explorer", "icefield_import", "icefield_maintenance", "icefield_rest_server", "icefield_testing"}
+ENGINE_USERS = {"icefield_import", "icefield_maintenance", "icefield_rest_server", "icefield_testing"}
 """The plugins that work below a table."""
 
 

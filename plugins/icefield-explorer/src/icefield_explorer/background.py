@@ -1,0 +1,71 @@
+"""Costly work for pages, done in the background: a page waits a moment for it, and else shows that it is under way."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as Late
+from typing import Any, Final
+
+from icefield.toolkit import reset_after_fork
+from icefield_rest_server import Refused
+
+_THREADS: Final = 2
+_MOST_KEPT: Final = 64
+_MOST_WAITING: Final = 16
+_WAIT: Final = 0.5
+"""Seconds that a page waits."""
+
+
+class BackgroundResults:
+    """Results by key; the oldest go first. A key states everything that its result depends on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="icefield-explorer")
+        self._found: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+
+    def get(self, key: Hashable, work: Callable[[], Any]) -> Any:
+        """The result of work, or None while it is under way; the work returns something else.
+
+        Raises the error of the work, which is done again for the next page, and ``Refused`` if too much is waiting.
+        """
+        with self._lock:
+            future = self._found.get(key)
+            if future is None:
+                if sum(not each.done() for each in self._found.values()) >= _MOST_WAITING:
+                    message = "the explorer is busy with other tables; load the page again later"
+                    raise Refused(503, "ServiceUnavailableException", message, {"Retry-After": "5"})
+                future = self._found[key] = self._pool.submit(work)
+            self._found.move_to_end(key)
+            done = [each for each, one in self._found.items() if one.done() and each != key]
+            for old in done[: max(0, len(self._found) - _MOST_KEPT)]:
+                del self._found[old]
+        try:
+            return future.result(timeout=_WAIT)
+        except Late:
+            if not future.done():
+                return None
+            self._forget(key)
+            raise
+        except BaseException:
+            self._forget(key)
+            raise
+
+    def _forget(self, key: Hashable) -> None:
+        with self._lock:
+            self._found.pop(key, None)
+
+
+RESULTS = BackgroundResults()
+"""The results of this process."""
+
+
+def _begin_again() -> None:
+    global RESULTS
+    RESULTS = BackgroundResults()
+
+
+reset_after_fork(_begin_again)
