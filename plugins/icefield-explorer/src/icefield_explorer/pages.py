@@ -47,7 +47,7 @@ def show(request: PageRequest) -> Answer:
     except Exception as error:
         _log.exception("the page %s failed", "/".join(request.parts))
         status, message = 500, f"the page failed: {type(error).__name__}; see the log of the server"
-    return page(request, "error.html", status, status=status, message=message)
+    return page(request, "error.html", status, code=status, message=message)
 
 
 def _shown(request: PageRequest) -> Answer:
