@@ -77,4 +77,5 @@ def _findings(table: Table, sample: int) -> dict[str, Any]:
     every = [finding for group in groups for finding in group.findings]
     bad: list[Finding] = [each for each in every if each.result in (Result.WARNING, Result.FAILED)]
     bad.sort(key=lambda each: each.result is not Result.FAILED)
-    return {"checks": len({each.check for each in every}), "count": len(bad), "shown": bad[:_MOST]}
+    failed = sum(each.result is Result.FAILED for each in bad)
+    return {"checks": len({each.check for each in every}), "failed": failed, "count": len(bad), "shown": bad[:_MOST]}

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import IcefieldError, Table
-from icefield.expressions import AlwaysTrue, bind, evaluate, inclusive_projection
+from icefield.expressions import AlwaysFalse, AlwaysTrue, bind, evaluate, inclusive_projection
 from icefield.scan import TableScan
 from icefield_report.formats import short
 from icefield_rest_server import Answer, PageRequest
@@ -92,7 +92,7 @@ def explained(table: Table, scan: TableScan) -> ExplainedPlan:
         files = part.files.select(_FILE)
         projected = inclusive_projection(table.specs()[part.spec_id], scan.schema, bound)
         matches = np.ones(len(part), bool)
-        if not isinstance(projected, AlwaysTrue):
+        if not isinstance(projected, AlwaysTrue) and not isinstance(bound, AlwaysFalse):
             matches = np.asarray(evaluate(projected, part.files["partition"])).astype(bool)
         left_out = ~np.asarray(pc.is_in(files["file_path"], value_set=paths)).astype(bool)
         partition.append(files.filter(pa.array(left_out & ~matches)))

@@ -13,6 +13,7 @@ from icefield_report.formats import printable
 from icefield_report.page import ENVIRONMENT as REPORT
 from icefield_rest_server import Answer, PageRequest
 from jinja2 import ChoiceLoader, PackageLoader
+from markupsafe import Markup, escape
 
 _POLICY: Final = (
     "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -33,10 +34,10 @@ def _hidden(value: str, name: str) -> str:
     return without_credentials(without_userinfo(value), {name: value})
 
 
-def _lines(string: str, most: int) -> str:
-    """A string of several lines without other control characters, cut at the end."""
+def _lines(string: str, most: int) -> Markup:
+    """A string of several lines without other control characters, cut at the end and escaped."""
     kept = "\n".join(printable(line) for line in string[:most].splitlines())
-    return f"{kept}\N{HORIZONTAL ELLIPSIS}" if len(string) > most else kept
+    return escape(f"{kept}\N{HORIZONTAL ELLIPSIS}" if len(string) > most else kept)
 
 
 _TEMPLATES: Final = REPORT.overlay(loader=ChoiceLoader([PackageLoader("icefield_explorer"), REPORT.loader]))
