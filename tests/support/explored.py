@@ -50,7 +50,9 @@ def explored_catalog(place: str | None = None) -> Catalog:
     for name in (("sales",), ("web",), (HOSTILE,)):
         catalog.create_namespace(name, {"owner": "data team", HOSTILE: SCRIPT})
     catalog.create_namespace(("sales", "eu"))
-    table = catalog.create_table("sales.orders", ORDERS, partition_spec=["month(at)", "country"], properties=MERGE_ON_READ)
+    table = catalog.create_table(
+        "sales.orders", ORDERS, partition_spec=["month(at)", "country"], properties=MERGE_ON_READ
+    )
     numbers = random.Random(3)
     for _ in range(4):
         table.append(orders(numbers, 60))

@@ -59,7 +59,7 @@ def lake(tmp_path: Path) -> Iterator[Catalog]:
 
 @pytest.fixture
 def guarded(lake: Catalog) -> LocalClient:
-    tokens = StaticTokens({name: token for name, token in TOKENS.items()})
+    tokens = StaticTokens(TOKENS)
     return explorer_client(lake, authenticator=tokens, authorizer=may, vendor=Gives())
 
 
@@ -264,9 +264,7 @@ def test_a_query_beyond_its_memory_is_refused(client: LocalClient, monkeypatch: 
     assert "Out of Memory" in client.get(f"/ui/rows/web/clicks?sql={sql}").text
 
 
-def test_costly_pages_hold_up_no_request_of_the_protocol(
-    client: LocalClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_costly_pages_hold_up_no_request_of_the_protocol(client: LocalClient, monkeypatch: pytest.MonkeyPatch) -> None:
     held = threading.Event()
 
     def hold(*_: Any, **__: Any) -> Any:

@@ -36,7 +36,9 @@ PAGES = {
     "empty": "/files/web/empty",
     "hostile namespace": f"/namespace/{quote(HOSTILE, safe='')}",
     "hostile view": f"/view/{quote(HOSTILE, safe='')}/{quote('v' + HOSTILE, safe='')}",
-    **{f"hostile {name}": f"/{name}/{_HOSTILE}" for name in ("table", "schema", "snapshots", "diff", "files", "health")},
+    **{
+        f"hostile {name}": f"/{name}/{_HOSTILE}" for name in ("table", "schema", "snapshots", "diff", "files", "health")
+    },
     "hostile plan": f"/plan/{_HOSTILE}",
     "hostile rows": f"/rows/{_HOSTILE}",
 }
@@ -46,7 +48,8 @@ SEEN = {"color-contrast", "label", "link-name", "aria-required-attr", "document-
 INSIDE = """
 return [...document.querySelectorAll("body *")].filter(each => {
   const box = each.getBoundingClientRect();
-  return box.width && box.right > document.documentElement.clientWidth + 1 && !each.closest(".scroll, .skip, .unseen, svg, pre");
+  const sticksOut = box.width && box.right > document.documentElement.clientWidth + 1;
+  return sticksOut && !each.closest(".scroll, .skip, .unseen, svg, pre");
 }).map(each => each.outerHTML.slice(0, 200));
 """
 """Elements that stick out of the page to the right."""
@@ -61,7 +64,13 @@ def browser() -> Iterator[Any]:
         pytest.skip("Debian's packages chromium and chromium-driver are not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    for each in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking"):
+    for each in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--disable-background-networking",
+    ):
         options.add_argument(each)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     running = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))

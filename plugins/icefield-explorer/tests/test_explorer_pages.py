@@ -160,7 +160,14 @@ def test_the_pages_change_nothing_and_say_so_to_other_methods(client: LocalClien
 
 
 def test_each_answer_has_the_headers_that_keep_others_out(client: LocalClient) -> None:
-    for path in ("/ui", "/ui/", "/ui/table/web/clicks", "/ui/table/no/such", "/ui/nothing", "/ui/rows/web/clicks?sql=x"):
+    for path in (
+        "/ui",
+        "/ui/",
+        "/ui/table/web/clicks",
+        "/ui/table/no/such",
+        "/ui/nothing",
+        "/ui/rows/web/clicks?sql=x",
+    ):
         headers = client.get(path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy

@@ -15,8 +15,6 @@ from icefield_rest_server import Refused
 _THREADS: Final = 2
 _MOST_KEPT: Final = 64
 _MOST_WAITING: Final = 16
-_WAIT: Final = 0.5
-"""Seconds that a page waits."""
 
 
 class BackgroundResults:
@@ -27,8 +25,8 @@ class BackgroundResults:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="icefield-explorer")
         self._found: OrderedDict[Hashable, Future[Any]] = OrderedDict()
 
-    def get(self, key: Hashable, work: Callable[[], Any]) -> Any:
-        """The result of work, or None while it is under way; the work returns something else.
+    def get(self, key: Hashable, work: Callable[[], Any], wait: float) -> Any:
+        """The result of work, or None if it is under way after ``wait`` seconds; the work never returns None.
 
         Raises the error of the work, which is done again for the next page, and ``Refused`` if too much is waiting.
         """
@@ -44,7 +42,7 @@ class BackgroundResults:
             for old in done[: max(0, len(self._found) - _MOST_KEPT)]:
                 del self._found[old]
         try:
-            return future.result(timeout=_WAIT)
+            return future.result(timeout=wait)
         except Late:
             if not future.done():
                 return None

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import Table
 from icefield.metadata import Snapshot
-from icefield_report.plots import plots_of
+from icefield_report.plots import Plot, plots_of
 from icefield_rest_server import Answer, PageRequest
 
 from icefield_explorer.table_pages import changes, totals, whole
@@ -61,7 +61,8 @@ def snapshots(request: PageRequest) -> Answer:
     current = table.metadata.current_snapshot_id
     history = {each.snapshot_id for each in table.metadata.ancestors(current)}
     shown = [_entry(each, tuple(names.get(each.snapshot_id, ())), history) for each in every[first : first + _EACH]]
-    plots, pending = [], False
+    plots: list[Plot] = []
+    pending = False
     if visit.sees_files and every:
         facts = visit.facts()
         drawn = facts and visit.result("timeline", lambda: plots_of(facts, "snapshots", {"snapshots"}))

@@ -99,4 +99,6 @@ def heat_map(facts: Facts, measure: str) -> list[HeatCell]:
 
 
 def _largest_first(table: Table) -> pa.Table:
-    return table.inspect.scan("files", selected_fields=_COLUMNS).to_arrow().sort_by([("file_size_in_bytes", "descending")])
+    return (
+        table.inspect.scan("files", selected_fields=_COLUMNS).to_arrow().sort_by([("file_size_in_bytes", "descending")])
+    )

@@ -40,7 +40,8 @@ def _lines(string: str, most: int) -> Markup:
     return escape(f"{kept}\N{HORIZONTAL ELLIPSIS}" if len(string) > most else kept)
 
 
-_TEMPLATES: Final = REPORT.overlay(loader=ChoiceLoader([PackageLoader("icefield_explorer"), REPORT.loader]))
+_LOADERS: Final = ChoiceLoader([PackageLoader("icefield_explorer"), PackageLoader("icefield_report")])
+_TEMPLATES: Final = REPORT.overlay(loader=_LOADERS)
 _TEMPLATES.filters = {**REPORT.filters, "hidden": _hidden, "lines": _lines}
 _STYLE: Final = b"\n".join(
     files(package).joinpath("templates", name).read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,8 +12,9 @@ import pyarrow.compute as pc
 from icefield import Schema, Table
 from icefield.metadata import Snapshot
 from icefield.types import NestedField
+from icefield_report.facts import spec_words
 from icefield_report.formats import short
-from icefield_report.plots import plots_of
+from icefield_report.plots import Plot, plots_of
 from icefield_rest_server import Answer, PageRequest
 
 from icefield_explorer.visits import TableVisit
@@ -53,7 +55,7 @@ def overview(request: PageRequest) -> Answer:
         current=current,
         totals=totals(current),
         fields=table.schema().fields[:_MOST_COLUMNS],
-        spec=_spec(table),
+        spec=spec_words(table),
         order=str(table.sort_order()) if table.sort_order().fields else "",
         refs=[(name, ref, table.snapshot_by_id(ref.snapshot_id)) for name, ref in sorted(table.refs().items())],
         properties=sorted(table.properties.items()),
@@ -64,14 +66,16 @@ def schema(request: PageRequest) -> Answer:
     """The page with the columns and their statistics, and with the changes of the schema."""
     visit = TableVisit.of(request, "schema")
     table, shown = visit.table, visit.table.schema()
-    sums, plots, pending = {}, [], False
+    sums: dict[str, ColumnSums] = {}
+    plots: list[Plot] = []
+    pending = False
     if visit.sees_files and table.current_snapshot() is not None:
         found, facts = visit.result("columns", lambda: column_sums(table)), visit.facts()
         drawn = facts and visit.result("columns-plot", lambda: plots_of(facts, "schema", {"columns"}))
         pending = found is None or drawn is None
         sums, plots = found or {}, drawn or []
     known = sorted(table.schemas().values(), key=lambda each: each.schema_id)
-    history = [(after, changes(before, after)) for before, after in zip(known, known[1:], strict=False)]
+    history = [(after, changes(before, after)) for before, after in pairwise(known)]
     return visit.page(
         "schema.html",
         refresh=pending,
@@ -145,7 +149,9 @@ def _joined(parts: list[dict[str, Any]]) -> ColumnSums:
     def known(key: str) -> list[Any]:
         return [part[key] for part in parts if part[key] is not None]
 
-    values, nulls, size = (sum(known(key)) if known(key) else None for key in ("value_count", "null_value_count", "column_size"))
+    values, nulls, size = (
+        sum(known(key)) if known(key) else None for key in ("value_count", "null_value_count", "column_size")
+    )
     lower, upper = known("lower_bound"), known("upper_bound")
     return ColumnSums(values, nulls, size, _shown(min(lower)) if lower else "", _shown(max(upper)) if upper else "")
 
@@ -173,11 +179,3 @@ def _first_uses(table: Table) -> dict[int, int]:
         if snapshot.schema_id is not None:
             found[snapshot.schema_id] = min(snapshot.timestamp_ms, found.get(snapshot.schema_id, snapshot.timestamp_ms))
     return found
-
-
-def _spec(table: Table) -> str:
-    schema, shown = table.schema(), []
-    for field in table.spec().fields:
-        column = schema.find_column_name(field.source_id) or str(field.source_id)
-        shown.append(column if str(field.transform) == "identity" else f"{field.transform}({column})")
-    return ", ".join(shown)

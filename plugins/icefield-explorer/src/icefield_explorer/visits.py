@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from icefield import Table
@@ -25,6 +26,9 @@ _TABS: Final = (
     ("rows", "Rows"),
 )
 
+_WAIT: Final = 0.5
+"""Seconds that a page waits for all of its results together."""
+
 
 @dataclass(frozen=True)
 class TableVisit:
@@ -33,6 +37,7 @@ class TableVisit:
     request: PageRequest
     table: Table
     tab: str
+    until: float = field(default_factory=lambda: time.monotonic() + _WAIT)
 
     @classmethod
     def of(cls, request: PageRequest, tab: str, *, files: bool = False) -> TableVisit:
@@ -82,7 +87,8 @@ class TableVisit:
         """The result of costly work about this version, or None while it is under way; see ``BackgroundResults``."""
         metadata = self.table.metadata
         version = (self.table.metadata_location, metadata.table_uuid, metadata.last_updated_ms)
-        return background.RESULTS.get((what, *of, self.table.name(), *version, self.table.io.catalog), work)
+        key = (what, *of, self.table.name(), *version, self.table.io.catalog)
+        return background.RESULTS.get(key, work, max(0.0, self.until - time.monotonic()))
 
     def facts(self) -> Facts | None:
         """The numbers of the table, or None while they are being read."""
@@ -91,5 +97,5 @@ class TableVisit:
 
     def page(self, template: str, *, refresh: bool = False, **values: Any) -> Answer:
         """The page, with the heading and the tabs of all pages about a table."""
-        own = {"name": self.table.name(), "table": self.table, "tab": self.tab, "tabs": _TABS}
+        own: dict[str, Any] = {"name": self.table.name(), "table": self.table, "tab": self.tab, "tabs": _TABS}
         return page(self.request, template, refresh=refresh, pending=refresh, **own, **values)

@@ -86,7 +86,7 @@ def facts_of(table: Table) -> Facts:
         name=".".join(table.name()),
         location=table.location(),
         format_version=table.format_version,
-        spec=_spec(table),
+        spec=spec_words(table),
         columns=len(table.schema().fields),
         target=_target(metadata.properties),
         properties=tuple(sorted(table.properties.items())),
@@ -111,13 +111,13 @@ def _target(properties: Mapping[str, str]) -> int:
         return get_int({}, WRITE_TARGET_FILE_SIZE)
 
 
-def _spec(table: Table) -> str:
-    """The partition fields: ``month(time_hour), bucket[4](id)``."""
+def spec_words(table: Table) -> str:
+    """Return the partition fields: ``month(time_hour), bucket[4](id)``."""
     schema = table.schema()
     shown = []
-    for field in table.spec().fields:
-        column = schema.find_column_name(field.source_id) or str(field.source_id)
-        transform = str(field.transform)
+    for each in table.spec().fields:
+        column = schema.find_column_name(each.source_id) or str(each.source_id)
+        transform = str(each.transform)
         shown.append(column if transform == "identity" else f"{transform}({column})")
     return ", ".join(shown) or "not partitioned"
 

@@ -1,8 +1,8 @@
 """The hooks that the server adds. A plugin implements them with ``@icefield.hookimpl(optionalhook=True)``.
 
-Each returns ``Provider`` records. Except for pages, a target is called with the properties: those of the served catalog,
-and the options of the command line as properties such as ``rest-server.tokens``. It raises ``InvalidArgument`` for properties that it
-cannot use, without their values.
+Each returns ``Provider`` records. Except for pages, a target is called with the properties: those of the served
+catalog, and the options of the command line as properties such as ``rest-server.tokens``. It raises ``InvalidArgument``
+for properties that it cannot use, without their values.
 """
 
 from __future__ import annotations
