@@ -42,6 +42,7 @@ EXTRAS: Final = {
     ("commands", "rewrite-manifests"): "maintenance",
     ("commands", "serve"): "rest-server",
     ("commands", "sql"): "frames",
+    ("commands", "ui"): "explorer",
     ("commit-strategies", "dynamodb-lock"): "dynamodb",
     ("file-formats", "avro"): "avro",
     ("file-formats", "orc"): "orc",
