@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 from explored import TABLE_PAGES, ExploredPage, explored_catalog, explorer_client, settled
 from icefield import Catalog
-from icefield.manifest import DataFile
 from icefield_explorer import row_page
 from icefield_frames.duckdb_queries import QueryLimits
 from icefield_rest_server import Principal, StaticTokens
@@ -123,16 +122,9 @@ def test_rows_need_the_right_to_plan_and_credentials(guarded: LocalClient, lake:
 
 def test_a_table_that_names_files_of_another_shows_none_of_their_rows(guarded: LocalClient, lake: Catalog) -> None:
     (task,) = lake.load_table(("db", HIDDEN)).scan().plan_files()
-    stolen = task.file
     with lake.load_table("db.open").transaction() as tx, tx.update_snapshot().fast_append() as append:
-        append.append_file(
-            DataFile(
-                file_path=stolen.file_path,
-                file_format="parquet",
-                record_count=1,
-                file_size_in_bytes=stolen.file_size_in_bytes,
-            )
-        )
+        append.append_file(task.file)
+    assert f"secret of {HIDDEN}" in explorer_client(lake).get("/ui/rows/db/open").text
     for path in ("/ui/rows/db/open", "/ui/rows/db/open?sql=SELECT+*+FROM+db.open", "/ui/health/db/open?doctor=run"):
         answer = settled(guarded, path, headers=as_("bob"))
         assert f"secret of {HIDDEN}" not in answer.text
