@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import itertools
 import random
+import sqlite3
 import time
 from decimal import Decimal
 from html.parser import HTMLParser
@@ -12,7 +15,10 @@ from uuid import uuid4
 
 import icefield
 import pyarrow as pa
-from icefield import Catalog
+from icefield import Catalog, Table
+from icefield.manifest import DataFile
+from icefield.types import DateType, LongType, StringType
+from icefield.types.values import to_bytes
 from icefield_explorer import show
 from icefield_rest_server import Settings, app
 from local_client import LocalClient
@@ -97,6 +103,51 @@ def _add_hostile(catalog: Catalog) -> None:
     assert head is not None
     table.manage_snapshots().create_tag(head, SCRIPT).commit()
     catalog.create_view((HOSTILE, f"v{HOSTILE}"), schema, {SCRIPT: SCRIPT}, properties={SCRIPT: SCRIPT})
+
+
+def many_tables(catalog: Catalog, count: int) -> None:
+    """Tables of one namespace in a catalog over a file of SQLite: names for one table's metadata file."""
+    location = catalog.create_table("db.t", pa.schema([("id", pa.int64())])).metadata_location
+    with (
+        contextlib.closing(sqlite3.connect(catalog.properties["uri"].removeprefix("sqlite:///"))) as database,
+        database,
+    ):
+        rows = [(catalog.name, "db", f"table_{number:05}", location) for number in range(count)]
+        insert = "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location) "
+        database.executemany(f"{insert} VALUES (?, ?, ?, ?)", rows)
+
+
+def table_of_many_files(catalog: Catalog, count: int, commits: int = 50) -> Table:
+    """A table whose manifests name files that nobody wrote, in 365 partitions."""
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("name", pa.string())])
+    table = catalog.create_table("db.many", schema, partition_spec=["day"])
+    sizes = random.Random(1)
+    numbers = itertools.count()
+    for _ in range(commits):
+        with table.transaction() as tx, tx.update_snapshot().fast_append() as append:
+            for number in itertools.islice(numbers, count // commits):
+                append.append_file(_unwritten(table, number, int(sizes.lognormvariate(16, 1))))
+    return table
+
+
+def _unwritten(table: Table, number: int, size: int) -> DataFile:
+    day = 19_000 + number % 365
+    low, high = (
+        {1: to_bytes(LongType(), first), 2: to_bytes(DateType(), day), 3: to_bytes(StringType(), name)}
+        for first, name in ((number, "a"), (number + 999, "z"))
+    )
+    return DataFile(
+        file_path=f"{table.location()}/data/day={day}/{number:06}.parquet",
+        file_format="parquet",
+        partition=(day,),
+        record_count=1000,
+        file_size_in_bytes=size,
+        lower_bounds=low,
+        upper_bounds=high,
+        value_counts=dict.fromkeys(low, 1000),
+        null_value_counts=dict.fromkeys(low, number % 7),
+        column_sizes=dict.fromkeys(low, 5000),
+    )
 
 
 class ExploredPage(HTMLParser):

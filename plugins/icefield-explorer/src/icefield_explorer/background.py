@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ class BackgroundResults:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="icefield-explorer")
+        self._turns = threading.BoundedSemaphore(_THREADS)
         self._found: OrderedDict[Hashable, Future[Any]] = OrderedDict()
 
     def get(self, key: Hashable, work: Callable[[], Any], wait: float) -> Any:
@@ -36,7 +36,9 @@ class BackgroundResults:
                 if sum(not each.done() for each in self._found.values()) >= _MOST_WAITING:
                     message = "the explorer is busy with other tables; load the page again later"
                     raise Refused(503, "ServiceUnavailableException", message, {"Retry-After": "5"})
-                future = self._found[key] = self._pool.submit(work)
+                future = self._found[key] = Future()
+                # A daemon: long work does not keep the process from ending.
+                threading.Thread(target=self._do, args=(future, work), name="icefield-explorer", daemon=True).start()
             self._found.move_to_end(key)
             done = [each for each, one in self._found.items() if one.done() and each != key]
             for old in done[: max(0, len(self._found) - _MOST_KEPT)]:
@@ -51,6 +53,13 @@ class BackgroundResults:
         except BaseException:
             self._forget(key)
             raise
+
+    def _do(self, future: Future[Any], work: Callable[[], Any]) -> None:
+        with self._turns:
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
 
     def _forget(self, key: Hashable) -> None:
         with self._lock:

@@ -27,7 +27,9 @@ def namespace(request: PageRequest) -> Answer:
         properties = sorted(access.namespace_properties(name).items())
     wanted, after, after_view = _wanted(request), request.query.get("after", ""), request.query.get("after-view", "")
     inner = access.namespaces(name, most=_MOST + 1, containing=wanted) if access.allows("listNamespaces", name) else []
-    tables = access.tables(name, most=_MOST + 1, containing=wanted, after=after)
+    tables = []
+    if access.allows("listTables", name) or not access.allows("listNamespaces", name):  # refused without either
+        tables = access.tables(name, most=_MOST + 1, containing=wanted, after=after)
     views = []
     if access.allows("listViews", name):
         views = access.views(name, most=_MOST + 1, containing=wanted, after=after_view)

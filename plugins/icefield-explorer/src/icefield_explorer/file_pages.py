@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from icefield import Table
 from icefield_report.facts import Facts
 from icefield_report.formats import count, size
@@ -19,6 +20,7 @@ from icefield_explorer.visits import TableVisit
 _CELLS: Final = 400
 _LEVELS: Final = 9
 _EACH: Final = 100
+_MOST_LISTED: Final = 10_000
 _COLUMNS: Final = ("content", "file_path", "file_format", "record_count", "file_size_in_bytes", "spec_id")
 _KINDS: Final = ("data", "position deletes", "equality deletes")
 _MEASURES: Final = {"size": "size", "files": "files", "rows": "rows", "deletes": "deletes"}
@@ -52,6 +54,7 @@ def files(request: PageRequest) -> Answer:
     pending = table.current_snapshot() is not None and (facts is None or plots is None or found is None)
     listed: list[dict[str, Any]] = [] if found is None else found.slice(first, _EACH).to_pylist()
     total = 0 if found is None else found.num_rows
+    every = len(facts.sizes) + len(facts.delete_sizes) if facts else 0
     return visit.page(
         "files.html",
         refresh=pending,
@@ -63,6 +66,7 @@ def files(request: PageRequest) -> Answer:
         files=[{**each, "kind": _KINDS[each["content"]]} for each in listed],
         first=first,
         count=total,
+        every=every,
         next=first + _EACH if first + _EACH < total else None,
         previous=max(0, first - _EACH) if first else None,
     )
@@ -99,6 +103,6 @@ def heat_map(facts: Facts, measure: str) -> list[HeatCell]:
 
 
 def _largest_first(table: Table) -> pa.Table:
-    return (
-        table.inspect.scan("files", selected_fields=_COLUMNS).to_arrow().sort_by([("file_size_in_bytes", "descending")])
-    )
+    """The largest files of the current snapshot; a copy, so that the others are not kept."""
+    found = table.inspect.scan("files", selected_fields=_COLUMNS).to_arrow()
+    return found.take(pc.select_k_unstable(found, _MOST_LISTED, [("file_size_in_bytes", "descending")]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final
 
 from icefield import Table
@@ -21,6 +22,9 @@ _ELSEWHERE: Final = {"figures", "plots", "about"}
 _MOST: Final = 100
 _SAMPLE: Final = 3
 """Data files that the doctor reads."""
+
+_HELD: Final = 600
+"""Seconds for which findings are shown again: files may go without a new version of the table."""
 
 _MANIFESTS: Final = (
     "content",
@@ -45,7 +49,10 @@ def health(request: PageRequest) -> Answer:
         sections = visit.result("sections", lambda: _sections(table, facts))
     asked = visit.asked("doctor") == "run" and not request.is_foreign
     sample = _SAMPLE if request.access.gives_rows(table) else 0
-    findings = visit.result("doctor", lambda: _findings(table, sample), sample) if asked else None
+    findings = None
+    if asked:
+        age = int(time.time() // _HELD)
+        findings = visit.result("doctor", lambda: _findings(table, sample), sample, age)
     pending = facts is None or plots is None or manifests is None or sections is None or (asked and findings is None)
     return visit.page(
         "health.html",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from icefield import Plugins, Provider, Table, View
 from icefield.abc import ViewCatalog
@@ -17,7 +17,7 @@ from icefield_rest_server.calls import levels
 from icefield_rest_server.state import State
 from icefield_rest_server.tokens import Principal
 
-_NAMES_LOOKED_AT = 100_000
+_LISTING = ("listTables", "listNamespaces")
 
 Name = tuple[str, ...]
 
@@ -58,8 +58,7 @@ class ReadAccess:
         """
         self._check("listNamespaces", parent)
         found = self._state.catalog.list_namespaces(parent)
-        seen = (each for each in found if self.allows("listTables", each) or self.allows("listNamespaces", each))
-        return _first(seen, most, containing)
+        return _first(found, most, containing, lambda each: any(self.allows(right, each) for right in _LISTING))
 
     def namespace_properties(self, namespace: Name) -> dict[str, str]:
         """The properties of a namespace (``loadNamespaceMetadata``). Raises ``NoSuchNamespace``."""
@@ -155,8 +154,7 @@ def installed_pages(plugins: Plugins) -> dict[str, Pages]:
     return {name: plugins.provided("icefield_pages", name, "pages") for name in sorted(names)}
 
 
-def _first(names: Iterator[Name], most: int, containing: str, may: Callable[[Any], bool] = bool) -> list[Name]:
+def _first(names: Iterable[Name], most: int, containing: str, may: Callable[[Name], bool]) -> list[Name]:
     """The first names that contain a string and may be seen, in the order of the catalog."""
     wanted = containing.casefold()
-    matching = (each for each in islice(names, _NAMES_LOOKED_AT) if wanted in each[-1].casefold())
-    return list(islice((each for each in matching if may(each)), most))
+    return list(islice((each for each in names if wanted in each[-1].casefold() and may(each)), most))
