@@ -15,11 +15,12 @@ from uuid import uuid4
 
 import icefield
 import pyarrow as pa
-from icefield import Catalog, Table
+from icefield import Catalog, Plugins, Table, hookimpl
 from icefield.manifest import DataFile
 from icefield.types import DateType, LongType, StringType
 from icefield.types.values import to_bytes
 from icefield_explorer import show
+from icefield_report import ReportSection, SectionContext
 from icefield_rest_server import Settings, app
 from local_client import LocalClient
 
@@ -48,11 +49,23 @@ MERGE_ON_READ = {
 TABLE_PAGES = ("table", "schema", "snapshots", "diff", "files", "health", "plan", "rows")
 
 
-def explored_catalog(place: str | None = None) -> Catalog:
+class TendingPlugin:
+    """A plugin with a section of the page about a table: it says what it did."""
+
+    @hookimpl(optionalhook=True)
+    def icefield_report_sections(self) -> list[ReportSection]:
+        return [ReportSection("tending", "Tending", "explored:tended")]
+
+
+def tended(context: SectionContext) -> str:
+    return f"Nothing was done to {'.'.join(context.table.name())} <b>yet</b>."
+
+
+def explored_catalog() -> Catalog:
     """The catalog: ``sales.orders``, a view, an empty table, and a namespace of hostile names."""
-    catalog = icefield.load_catalog(
-        "lake", type="sql", uri="sqlite://", warehouse=place or f"memory://{uuid4().hex}", **{"sql.secret": "hush"}
-    )
+    plugins = Plugins.installed(extra=[TendingPlugin()])
+    place = {"uri": "sqlite://", "warehouse": f"memory://{uuid4().hex}"}
+    catalog = icefield.load_catalog("lake", type="sql", plugins=plugins, **place)
     for name in (("sales",), ("web",), (HOSTILE,)):
         catalog.create_namespace(name, {"owner": "data team", HOSTILE: SCRIPT})
     catalog.create_namespace(("sales", "eu"))

@@ -6,13 +6,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as Late
+from concurrent.futures import wait as wait_for
 from typing import Any, Final
 
 from icefield.toolkit import reset_after_fork
 from icefield_rest_server import Refused
 
-_THREADS: Final = 2
+_THREADS: Final = 4
 _MOST_KEPT: Final = 64
 _MOST_WAITING: Final = 16
 
@@ -43,16 +43,12 @@ class BackgroundResults:
             done = [each for each, one in self._found.items() if one.done() and each != key]
             for old in done[: max(0, len(self._found) - _MOST_KEPT)]:
                 del self._found[old]
-        try:
-            return future.result(timeout=wait)
-        except Late:
-            if not future.done():
-                return None
-            self._forget(key)
-            raise
-        except BaseException:
-            self._forget(key)
-            raise
+        if not wait_for([future], timeout=wait).done:
+            return None
+        if future.exception() is not None:
+            with self._lock:
+                self._found.pop(key, None)
+        return future.result()
 
     def _do(self, future: Future[Any], work: Callable[[], Any]) -> None:
         with self._turns:
@@ -60,10 +56,6 @@ class BackgroundResults:
                 future.set_result(work())
             except BaseException as error:
                 future.set_exception(error)
-
-    def _forget(self, key: Hashable) -> None:
-        with self._lock:
-            self._found.pop(key, None)
 
 
 RESULTS = BackgroundResults()

@@ -12,11 +12,10 @@ _MOST = 200
 
 def catalog(request: PageRequest) -> Answer:
     """The page of the catalog: its top namespaces."""
-    found = request.access.namespaces((), most=_MOST + 1, containing=_wanted(request))
-    return page(
-        request, "catalog.html", title=request.access.catalog_name, namespaces=found[:_MOST], more=len(found) > _MOST,
-        wanted=_wanted(request),
-    )  # fmt: skip
+    wanted, name = _wanted(request), request.access.catalog_name
+    found = request.access.namespaces((), most=_MOST + 1, containing=wanted)
+    more = len(found) > _MOST
+    return page(request, "catalog.html", title=name, namespaces=found[:_MOST], more=more, wanted=wanted)
 
 
 def namespace(request: PageRequest) -> Answer:

@@ -49,9 +49,8 @@ def plan(request: PageRequest) -> Answer:
     found, error, pending = None, "", False
     if snapshot is not None:
         try:
-            scan = table.scan(given or AlwaysTrue(), ref=at) if at in table.refs() else table.scan(
-                given or AlwaysTrue(), snapshot_id=snapshot.snapshot_id if at else None
-            )  # fmt: skip
+            number = None if not at or at in table.refs() else snapshot.snapshot_id
+            scan = table.scan(given or AlwaysTrue(), snapshot_id=number, ref=at if at in table.refs() else None)
             bind(scan.schema, scan.expression)
             found = visit.result("plan", lambda: explained(table, scan), given, at)
             pending = found is None

@@ -126,7 +126,7 @@ def _text(value: Any) -> str:
 
 @contextmanager
 def _turn() -> Iterator[None]:
-    if not _TURNS.acquire(timeout=5):
+    if not _TURNS.acquire(timeout=1):
         message = "other queries are running; send yours again later"
         raise Refused(503, "ServiceUnavailableException", message, {"Retry-After": "5"})
     try:
