@@ -21,7 +21,7 @@ def icefield_commands() -> Sequence[Command]:
             "ui",
             "Serve pages about the catalog to a browser on this machine, until the process is stopped.",
             "icefield_explorer.command:run",
-            (Option("port", "Default: 8182.", kind="integer", bounds=(0, 65535), metavar="NUMBER", default=8182),),
+            (Option("port", "Default: 8182.", kind="integer", bounds=(1, 65535), metavar="NUMBER", default=8182),),
         )
     ]
 
