@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Plugins, Provider, hookimpl, load_catalog
-from icefield.errors import MissingPlugin, NotSupportedByCatalog
+from icefield.errors import InvalidArgument, MissingPlugin, NotSupportedByCatalog
 from icefield_rest_server import Answer, Options, PageRequest, Principal, Settings, StaticTokens, app
 from icefield_rest_server.pages import installed_pages
 from local_client import LocalClient
@@ -106,6 +106,12 @@ def test_a_page_sees_what_its_client_may_see_and_changes_nothing(catalog: Catalo
     assert client.get("/house/db").text.split("\n")[3:] == ["b", "c"]
     assert client.get("/one").status_code == 403
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("name", ["v1", "health", "metrics"])
+def test_pages_take_no_path_of_the_servers_own(name: str) -> None:
+    with pytest.raises(InvalidArgument, match="path of the server's own"):
+        Settings(pages={name: lists})
 
 
 def test_without_the_protocol_a_server_has_pages_alone(catalog: Catalog) -> None:

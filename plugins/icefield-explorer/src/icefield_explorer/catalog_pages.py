@@ -55,7 +55,7 @@ def view(request: PageRequest) -> Answer:
     if len(name) < 2:
         raise Refused(404, "NotFoundException", "a view has a namespace")
     found = request.access.view(name)
-    versions = sorted(found.metadata.versions, key=lambda each: -each.timestamp_ms)
+    versions = sorted(found.versions, key=lambda each: -each.timestamp_ms)
     return page(
         request,
         "view.html",
@@ -63,7 +63,7 @@ def view(request: PageRequest) -> Answer:
         view=found,
         fields=found.schema().fields,
         versions=versions[:_MOST],
-        current=found.metadata.current_version_id,
+        current=found.current_version(),
     )
 
 

@@ -61,7 +61,7 @@ def querying(
             relation = connection.sql(sql) if limits is None else connection.sql(sql).limit(limits.rows)
             with pa.RecordBatchReader.from_stream(relation) as reader:
                 yield _with_distinct_names(reader)
-        except (duckdb.Error, OSError) as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
             if limits is not None and is_late.is_set():
                 raise InvalidArgument(f"the query was stopped after {limits.seconds:g} s") from error
             if not isinstance(error, duckdb.Error):

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
 
-from icefield import Plugins, Provider, Table, View
+from icefield import Plugins, Provider, Table
 from icefield.abc import ViewCatalog
 from icefield.commit import TableHandle, load_table
 from icefield.errors import MissingPlugin, NoSuchTable
+from icefield.metadata import ViewMetadata
 
 from icefield_rest_server.answers import Answer
 from icefield_rest_server.calls import levels
@@ -41,11 +42,6 @@ class ReadAccess:
     def user(self) -> str:
         """The name of the client; empty without authentication."""
         return "" if self._principal is None else self._principal.name
-
-    @property
-    def plugins(self) -> Plugins:
-        """The plugins of the catalog."""
-        return self._state.catalog.io.plugins
 
     def allows(self, operation: str, name: Name) -> bool:
         """Whether the client may do an operation, such as ``loadTable``, with a namespace, table or view."""
@@ -97,10 +93,10 @@ class ReadAccess:
             io = self._state.policy.confined(io, name, state.metadata)
         return Table(TableHandle(name, io), state)
 
-    def view(self, name: Name) -> View:
-        """A view at its current version (``loadView``). Raises ``NoSuchView``."""
+    def view(self, name: Name) -> ViewMetadata:
+        """The metadata of a view (``loadView``). Raises ``NoSuchView``."""
         self._check("loadView", name)
-        return self._state.catalog.load_view(name)
+        return self._state.catalog.load_view(name).metadata
 
     def check_files(self, name: Name) -> None:
         """Raise ``Refused`` for a client that may not plan scans of a table (``planTableScan``): it sees no files."""

@@ -43,6 +43,7 @@ class RequestSigner(Protocol):
         """Return the properties for clients, with the signing endpoint at a path below the catalog's address."""
 
 
+_OWN_PATHS: Final = frozenset({"v1", "health", "metrics"})
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+[^/]")
 
 Authorizer = Callable[[Principal | None, str, tuple[str, ...]], bool]
@@ -67,7 +68,7 @@ class Settings:
     this machine share, for these answers and for the sums of metrics. ``owned_folders`` are locations for table files,
     besides the location of the table's namespace: a drop with purge deletes only files that the table owns. ``pages``
     are pages for people, by the first part of their path; without ``protocol``, the server has nothing but pages.
-    Raises ``InvalidArgument`` for a location without a scheme.
+    Raises ``InvalidArgument`` for a location without a scheme, and for pages with a path of the server's own.
     """
 
     authenticator: Authenticator | None = field(default=None, repr=False)
@@ -94,6 +95,8 @@ class Settings:
     protocol: bool = True
 
     def __post_init__(self) -> None:
+        if own := _OWN_PATHS & {*self.pages}:
+            raise InvalidArgument(f"/{min(own)} is a path of the server's own: give pages another name")
         if isinstance(self.owned_folders, str) or not all(_ABSOLUTE.match(each) for each in self.owned_folders):
             raise InvalidArgument(
                 "owned_folders is a list of locations, each with a scheme, such as s3://bucket/shared"
