@@ -16,7 +16,7 @@ from icefield.base.concurrency import LruCache
 from icefield.base.limits import MAX_MANIFEST_BYTES
 from icefield.errors import InvalidArgument, InvalidMetadata, UnsupportedFeature
 from icefield.manifest import schemas as f
-from icefield.manifest.cache import FILES, FILES_MAX_BYTES, FetchedManifest, cache_scope, decoded_cache
+from icefield.manifest.cache import FILES, FILES_MAX_BYTES, FetchedManifest, cache_scope, decoded_cache, file_key
 from icefield.manifest.columns import (
     ALL_COLUMNS,
     COLUMN_TYPES,
@@ -139,10 +139,12 @@ class ManifestReader:
 
     def fetch(self, manifest: ManifestFile) -> FetchedManifest:
         """The file itself, to be handed to ``read``; from the cache if it is there."""
+        return self.kept(manifest) or FetchedManifest(self.io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES))
+
+    def kept(self, manifest: ManifestFile) -> FetchedManifest | None:
+        """The file from the cache; None if it must be fetched."""
         data = None if self._scope is None else FILES.get(self._file_key(manifest))
-        if data is None:
-            data = self.io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES)
-        return FetchedManifest(data)
+        return None if data is None else FetchedManifest(data)
 
     def prepare(self, manifest: ManifestFile, fetched: FetchedManifest, limit: int) -> None:
         """Open a fetched manifest, and inflate about ``limit`` bytes of it. Raises as ``read`` does."""
@@ -258,18 +260,11 @@ class ManifestReader:
         return _joined(request.statistics, _among(request.where_unbounded, self._unbounded))
 
     def _file_key(self, manifest: ManifestFile) -> tuple[Any, ...]:
-        return self._scope, self.io.resolve(manifest.manifest_path), manifest.manifest_length
+        return file_key(self.io, self._scope, manifest.manifest_path, manifest.manifest_length)
 
     def _key(self, manifest: ManifestFile, partition_type: StructType) -> tuple[Any, ...]:
-        return (
-            *self._file_key(manifest),
-            manifest.sequence_number,
-            manifest.added_snapshot_id,
-            manifest.first_row_id,
-            manifest.partition_spec_id,
-            manifest.content,
-            partition_type,
-        )
+        numbers = manifest.sequence_number, manifest.added_snapshot_id, manifest.first_row_id
+        return (*self._file_key(manifest), *numbers, manifest.partition_spec_id, manifest.content, partition_type)
 
     def _decode(
         self,

@@ -92,11 +92,13 @@ class Head:
         manifests: Sequence[ManifestFile],
         columns: Iterable[int] = PLAN_COLUMNS,
         statistics: StatisticsRequest = _NO_STATISTICS,
+        *,
+        remember: bool = True,
     ) -> Iterator[ManifestEntries]:
-        """The entries of several manifests, in their order, read ahead by threads."""
+        """The entries of several manifests, in order, read ahead by threads; ``remember`` keeps them in the cache."""
         typed = [(one, self.partition_type(one.partition_spec_id)) for one in manifests]
         request = ManifestRequest(frozenset(columns), statistics)
-        for group in manifest_groups(ManifestReader(self.io), typed, request):
+        for group in manifest_groups(ManifestReader(self.io, remember=remember), typed, request):
             yield from group
 
     def find(

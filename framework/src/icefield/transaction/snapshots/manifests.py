@@ -37,6 +37,9 @@ Numbers = int | Mapping[tuple[str, int | None], int]
 # The number of files that are written between two checks of the manifest's size.
 _FILES_AT_ONCE: Final = 2_000
 
+# The most entries of several manifests that are encoded together.
+_ENTRIES_AT_ONCE: Final = 2_000
+
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
@@ -160,7 +163,7 @@ class ManifestAssembler:
     ) -> list[ManifestFile]:
         """The manifests of a base that stay: unchanged, without removed entries, or merged by ``commit.manifest.*``.
 
-        ``removed`` is called with the live entries that are removed, of one manifest each, without their statistics.
+        ``removed`` is called with the live entries that are removed, without their statistics.
         ``new`` is the number of new manifests that will join them. Manifests of different specs or contents are never
         mixed. The newest group waits until it has the minimum number of members; older groups are full, and merged at
         once.
@@ -200,10 +203,11 @@ class ManifestAssembler:
             key: group for key, group in zip(keys, groups, strict=True) if key is not None and key not in self._made
         }
         parts = [part.manifest for group in missing.values() for part in group]
-        entries = Head(self._base, None, self._context.io).read(parts, ALL_COLUMNS)
+        # Other manifests replace these, so that the next commit does not read them.
+        entries = Head(self._base, None, self._context.io).read(parts, ALL_COLUMNS, remember=False)
 
         def fill(writer: ManifestWriter, key: Any) -> None:
-            removals = [_carry(writer, next(entries), part.gone) for part in missing[key]]
+            removals = [_carry(writer, *joined) for joined in _joined(entries, missing[key])]
             self._removed[key] = [gone for gone in removals if gone is not None]
 
         made = self._published(
@@ -311,10 +315,36 @@ def _by_number(
     return sorted(found.items(), key=lambda each: (each[0] is None, each[0] or 0))
 
 
+def _joined(
+    entries: Iterator[ManifestEntries], parts: Sequence[Remaining]
+) -> Iterator[tuple[ManifestEntries, np.ndarray[Any, Any] | None]]:
+    """The entries of the parts with the mask of the removed ones; small manifests together, to be encoded at once."""
+    waiting: list[tuple[ManifestEntries, Remaining]] = []
+    size = 0
+
+    def together() -> tuple[ManifestEntries, np.ndarray[Any, Any] | None]:
+        gone = None
+        if any(part.gone is not None for _, part in waiting):
+            masks = [np.zeros(len(one), bool) if part.gone is None else part.gone for one, part in waiting]
+            gone = np.concatenate(masks)
+        return ManifestEntries.concat([one for one, _ in waiting]), gone
+
+    for part in parts:
+        one = next(entries)
+        # The types of a partition differ if no schema of the table has its source any more.
+        if waiting and (size + len(one) > _ENTRIES_AT_ONCE or waiting[0][0].partition.type != one.partition.type):
+            yield together()
+            waiting, size = [], 0
+        waiting.append((one, part))
+        size += len(one)
+    if waiting:
+        yield together()
+
+
 def _carry(
     writer: ManifestWriter, entries: ManifestEntries, gone: np.ndarray[Any, Any] | None
 ) -> ManifestEntries | None:
-    """Write the live entries of a manifest, and return the removed ones."""
+    """Write the live entries, and return the removed ones."""
     live = entries.status() != EntryStatus.DELETED
     if gone is None:
         writer.existing(entries.filter(live))
