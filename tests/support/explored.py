@@ -18,7 +18,7 @@ import pyarrow as pa
 from icefield import Catalog, Plugins, Table, hookimpl
 from icefield.manifest import DataFile
 from icefield.types import DateType, LongType, StringType
-from icefield.types.values import to_bytes
+from icefield.types.values import value_to_bytes
 from icefield_explorer import show
 from icefield_report import ReportSection, SectionContext
 from icefield_rest_server import Settings, app
@@ -146,7 +146,11 @@ def table_of_many_files(catalog: Catalog, count: int, commits: int = 50) -> Tabl
 def _unwritten(table: Table, number: int, size: int) -> DataFile:
     day = 19_000 + number % 365
     low, high = (
-        {1: to_bytes(LongType(), first), 2: to_bytes(DateType(), day), 3: to_bytes(StringType(), name)}
+        {
+            1: value_to_bytes(LongType(), first),
+            2: value_to_bytes(DateType(), day),
+            3: value_to_bytes(StringType(), name),
+        }
         for first, name in ((number, "a"), (number + 999, "z"))
     )
     return DataFile(
