@@ -18,7 +18,6 @@ from icefield.abc import ManifestFormatReader, OutputStream
 from icefield.base.concurrency import LruCache
 from icefield.storage import FileIO
 
-DEFAULT_MAX_BYTES: Final = 256 * 1024 * 1024
 FILES_MAX_BYTES: Final = 32 * 1024 * 1024
 CACHE_ENABLED: Final = "io.manifest.cache-enabled"
 """Property of a catalog: ``false`` keeps its tables out of the cache."""
@@ -29,10 +28,12 @@ _CACHES: Final[list[LruCache[Any, Any]]] = []
 
 
 def decoded_cache(
-    max_bytes: int = DEFAULT_MAX_BYTES, size_of: Callable[[V], int] = attrgetter("nbytes")
+    max_bytes: int,
+    size_of: Callable[[V], int] = attrgetter("nbytes"),
+    kind: Callable[[int, Callable[[V], int]], LruCache[Hashable, V]] = LruCache,
 ) -> LruCache[Hashable, V]:
     """A cache of this process that ``clear_caches`` empties."""
-    cache: LruCache[Hashable, V] = LruCache(max_bytes, size_of)
+    cache = kind(max_bytes, size_of)
     _CACHES.append(cache)
     return cache
 

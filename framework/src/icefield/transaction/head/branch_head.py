@@ -13,10 +13,11 @@ from icefield.base.spelling import was_meant
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.data_file import EntryStatus
+from icefield.manifest.decoded import ManifestRequest
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
-from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
+from icefield.manifest.reader import ManifestReader, read_manifest
 from icefield.manifest.schemas import FIRST_ROW_ID, RECORD_COUNT, stored_partition_type
 from icefield.manifest.statistics import StatisticsRequest
 from icefield.metadata import MAIN_BRANCH, Snapshot, TableMetadata

@@ -34,6 +34,10 @@ from icefield.transaction.head.branch_head import Head
 Numbers = int | Mapping[tuple[str, int | None], int]
 """A data sequence number of all files, or one by location and, for deletion vectors, offset."""
 
+# The number of full manifests that one commit merges. The first commit to a table with thousands of small manifests
+# would otherwise rewrite them all, while others wait or overtake it; later commits merge the others.
+_MERGED_AT_ONCE: Final = 4
+
 # The number of files that are written between two checks of the manifest's size.
 _FILES_AT_ONCE: Final = 2_000
 
@@ -165,8 +169,8 @@ class ManifestAssembler:
 
         ``removed`` is called with the live entries that are removed, without their statistics.
         ``new`` is the number of new manifests that will join them. Manifests of different specs or contents are never
-        mixed. The newest group waits until it has the minimum number of members; older groups are full, and merged at
-        once.
+        mixed. The newest group waits until it has the minimum number of members. Older groups are full; a commit
+        merges a few of them, the oldest first.
         """
         if not merging:
             return self._rewritten([[part] for part in parts], removed)
@@ -179,12 +183,15 @@ class ManifestAssembler:
         together: list[Sequence[Remaining]] = []
         for members in groups.values():
             bins = _packed(members, target)
+            merged = 0
             for position, members_of_bin in enumerate(bins):
                 newest = position == len(bins) - 1
-                if newest and len(members_of_bin) + new < at_least:
+                waits = len(members_of_bin) + new < at_least if newest else merged == _MERGED_AT_ONCE
+                if waits:
                     together += [[part] for part in members_of_bin]
                 else:
                     together.append(members_of_bin)
+                    merged += len(members_of_bin) > 1
         return self._rewritten(together, removed)
 
     def _rewritten(
