@@ -72,6 +72,12 @@ def page() -> Page:
     return Page(report(lived_in(memory_catalog())))
 
 
+def test_plots_have_no_styles_of_their_own_so_that_a_strict_policy_allows_them(page: Page) -> None:
+    assert page.plots
+    assert not [tag for tag, attributes in page.elements if "style" in attributes]
+    assert not [each for plot in page.plots for each in plot.iter() if each.tag.endswith("style")]
+
+
 def test_a_page_states_the_numbers_of_the_table(page: Page) -> None:
     assert "Rows 72 " in page.text
     assert "Data files 18 " in page.text

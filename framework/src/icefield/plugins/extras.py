@@ -16,6 +16,7 @@ _BROUGHT: Final = (
     ("rest", "catalogs", "biglake glue-rest lakekeeper nessie onelake polaris rest s3tables snowflake"),
     ("rest", "catalogs", "unity"),
     ("sql", "catalogs", "sql"),
+    ("explorer", "commands", "ui"),
     ("frames", "commands", "sql"),
     ("import", "commands", "import"),
     ("maintenance", "commands", "compute-stats diff doctor erase expire-snapshots remove-orphans"),

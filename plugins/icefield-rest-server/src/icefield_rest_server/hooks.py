@@ -37,6 +37,7 @@ def icefield_commands() -> Sequence[Command]:
                 Option("credentials", "JSON: the properties that clients get for files, by prefix.", metavar="FILE"),
                 Option("certificate", "The certificate, for TLS; with --key.", metavar="FILE"),
                 Option("key", "The certificate's private key.", metavar="FILE"),
+                Option("ui", "Serve pages for people, too: those of plugins, such as icefield-explorer.", kind="flag"),
             ),
         )
     ]

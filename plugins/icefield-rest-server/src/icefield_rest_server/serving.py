@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from icefield_rest_server.application import app
+from icefield_rest_server.pages import installed_pages
 from icefield_rest_server.processes import shared_folder
 from icefield_rest_server.providers import OWN
 from icefield_rest_server.roots import limit_to_roots
@@ -45,7 +46,8 @@ class Options:
     """The options of the command line; worker processes get them through the environment, so they hold no secret.
 
     ``authenticator``, ``authorizer`` and ``vendor`` are names that plugins provide. ``tokens`` and ``credentials`` are
-    files; ``shared`` is the folder of the processes, made where there are several.
+    files; ``shared`` is the folder of the processes, made where there are several. ``ui`` adds the pages of plugins;
+    without ``protocol`` there is nothing else.
     """
 
     catalog: str | None = None
@@ -65,6 +67,8 @@ class Options:
     shared: str | None = None
     defaults: Mapping[str, str] = field(default_factory=dict)
     log: bool = True
+    ui: bool = False
+    protocol: bool = True
 
     def properties(self) -> dict[str, str]:
         """The options as properties, such as ``rest-server.tokens``."""
@@ -91,6 +95,8 @@ class Options:
             vendor=_made(plugins, "vendor", _vendor_of(given), given),
             defaults=self.defaults,
             shared=self.shared,
+            pages=installed_pages(plugins) if self.ui else {},
+            protocol=self.protocol,
         )
 
 
