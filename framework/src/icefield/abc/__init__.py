@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ViewProposal,
     )
     from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal, TableChange
+    from icefield.abc.encryption import FileKey, TableEncryption
     from icefield.abc.events import (
         CommitConflict,
         CommitMade,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         OutputStream,
         PutMode,
     )
+    from icefield.abc.key_services import GeneratedKey, KeyService, MasterKey
     from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, ManifestReadRequest
     from icefield.abc.scans import (
         ListedFile,
@@ -99,6 +101,7 @@ __all__ = [
     "FileAccess",
     "FileFormat",
     "FileInfo",
+    "FileKey",
     "FileLister",
     "FileSystem",
     "FileSystemAbility",
@@ -107,7 +110,9 @@ __all__ = [
     "FormatOfManyFiles",
     "FormatReader",
     "FormatWriter",
+    "GeneratedKey",
     "InputFile",
+    "KeyService",
     "ListedFile",
     "ListedFiles",
     "ListedNumbers",
@@ -116,6 +121,7 @@ __all__ = [
     "ManifestFormat",
     "ManifestFormatReader",
     "ManifestReadRequest",
+    "MasterKey",
     "Metrics",
     "MetricsReported",
     "MultiTableCatalog",
@@ -140,6 +146,7 @@ __all__ = [
     "ServedCatalog",
     "Split",
     "TableChange",
+    "TableEncryption",
     "TableMetadata",
     "TableName",
     "TableRequirement",
