@@ -50,11 +50,8 @@ class TableEncryption(ABC):
         """The key metadata that states a key."""
 
     @abstractmethod
-    def key_of(self, data: bytes, location: str) -> FileKey | None:
-        """The key that key metadata states; None for metadata of another implementation.
-
-        Raises ``DecryptionFailed`` for damaged metadata.
-        """
+    def key_of(self, data: bytes, location: str) -> FileKey:
+        """The key that key metadata states. Raises ``DecryptionFailed`` for damaged metadata."""
 
     @abstractmethod
     def stored_size(self, size: int) -> int:

@@ -75,6 +75,7 @@ class ManifestWriter:
         self._rows = [0, 0, 0]
         self._lowest: int | None = None
         self._paths: list[pa.Array] = []
+        self._is_encrypted = io.key_length is not None
         self._result: ManifestFile | None = None
         self._open = partial(
             _Open,
@@ -138,10 +139,11 @@ class ManifestWriter:
         except BaseException:
             file.writer.abort()
             raise
+        length, key_metadata = file.new.stored(written.size)
         added, existing, deleted = EntryStatus.ADDED, EntryStatus.EXISTING, EntryStatus.DELETED
         self._result = ManifestFile(
             manifest_path=self.location,
-            manifest_length=written.size,
+            manifest_length=length,
             partition_spec_id=self._spec.spec_id,
             content=self._content,
             sequence_number=UNASSIGNED,
@@ -154,6 +156,7 @@ class ManifestWriter:
             existing_rows_count=self._rows[existing],
             deleted_rows_count=self._rows[deleted],
             partitions=file.summaries(),
+            key_metadata=key_metadata,
         )
         return self._result
 
@@ -196,6 +199,11 @@ class ManifestWriter:
             )
         if (file.content is DataFileContent.DATA) != (self._content is ManifestContent.DATA):
             raise InvalidArgument(f"{file.file_path} holds {file.content.name}, and the manifest {self._content.name}")
+        if self._is_encrypted and file.key_metadata is None:
+            raise UnsupportedFeature(
+                f"{file.file_path} is plain, and its table is encrypted: write its rows to the table",
+                location=file.file_path,
+            )
         if (file.content is DataFileContent.EQUALITY_DELETES) != bool(file.equality_ids):
             raise InvalidArgument(f"{file.file_path}: equality_ids are for equality deletes, which must have them")
         if file.is_deletion_vector:
@@ -296,7 +304,8 @@ class _Open:
         self._rules = [rule for rule in f.ENTRY_FIELDS if rule.requirement(format_version) is not None]
         self._partition_type = partition_type
         self._metrics = MetricsCollector(pa.schema(list(to_arrow_type(partition_type))))
-        self.writer = io.manifest_format().open_writer(io.open_output(location), entries, **header)
+        self.new = io.create(location)
+        self.writer = io.manifest_format().open_writer(self.new.sink, entries, **header)
 
     def write(self, columns: Mapping[int, pa.Array], count: int) -> None:
         """Write entries."""

@@ -44,7 +44,7 @@ from icefield.metadata.requirements import (
     TableRequirement,
 )
 from icefield.metadata.snapshots import TOTALS, Operation, Snapshot
-from icefield.metadata.table_metadata import TableMetadata, refuse_plain_files, with_metadata_log
+from icefield.metadata.table_metadata import TableMetadata, with_metadata_log
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.metadata.updates.apply import apply_updates, new_table_metadata
 from icefield.metadata.updates.base import TableUpdate
@@ -188,7 +188,6 @@ __all__ = [
     "metadata_folder",
     "new_table_metadata",
     "new_view_metadata",
-    "refuse_plain_files",
     "requirements_from_json",
     "requirements_to_json",
     "updates_from_json",

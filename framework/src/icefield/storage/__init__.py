@@ -1,6 +1,7 @@
 """A single view over all file systems, and the locations of a table's files."""
 
 from icefield.storage.deleting import delete_files
+from icefield.storage.encrypted_files import NewFile
 from icefield.storage.file_io import FileIO
 from icefield.storage.local_paths import local_path
 from icefield.storage.locations import JOB_FOLDER, LocationProvider, given_location
@@ -17,6 +18,7 @@ __all__ = [
     "LocationProvider",
     "LocationSet",
     "Mask",
+    "NewFile",
     "TableFiles",
     "delete_files",
     "folders_in",

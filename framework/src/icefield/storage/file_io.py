@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from icefield.abc import (
@@ -30,6 +31,7 @@ from icefield.abc import (
     ManifestFormat,
     OutputStream,
     PutMode,
+    TableEncryption,
 )
 from icefield.base.concurrency import worker_count
 from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_METADATA_BYTES
@@ -43,8 +45,11 @@ from icefield.errors import (
     InvalidMetadata,
     LocationRefused,
     UnsafeCommit,
+    UnsupportedFeature,
 )
+from icefield.metadata import TableMetadata
 from icefield.plugins import Listeners, Plugins
+from icefield.storage.encrypted_files import NewFile, created, is_encrypted, key_length, key_service, opened
 from icefield.storage.local_paths import local_path
 from icefield.storage.maps import MAP, completed, joined, map_of
 from icefield.toolkit.authority import CREDENTIALS_FOR, scheme_of, shown, split_location
@@ -82,6 +87,9 @@ class FileIO:
         self.base, self.catalog = base, catalog
         self.listeners = Listeners(plugins, self.properties, catalog)
         self.access = tuple(sorted(access, key=lambda each: -len(each.prefix)))
+        self.key_length: int | None = None
+        """The length of the keys of new files, in bytes; None for plain files. See ``encrypting``."""
+        self._encryption: TableEncryption | None = None
         self._origin: FileIO = self
         self._of_the_table: Mapping[str, str] = {}
         self._judge: Callable[[str], bool] | None = None
@@ -99,7 +107,8 @@ class FileIO:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._judge is not None or self._deletable is not None:
             raise TypeError("a FileIO that opens or deletes only some files stays in its process")
-        return type(self), (self.plugins, self.properties, self.base, self.access, self.catalog)
+        given = self.plugins, self.properties, self.base, self.access, self.catalog
+        return (type(self), given) if self.key_length is None else (_encrypting, (given, self.key_length))
 
     def __repr__(self) -> str:  # properties may hold credentials
         return without_userinfo(f"FileIO(base={self.base!r})")
@@ -107,15 +116,35 @@ class FileIO:
     def for_workers(self, planning: re.Pattern[str]) -> FileIO:
         """The same access to files, without the properties for ``planning`` and committing alone."""
         kept = {name: value for name, value in self.properties.items() if not planning.match(name)}
-        return FileIO(self.plugins, kept, self.base, self.access, self.catalog)
+        other = FileIO(self.plugins, kept, self.base, self.access, self.catalog)
+        other.key_length = self.key_length
+        return other
 
     def relative_to(self, base: str | None) -> FileIO:
         """The same file IO for a table at ``base``; connections are shared."""
         other = FileIO(self.plugins, self.properties, base, self.access, self.catalog)
         other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table
-        other.listeners = self.listeners
+        other.listeners, other.key_length = self.listeners, self.key_length
         other._judge, other._deletable = self._judge, self._deletable
         return other
+
+    def encrypting(self, metadata: TableMetadata) -> FileIO:
+        """The same file IO, whose new files are encrypted if the table is; it writes no plain ones then."""
+        length = key_length(metadata)
+        if length == self.key_length:
+            return self
+        other = self.relative_to(self.base)
+        other.key_length = length
+        return other
+
+    @property
+    def encryption(self) -> TableEncryption:
+        """The encryption of tables. Only the catalog's own properties choose its key service."""
+        origin = self._origin
+        if origin._encryption is None:
+            made = self.plugins.encryption()
+            origin._encryption = made(partial(key_service, self.plugins, origin.properties))
+        return origin._encryption
 
     def opening_only(self, judge: Callable[[str], bool]) -> FileIO:
         """The same file IO, which opens and deletes only the files that ``judge`` allows by their resolved location.
@@ -176,7 +205,7 @@ class FileIO:
         whole = {**self._origin.properties, **wanted}
         other = FileIO(self.plugins, whole, base if base is not None else self.base, access, self.catalog)
         other._origin, other._of_the_table, other.listeners = self._origin, wanted, self.listeners
-        other._judge, other._deletable = self._judge, self._deletable
+        other._judge, other._deletable, other.key_length = self._judge, self._deletable, self.key_length
         return other
 
     def opened_by(self, access: Sequence[FileAccess]) -> FileIO:
@@ -273,14 +302,20 @@ class FileIO:
             raise self._unsafe(name, kind, system, scheme_of(resolved))
         return kind(table, location, _Storage(self, location), self.properties)
 
-    def open_input(self, location: str) -> InputFile:
-        """Open a file for reading."""
-        system, resolved = self._found(location)
-        return as_input_file(system.open_input(resolved), is_remote=FileSystemAbility.REMOTE in system.abilities)
+    def open_input(self, location: str, key_metadata: bytes | None = None, *, native: bool = False) -> InputFile:
+        """Open a file for reading: plain bytes, of an encrypted file too, unless its format decrypts it (``native``).
 
-    def read(self, location: str, *, limit: int | None = None) -> bytes:
-        """Read a whole file. Raises ``InvalidFile`` when it has more than ``limit`` bytes."""
-        with self.open_input(location) as source:
+        Raises ``DecryptionFailed`` for a file that the key in its ``key_metadata`` does not open.
+        """
+        system, resolved = self._found(location)
+        source = as_input_file(system.open_input(resolved), is_remote=FileSystemAbility.REMOTE in system.abilities)
+        if key_metadata is None or not is_encrypted(key_metadata):
+            return source
+        return opened(lambda: self.encryption, source, location, key_metadata, native)
+
+    def read(self, location: str, *, limit: int | None = None, key_metadata: bytes | None = None) -> bytes:
+        """Read a whole file. Raises ``InvalidFile`` when it has more than ``limit`` bytes, and as ``open_input``."""
+        with self.open_input(location, key_metadata) as source:
             return read_bounded(source, location, limit)
 
     def read_metadata(self, location: str) -> bytes:
@@ -296,7 +331,27 @@ class FileIO:
         return system.put(resolved, data, mode)
 
     def open_output(self, location: str) -> OutputStream:
-        """Open a stream to a new file."""
+        """Open a stream to a new plain file. Raises ``UnsupportedFeature`` for an encrypted table: see ``create``."""
+        if self.key_length is not None:
+            raise UnsupportedFeature(
+                f"{location} would be plain, and its table is encrypted: this operation has no support for encrypted "
+                "tables",
+                location=location,
+            )
+        return self._open_output(location)
+
+    def create(self, location: str, *, native: bool = False) -> NewFile:
+        """Open a new file of the table, encrypted if the table is; by its format, if that can do so (``native``)."""
+        sink = self._open_output(location)
+        if self.key_length is None:
+            return NewFile(sink)
+        try:
+            return created(self.encryption, sink, self.key_length, native)
+        except BaseException:
+            sink.abort()
+            raise
+
+    def _open_output(self, location: str) -> OutputStream:
         system, resolved = self._found(location)
         return system.open_output(resolved)
 
@@ -394,7 +449,7 @@ class _Storage(FileSystem):
         return self._io.put(location, data, mode)
 
     def open_output(self, location: str) -> OutputStream:
-        return self._io.open_output(location)
+        return self._io._open_output(location)
 
     def stat(self, location: str) -> FileInfo:
         return self._io.stat(location)
@@ -424,6 +479,12 @@ class _Storage(FileSystem):
     def rename(self, source: str, target: str) -> None:
         system, resolved = self._io._found(target)
         system.rename(self._io.resolve(source), resolved)
+
+
+def _encrypting(given: tuple[Any, ...], length: int) -> FileIO:
+    made = FileIO(*given)
+    made.key_length = length
+    return made
 
 
 def _renamed(info: FileInfo, location: str) -> FileInfo:
