@@ -49,8 +49,7 @@ def key_length(metadata: TableMetadata) -> int | None:
     if ENCRYPTION_KEY_ID.name in metadata.properties:
         length = get_int(metadata.properties, ENCRYPTION_DATA_KEY_LENGTH)
         return length if metadata.format_version >= 3 and length in _KEY_LENGTHS else 0
-    is_keyed = len(metadata.encryption_keys) or any(one.key_id is not None for one in metadata.snapshots.records)
-    return 0 if is_keyed else None
+    return 0 if metadata.is_encrypted else None
 
 
 def is_encrypted(key_metadata: bytes | None) -> bool:
