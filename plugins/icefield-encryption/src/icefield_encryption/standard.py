@@ -48,7 +48,7 @@ class StandardEncryption(TableEncryption):
     def key_metadata(self, key: FileKey) -> bytes:
         return key_metadata.encode(key)
 
-    def key_of(self, data: bytes, location: str) -> FileKey | None:
+    def key_of(self, data: bytes, location: str) -> FileKey:
         return key_metadata.decode(data, location)
 
     def stored_size(self, size: int) -> int:
@@ -76,10 +76,7 @@ class StandardEncryption(TableEncryption):
                 "one of the two was changed",
                 location=metadata.location,
             ) from None
-        found = key_metadata.decode(plain, metadata.location)
-        if found is None:
-            raise DecryptionFailed(f"table {metadata.location}: the key '{key_id}' has another form", key_id=key_id)
-        return found
+        return key_metadata.decode(plain, metadata.location)
 
     def wrap_list_key(
         self, metadata: TableMetadata, key: FileKey, *, renew: bool = False
