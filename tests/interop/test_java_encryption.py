@@ -137,9 +137,7 @@ def test_both_sides_commit_by_turns(catalog: Catalog, keystore: Path, java_encry
 def _places(table: Table, ids: list[int]) -> dict[str, list[int]]:
     """The positions of rows, by the location of their file, with deleted rows counted."""
     found: dict[str, list[int]] = {}
-    for task in table.scan().plan_files():
-        part = table.scan(f"id in ({', '.join(map(str, ids))})").select("id", "_file", "_pos")
-        for row in part.to_arrow().to_pylist():
-            found.setdefault(row["_file"], []).append(row["_pos"])
-        break
+    scan = table.scan(f"id in ({', '.join(map(str, ids))})").select("_file", "_pos")
+    for row in scan.to_arrow().to_pylist():
+        found.setdefault(row["_file"], []).append(row["_pos"])
     return found

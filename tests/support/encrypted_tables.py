@@ -33,8 +33,8 @@ def catalog_in(folder: Path, **properties: str) -> Catalog:
 def rows(first: int, count: int = 100) -> pa.Table:
     """Rows with ids from ``first`` on."""
     ids = range(first, first + count)
-    columns = {"id": [*ids], "text": [f"confidential-{each}" for each in ids], "part": [f"region-{each % 3}" for each in ids]}
-    return pa.table(columns, schema=SCHEMA)
+    texts, parts = [f"confidential-{each}" for each in ids], [f"region-{each % 3}" for each in ids]
+    return pa.table([[*ids], texts, parts], schema=SCHEMA)
 
 
 def new_table(catalog: Catalog, name: str = "db.t", **properties: Any) -> Table:

@@ -41,7 +41,11 @@ def test_every_change_of_an_encrypted_table_leaves_no_value_and_no_key_in_its_fi
     table = new_table(catalog, **{"write.format.default": file_format, **modes})
     expected = change(table, file_format)
     assert ids(table) == expected
-    keys = {decode(file.key_metadata, "f").key for task in table.scan().plan_files() for file in (task.file, *task.delete_files)}
+    keys = {
+        decode(file.key_metadata, "f").key
+        for task in table.scan().plan_files()
+        for file in (task.file, *task.delete_files)
+    }
     table.maintenance.rewrite_data_files(rewrite_all=True)
     table.maintenance.rewrite_manifests()
     assert ids(table.refresh()) == expected

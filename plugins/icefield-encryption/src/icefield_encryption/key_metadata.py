@@ -31,7 +31,12 @@ def decode(data: bytes, location: str) -> FileKey:
         length = reader.long() if reader.is_given() else None
     except (IndexError, ValueError):
         key, prefix, length = b"", b"", None
-    if data[:1] != bytes([VERSION]) or len(key) not in _KEY_LENGTHS or reader.at != len(data) or (length is not None and length < 0):
+    if (
+        data[:1] != bytes([VERSION])
+        or len(key) not in _KEY_LENGTHS
+        or reader.at != len(data)
+        or (length is not None and length < 0)
+    ):
         raise DecryptionFailed(f"the key metadata of {location} is damaged", location=location)
     return FileKey(key, prefix, length)
 

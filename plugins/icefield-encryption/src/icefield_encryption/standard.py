@@ -78,10 +78,8 @@ class StandardEncryption(TableEncryption):
             ) from None
         return key_metadata.decode(plain, metadata.location)
 
-    def wrap_list_key(
-        self, metadata: TableMetadata, key: FileKey, *, renew: bool = False
-    ) -> tuple[EncryptedKey, ...]:
-        parent = None if renew else usable_key(metadata)
+    def wrap_list_key(self, metadata: TableMetadata, key: FileKey) -> tuple[EncryptedKey, ...]:
+        parent = usable_key(metadata)
         made: tuple[EncryptedKey, ...] = ()
         if parent is None:
             parent = self.new_key_encryption_key(metadata)
@@ -99,6 +97,12 @@ class StandardEncryption(TableEncryption):
         found = EncryptedKey(_new_id(), _text(wrapped), master, {KEY_TIMESTAMP: str(now_ms())})
         self._remember(wrapped, master, key, service.key_life_seconds)
         return found
+
+    def wrapped_anew(self, metadata: TableMetadata, key: EncryptedKey) -> EncryptedKey:
+        """A key-encryption key, wrapped by the present version of the master key."""
+        plain, master = self._key(metadata, key), _master_id(metadata)
+        wrapped = self.key_service().wrap(plain, master)
+        return EncryptedKey(key.key_id, _text(wrapped), master, dict(key.properties))
 
     def _key(self, metadata: TableMetadata, parent: EncryptedKey) -> bytes:
         """A key-encryption key, unwrapped, for as long as its service allows."""
@@ -135,9 +139,7 @@ def usable_key(metadata: TableMetadata) -> EncryptedKey | None:
     found = [
         (made, key)
         for key in metadata.encryption_keys
-        if key.encrypted_by_id == master
-        and is_key_encryption_key(key)
-        and (made := _made_ms(metadata, key)) > oldest
+        if key.encrypted_by_id == master and is_key_encryption_key(key) and (made := _made_ms(metadata, key)) > oldest
     ]
     return max(found, key=lambda each: each[0])[1] if found else None
 

@@ -24,7 +24,14 @@ from icefield.metadata.updates.definitions import (
     SetDefaultSpec,
 )
 from icefield.metadata.updates.table import AssignUUID, SetLocation, SetProperties, UpgradeFormatVersion
-from icefield.metadata.validation import check_defaults_fit, check_encryption, check_location, check_names_differ, check_spec, parsed_uuid
+from icefield.metadata.validation import (
+    check_defaults_fit,
+    check_encryption,
+    check_location,
+    check_names_differ,
+    check_spec,
+    parsed_uuid,
+)
 from icefield.partitioning import UNPARTITIONED, UNSORTED, PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import order_for_new_table, validate_order
 from icefield.partitioning.spec import PARTITION_FIELD_ID_START, spec_for_new_table

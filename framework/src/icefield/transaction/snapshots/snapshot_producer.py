@@ -127,7 +127,9 @@ class SnapshotProducer(Action):
         if branch is None:
             # A service that merges commits by their requirements may expire the parent of this snapshot.
             head_id = None if head.snapshot is None else head.snapshot.snapshot_id
-            return Changes((*keys, AddSnapshot(snapshot)), (*same_table(base), AssertRefSnapshotID(MAIN_BRANCH, head_id)))
+            return Changes(
+                (*keys, AddSnapshot(snapshot)), (*same_table(base), AssertRefSnapshotID(MAIN_BRANCH, head_id))
+            )
         moved = self._moved(base, branch, snapshot.snapshot_id)
         return Changes((*keys, AddSnapshot(snapshot), moved, *remembering(base, branch, [snapshot])), same_table(base))
 

@@ -51,7 +51,8 @@ def rewrite_table_path(
         raise InvalidArgument("the table has no metadata file yet, and so nothing to copy")
     if metadata.is_encrypted:
         raise UnsupportedFeature(
-            f"table {metadata.location} is encrypted: its files cannot be rewritten for a copy", location=metadata.location
+            f"table {metadata.location} is encrypted: its files cannot be rewritten for a copy",
+            location=metadata.location,
         )
     if end_version is not None and not is_called(location, end_version):
         location = _found(metadata, end_version)
