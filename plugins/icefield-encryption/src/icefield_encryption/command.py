@@ -6,6 +6,8 @@ from dataclasses import asdict
 
 from icefield_cli import Context, WrongUsage
 
+from icefield_encryption.table_keys import TableKeys
+
 _ACTIONS = ("status", "rotate", "encrypt", "rewrite")
 
 
@@ -15,7 +17,7 @@ def run(context: Context, action: str, table: str, key_id: str | None) -> None:
         raise WrongUsage(f"no action '{action}': there are {', '.join(_ACTIONS)}")
     if (key_id is not None) != (action == "encrypt"):
         raise WrongUsage("--key-id goes with the action encrypt, which needs it")
-    keys = context.table(table).encryption
+    keys = TableKeys(context.table(table))
     if action == "rotate":
         keys.rotate()
         context.say(f"{table} has a new key-encryption key", table=table)

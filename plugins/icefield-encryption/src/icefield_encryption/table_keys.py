@@ -15,7 +15,7 @@ from icefield.transaction import Action, ActionContext, Changes
 from icefield_encryption.standard import StandardEncryption, is_key_encryption_key, usable_key
 
 if TYPE_CHECKING:
-    from icefield.catalog import Table
+    from icefield import Table
 
 
 @dataclass(frozen=True, slots=True)
