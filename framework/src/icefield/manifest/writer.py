@@ -28,7 +28,7 @@ from icefield.schema import Schema, schema_to_arrow, schema_to_json
 from icefield.storage import FileIO
 from icefield.types import NestedField, StructType, UnknownType
 from icefield.types.arrow.types import from_arrow_type, to_arrow_type
-from icefield.types.values import to_bytes
+from icefield.types.values import value_to_bytes
 
 _FILES_AT_ONCE: Final = 8192
 _AVRO: Final = {"avro.record-name": "manifest_entry"}
@@ -328,7 +328,7 @@ def _summary(field: NestedField, metrics: Metrics) -> FieldSummary:
     if number not in metrics.lower_bounds or isinstance(kind, UnknownType):
         return FieldSummary(null, nan)
     low, high = metrics.lower_bounds[number], metrics.upper_bounds[number]
-    return FieldSummary(null, nan, to_bytes(kind, low), to_bytes(kind, high))
+    return FieldSummary(null, nan, value_to_bytes(kind, low), value_to_bytes(kind, high))
 
 
 def _as_stored(partition_type: StructType, stored: pa.StructType) -> StructType:

@@ -130,7 +130,7 @@ def _manifest_lists(
             yield found
 
 
-def files(
+def files_of_manifests(
     io: FileIO,
     manifests: Sequence[ManifestFile],
     *,
@@ -165,7 +165,7 @@ class ListFiles(Work[Sequence[ManifestFile], list[tuple[pa.StringArray, Kinds]]]
 
     def do(self, item: Sequence[ManifestFile], attempt: Attempt) -> list[tuple[pa.StringArray, Kinds]]:
         """The locations and kinds of a lot."""
-        found = [*files(self.io, item, live=self.live, lenient=self.lenient, kinds=self.kinds)]
+        found = [*files_of_manifests(self.io, item, live=self.live, lenient=self.lenient, kinds=self.kinds)]
         # Copy the arrays, because pickling a slice would copy its whole buffer.
         return [(each.take(pa.array(np.arange(len(each)))), kinds) for each, kinds in found]
 
