@@ -108,7 +108,7 @@ class ManifestsTable(MetadataTable):
         if name == "partition_summaries":
             return _summary_lists(self._source, manifests, rows)
         if name == "key_metadata":
-            return without_keys(manifests.columns[KEY_METADATA].take(pa.array(rows)))
+            return without_keys(manifests.columns[listed.KEY_METADATA].take(pa.array(rows)))
         if name in _PLAIN:
             return manifests.columns[_PLAIN[name]].take(pa.array(rows))
         number, content = _COUNTS[name]
