@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from icefield.abc.work import WorkRunner as WorkRunner
     from icefield.abc.work import unnoted as unnoted
     from icefield.expressions import BooleanExpression as BooleanExpression
+    from icefield.metadata import EncryptedKey as EncryptedKey
     from icefield.metadata import TableMetadata as TableMetadata
     from icefield.metadata import TableRequirement as TableRequirement
     from icefield.metadata import TableUpdate as TableUpdate

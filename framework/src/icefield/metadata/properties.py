@@ -269,6 +269,11 @@ def check_property_name(name: str) -> None:
         )
 
 
+def with_version_of_keys(properties: dict[str, str]) -> dict[str, str]:
+    """The properties of a new table, with format version 3 for an encrypted one that states none."""
+    return {FORMAT_VERSION.name: "3", **properties} if ENCRYPTION_KEY_ID.name in properties else properties
+
+
 def find_value(properties: Mapping[str, str], declared: Property, column: str = "") -> Any:
     """The typed value of a property, of ``column`` where it holds for one; its default, or None, when not set."""
     string = properties.get(declared.name + column)
