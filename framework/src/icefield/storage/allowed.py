@@ -33,12 +33,12 @@ def check_limits(properties: Mapping[str, str]) -> None:
                 "locations: remove it there, and give the credentials by the properties that are meant for them"
             )
     for key in _LISTS:
-        if key in properties and not listed(properties[key]):
+        if key in properties and not items_of(properties[key]):
             raise InvalidArgument(f"{key} lists nothing, so that nothing could be opened; remove it to allow all")
     for key, value in properties.items():
         if key.startswith(MAP) and scheme_of(value) != "file" and not value.endswith(":"):
             split_location(value)
-    for location in listed(properties.get(CREDENTIALS_FOR)):
+    for location in items_of(properties.get(CREDENTIALS_FOR)):
         if scheme_of(location, default="") in _LOCAL or not split_location(location).authority:
             raise InvalidArgument(f"{CREDENTIALS_FOR} lists locations with a scheme and an authority, not {location}")
 
@@ -48,7 +48,7 @@ def without_locations(properties: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in properties.items() if not key.startswith("location.")}
 
 
-def listed(string: str | None) -> list[str]:
+def items_of(string: str | None) -> list[str]:
     """The items of a list that is separated by commas."""
     return [part.strip() for part in (string or "").split(",") if part.strip()]
 

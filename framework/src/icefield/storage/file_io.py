@@ -54,7 +54,7 @@ from icefield.storage.allowed import (
     canonical,
     check_limits,
     is_below,
-    listed,
+    items_of,
     without_locations,
 )
 from icefield.storage.encrypted_files import NewFile, created, is_encrypted, key_length, key_service, opened
@@ -101,8 +101,8 @@ class FileIO:
         )
         check_limits(self.properties)
         self._threads = thread_count(self.properties)
-        self._schemes = listed(self.properties.get(ALLOWED_SCHEMES))
-        self._roots = [canonical(root) for root in listed(self.properties.get(ALLOWED_ROOTS))]
+        self._schemes = items_of(self.properties.get(ALLOWED_SCHEMES))
+        self._roots = [canonical(root) for root in items_of(self.properties.get(ALLOWED_ROOTS))]
         self._systems: dict[tuple[type[FileSystem], FileAccess | None], FileSystem] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -182,7 +182,7 @@ class FileIO:
         """
         opened = [self._mapped(root) for root in roots]
         listed = ",".join(opened)
-        if not opened or listed(listed) != opened:
+        if not opened or items_of(listed) != opened:
             raise InvalidArgument(f"{ALLOWED_ROOTS} cannot list {', '.join(map(repr, roots)) or 'nothing'}")
         self.properties[ALLOWED_ROOTS] = listed
         self._roots = [canonical(root) for root in opened]
