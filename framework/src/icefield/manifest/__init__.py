@@ -10,6 +10,8 @@ from icefield.manifest.data_file import DataFile as DataFile
 from icefield.manifest.data_file import DataFileContent as DataFileContent
 from icefield.manifest.data_file import EntryStatus as EntryStatus
 from icefield.manifest.data_file import files_of_columns as files_of_columns
+from icefield.manifest.decoded import ManifestRequest as ManifestRequest
+from icefield.manifest.decoded import resize_caches as resize_caches
 from icefield.manifest.encoding import data_file_columns as data_file_columns
 from icefield.manifest.entries import ManifestEntries as ManifestEntries
 from icefield.manifest.list_writer import assign_row_ids as assign_row_ids
@@ -22,9 +24,7 @@ from icefield.manifest.manifest_file import ManifestFile as ManifestFile
 from icefield.manifest.manifest_list import ManifestList as ManifestList
 from icefield.manifest.manifest_list import read_manifest_list as read_manifest_list
 from icefield.manifest.reader import ManifestReader as ManifestReader
-from icefield.manifest.reader import ManifestRequest as ManifestRequest
 from icefield.manifest.reader import read_manifest as read_manifest
-from icefield.manifest.reader import resize_caches as resize_caches
 from icefield.manifest.schemas import COLUMN_SIZES as COLUMN_SIZES
 from icefield.manifest.schemas import CONTENT as CONTENT
 from icefield.manifest.schemas import CONTENT_OFFSET as CONTENT_OFFSET

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.manifest import schemas as f
+from icefield.manifest.cache import KeptOutput
 from icefield.manifest.columns import ALL_COLUMNS, DATA_FILE_IDS, struct_array
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.encoding import data_file_columns
@@ -304,8 +305,9 @@ class _Open:
         self._rules = [rule for rule in f.ENTRY_FIELDS if rule.requirement(format_version) is not None]
         self._partition_type = partition_type
         self._metrics = MetricsCollector(pa.schema(list(to_arrow_type(partition_type))))
-        self.new = io.create(location)
-        self.writer = io.manifest_format().open_writer(self.new.sink, entries, **header)
+        sink = KeptOutput(io, location)
+        self.new = sink.file
+        self.writer = io.manifest_format().open_writer(sink, entries, **header)
 
     def write(self, columns: Mapping[int, pa.Array], count: int) -> None:
         """Write entries."""

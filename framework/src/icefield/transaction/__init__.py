@@ -4,6 +4,7 @@ from icefield.base.lazy_names import public_names
 from icefield.transaction.action import Action as Action
 from icefield.transaction.action import ActionContext as ActionContext
 from icefield.transaction.action import Changes as Changes
+from icefield.transaction.append_queue import AppendQueue as AppendQueue
 from icefield.transaction.branches.manage_snapshots import ManageSnapshots as ManageSnapshots
 from icefield.transaction.change_stream.apply_changes import StreamOfChanges as StreamOfChanges
 from icefield.transaction.change_stream.change_writer import ChangedFiles as ChangedFiles
