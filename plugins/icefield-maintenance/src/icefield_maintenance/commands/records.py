@@ -181,6 +181,22 @@ COMMANDS = (
             Option("only", "Only those of the table, or of its partitions.", choices=("table", "partitions")),
         ),
     ),
+    Command(
+        "tend",
+        "Keep the tables of the catalog at the goals of a policy, a file in TOML, and of their properties.\n\n"
+        "It does first what gains most for the least rewritten bytes, and explains each decision. Without POLICY the "
+        "goals\nare those of the tables' properties. The exit status is 1 when an operation failed.",
+        "icefield_maintenance.commands.tend:run",
+        (
+            Argument("policy", is_required=False),
+            Option(
+                "tables", "Only this table; repeatable.", spellings=("--table",), metavar="NAME", is_repeatable=True
+            ),
+            Option("every", "Go on until the process is stopped, and begin again after such a time.", "span"),
+            Option("dry_run", "Change nothing, and say what would be done.", "flag"),
+        ),
+        exclusive=(("every", "dry_run"),),
+    ),
 )
 
 __all__ = ["COMMANDS"]

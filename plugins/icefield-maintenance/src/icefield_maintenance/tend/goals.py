@@ -1,0 +1,125 @@
+"""The goals of a table: the state in which ``tend`` keeps it, with presets for common kinds of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Final
+
+import msgspec
+from icefield.errors import InvalidArgument
+from icefield.metadata import Property
+from msgspec import Meta, Struct
+
+from icefield_maintenance.tend.quantities import Size, Span
+
+Count = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(gt=0, le=1)]
+
+
+class Goals(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """The goals of a table; ``GOALS`` describes each. A goal that is None is not pursued."""
+
+    files_per_scan: Count | None = None
+    bytes_per_file: Size | None = None
+    deleted_rows: Share | None = None
+    delete_files: Count | None = None
+    manifests: Count | None = None
+    snapshot_age: Span | None = None
+    snapshots: Count | None = None
+    orphan_age: Span | None = None
+    statistics_age: Span | None = None
+
+    def over(self, base: Goals) -> Goals:
+        """These goals, and those of ``base`` for each that is None."""
+        names = Goals.__struct_fields__
+        return Goals(**{name: _first(getattr(self, name), getattr(base, name)) for name in names})
+
+
+def _first(own: Any, other: Any) -> Any:
+    return other if own is None else own
+
+
+GOALS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "files-per-scan": "The most data files of another than the target size in a partition.",
+        "bytes-per-file": "The target size of data files, such as 256 MiB; by default the table's own.",
+        "deleted-rows": "The largest share of a data file's rows that may be deleted.",
+        "delete-files": "The most position delete files in a partition, and equality delete files in the table.",
+        "manifests": "The most manifests that clustering by partition would take away.",
+        "snapshot-age": "The age at which snapshots expire, such as 5d.",
+        "snapshots": "The most snapshots of main; older ones expire at any age.",
+        "orphan-age": "The age at which orphan files are deleted, and the time from one search to the next.",
+        "statistics-age": "The largest age of the statistics of a table that has changed since.",
+    }
+)
+"""The goals by their names in policies and, after ``tend.``, in table properties."""
+
+PRESETS: Final[Mapping[str, Goals]] = MappingProxyType(
+    {
+        "append-only": Goals(
+            files_per_scan=8, manifests=50, snapshot_age=Span.parse("5d"), orphan_age=Span.parse("7d")
+        ),
+        "upsert-heavy": Goals(
+            files_per_scan=6,
+            deleted_rows=0.1,
+            delete_files=4,
+            manifests=50,
+            snapshot_age=Span.parse("3d"),
+            orphan_age=Span.parse("7d"),
+        ),
+        "streaming": Goals(
+            files_per_scan=24,
+            deleted_rows=0.2,
+            delete_files=8,
+            manifests=100,
+            snapshot_age=Span.parse("1d"),
+            snapshots=1000,
+            orphan_age=Span.parse("7d"),
+        ),
+    }
+)
+"""The goals for common kinds of tables; the simulator justifies them."""
+
+
+def preset(name: str) -> Goals:
+    """The goals of a preset. Raises ``InvalidArgument`` for an unknown name."""
+    if name not in PRESETS:
+        raise InvalidArgument(f"there is no preset {name!r:.40}: it is one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def converted(given: Any, kind: Any, place: str, *, strict: bool = True) -> Any:
+    """Make a value of a type from TOML, or with ``strict=False`` from strings.
+
+    Raises ``InvalidArgument`` that names ``place``.
+    """
+    try:
+        return msgspec.convert(given, kind, strict=strict, dec_hook=lambda wanted, value: wanted.parse(value))
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(f"{place} cannot be used: {error}") from error
+
+
+def goals_in(properties: Mapping[str, str], base: Goals) -> Goals:
+    """The goals that the properties of a table state, over those of the policy. Raises ``InvalidArgument``."""
+    given = {key: properties[PREFIX + key] for key in GOALS if PREFIX + key in properties}
+    own: Goals = converted(given, Goals, "a goal among the table's properties", strict=False)
+    name = properties.get(PRESET.name)
+    return own.over(base if name is None else preset(name.lower()).over(base))
+
+
+def _checked(key: str) -> Callable[[Any], object]:
+    return lambda value: converted({key: value}, Goals, f"the goal {key}", strict=False)
+
+
+PREFIX: Final = "tend."
+ENABLED: Final = Property(f"{PREFIX}enabled", bool, True, "Whether `icefield tend` maintains the table.")
+LEASE: Final = Property(f"{PREFIX}lease", str, None, "The process that tends the table, and the end of its lease.")
+PRESET: Final = Property(f"{PREFIX}preset", str, None, "The preset of the table's goals.", choices=tuple(PRESETS))
+PROPERTIES: Final = (
+    ENABLED,
+    LEASE,
+    PRESET,
+    *(Property(PREFIX + key, str, None, doc, check=_checked(key)) for key, doc in GOALS.items()),
+)
+"""The table properties of ``tend``."""
