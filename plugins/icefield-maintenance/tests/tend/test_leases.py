@@ -26,9 +26,9 @@ def catalog() -> Catalog:
 
 
 def test_a_second_owner_is_refused_until_the_first_gives_up(catalog: Catalog) -> None:
-    with leased(catalog, "a"):
-        with pytest.raises(LeaseHeld, match="a maintains the table: its lease ends in"), leased(catalog, "b"):
-            pass
+    refused = pytest.raises(LeaseHeld, match="a maintains the table: its lease ends in")
+    with leased(catalog, "a"), refused, leased(catalog, "b"):
+        pass
     with leased(catalog, "b") as second:
         assert not second.was_abandoned
     assert "tend.lease" not in catalog.load_table("db.t").properties
@@ -38,7 +38,8 @@ def test_an_abandoned_lease_is_taken_over_when_it_ends(catalog: Catalog) -> None
     table = catalog.load_table("db.t")
     table.set_properties({"tend.lease": f"dead {time.time_ns() // 1_000_000 - 1}"})
     with leased(catalog, "b") as taken:
-        assert taken.was_abandoned and not taken.is_lost()
+        assert taken.was_abandoned
+        assert not taken.is_lost()
 
 
 def test_a_lease_is_renewed_while_the_work_goes_on(catalog: Catalog) -> None:
@@ -46,7 +47,9 @@ def test_a_lease_is_renewed_while_the_work_goes_on(catalog: Catalog) -> None:
         first = Lease.of(catalog.load_table("db.t").metadata)
         time.sleep(0.8)
         later = Lease.of(catalog.load_table("db.t").metadata)
-    assert first is not None and later is not None and later.until_ms > first.until_ms
+    assert first is not None
+    assert later is not None
+    assert later.until_ms > first.until_ms
 
 
 def test_a_lease_that_another_process_took_is_lost_and_stays_with_it(catalog: Catalog) -> None:
@@ -91,7 +94,9 @@ def test_a_held_table_is_left_to_its_owner(catalog: Catalog) -> None:
     policy = Policy.from_mapping({"rules": [{"tables": "*", "files-per-scan": 2}]})
     with leased(catalog, "another"):
         (found,) = Tending(catalog, policy).run()
-    assert found.outcome == "held" and isinstance(found.message, str) and "another maintains" in found.message
+    assert found.outcome == "held"
+    assert isinstance(found.message, str)
+    assert "another maintains" in found.message
     assert issubclass(LeaseHeld, IcefieldError)
     (done,) = Tending(catalog, policy).run()
     assert done.outcome == "done"

@@ -30,18 +30,21 @@ def test_the_last_rule_that_states_a_goal_counts() -> None:
         {"tables": "sales.orders", "snapshots": 2},
     )
     of_all = made.goals_of(("other", "t"))
-    assert of_all is not None and (of_all.files_per_scan, of_all.snapshots) == (
+    assert of_all is not None
+    assert (of_all.files_per_scan, of_all.snapshots) == (
         PRESETS["append-only"].files_per_scan,
         9,
     )
     orders = made.goals_of(("sales", "orders"))
-    assert orders is not None and (orders.files_per_scan, orders.snapshots) == (3, 2)
+    assert orders is not None
+    assert (orders.files_per_scan, orders.snapshots) == (3, 2)
     assert orders.snapshot_age == Span.parse("5d")
 
 
 def test_a_table_without_a_rule_is_not_named() -> None:
     made = policy({"tables": "sales.*"})
-    assert made.names(("sales", "a", "b")) and not made.names(("other", "sales"))
+    assert made.names(("sales", "a", "b"))
+    assert not made.names(("other", "sales"))
     assert made.goals_of(("other", "sales")) is None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from icefield import Catalog, Table
+from icefield import Catalog, Table, clear_caches
 from icefield.errors import CommitFailed
 from icefield_maintenance import MaintenanceTable
 from icefield_maintenance.tend import Policy, TendedOperation, Tending, runner
@@ -36,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def catalog() -> Iterator[Catalog]:
-    yield memory_catalog()
+    return memory_catalog()
 
 
 def appended(catalog: Catalog, name: str = "db.t", count: int = 6, **more: Any) -> Table:
@@ -82,7 +82,8 @@ def test_the_record_holds_the_planned_and_the_measured_gain(catalog: Catalog) ->
     assert (row["table"], row["operation"], row["outcome"]) == ("db.t", "rewrite_data_files", "done")
     assert (row["planned_requests"], row["measured_requests"]) == (5, 5)
     assert row["rewritten_bytes"] == row["planned_rewrite"] > 0
-    assert row["seconds"] > 0 and row["reason"] == "6 data files in 1 partition become about 1"
+    assert row["seconds"] > 0
+    assert row["reason"] == "6 data files in 1 partition become about 1"
 
 
 def test_tables_come_by_their_gain_for_each_rewritten_byte(catalog: Catalog) -> None:
@@ -140,7 +141,9 @@ def test_a_loss_to_writers_makes_a_pause_that_grows(
             clock.ahead += HOUR_MS // 2
             hours += 1
         waited.append(hours)
-    assert waited == sorted(waited) and waited[0] == 2 and waited[-1] == 16
+    assert waited == sorted(waited)
+    assert waited[0] == 2
+    assert waited[-1] == 16
     monkeypatch.setattr(MaintenanceTable, "rewrite_data_files", dry)
     assert [each.outcome for each in Tending(catalog, planned).run()] == ["done"]
 
@@ -149,8 +152,10 @@ def test_an_unreadable_table_does_not_hinder_others(catalog: Catalog) -> None:
     broken = appended(catalog, "db.a")
     appended(catalog, "db.b")
     snapshot = broken.current_snapshot()
-    assert snapshot is not None and snapshot.manifest_list is not None
+    assert snapshot is not None
+    assert snapshot.manifest_list is not None
     broken.io.storage(snapshot.manifest_list).delete_many([snapshot.manifest_list])
+    clear_caches()
     found = outcomes(Tending(catalog, policy(files_per_scan=4)).run())
     assert found == [("db.a", "plan", "failed"), ("db.b", "rewrite_data_files", "done")]
 
@@ -202,7 +207,8 @@ def test_an_erasure_is_done_once_and_the_record_does_not_hold_its_filter(catalog
     assert outcomes(Tending(catalog, Policy.from_mapping(given)).run()) == [("db.t", "erase", "done")]
     assert ids(table.refresh()) == [0, 1, 2, 4, 5]
     assert outcomes(Tending(catalog, Policy.from_mapping(given)).run()) == []
-    assert "id = 3" not in str(recorded(catalog)) and "erasure seven, due on 2026-01-01" in str(recorded(catalog))
+    assert "id = 3" not in str(recorded(catalog))
+    assert "erasure seven, due on 2026-01-01" in str(recorded(catalog))
 
 
 def test_a_table_opts_out_by_a_property(catalog: Catalog) -> None:

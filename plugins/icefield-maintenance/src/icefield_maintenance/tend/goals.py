@@ -61,15 +61,15 @@ PRESETS: Final[Mapping[str, Goals]] = MappingProxyType(
             files_per_scan=8, manifests=50, snapshot_age=Span.parse("5d"), orphan_age=Span.parse("7d")
         ),
         "upsert-heavy": Goals(
-            files_per_scan=6,
-            deleted_rows=0.1,
+            files_per_scan=12,
+            deleted_rows=0.15,
             delete_files=4,
             manifests=50,
             snapshot_age=Span.parse("3d"),
             orphan_age=Span.parse("7d"),
         ),
         "streaming": Goals(
-            files_per_scan=24,
+            files_per_scan=16,
             deleted_rows=0.2,
             delete_files=8,
             manifests=100,

@@ -15,7 +15,7 @@ from icefield.metadata import get_bool
 from icefield.toolkit import map_ahead
 
 from icefield_maintenance.tend.goals import ENABLED, Goals, goals_in
-from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, new_owner
+from icefield_maintenance.tend.lease import Lease, LeasedTable, LeaseHeld, new_owner
 from icefield_maintenance.tend.measuring import measured
 from icefield_maintenance.tend.planning import Decision, TablePlan, decisions
 from icefield_maintenance.tend.policy import Policy
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _HOUR_MS: Final = 3_600_000
 _INTERRUPTED: Final = Decision(
     operation="expire_snapshots",
-    reason="the process that maintained the table has ended: its expiry may have left files",
-    options={"older_than": 0},
+    reason="a process that maintained the table has ended early: its expiry may have left files",
+    options={"older_than": 0, "retain_last": 1},
 )
 
 Name = tuple[str, ...]
@@ -94,6 +94,9 @@ class Tending:
             name = table.name()
             goals = goals_in(table.properties, self.policy.goals_of(name) or Goals())
             done = self._recorded.done(".".join(name))
+            held = Lease.of(table.metadata)
+            if held is not None and held.owner != self._owner and held.until_ms <= _now_ms():
+                yield _INTERRUPTED
             yield from decisions(table, goals, _now_ms(), done, self.policy.erasures_of(name))
 
     def _foreseen(self, plan: TablePlan) -> list[TendedOperation]:

@@ -66,7 +66,7 @@ NEVER: Final = Schedule(goals=Goals(), every=1e9)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedCosts:
-    """The costs of a schedule: requests and bytes of all scans, and rewritten bytes.
+    """The costs of a schedule: requests and bytes of all scans, and the rewritten bytes and data files.
 
     ``debt`` is the mean number of files, beyond those that the bytes need, that a scan opened.
     """
@@ -74,7 +74,7 @@ class SimulatedCosts:
     scan_requests: float = 0.0
     scan_bytes: float = 0.0
     rewritten_bytes: int = 0
-    rewrites: int = 0
+    rewritten_files: int = 0
     debt: float = 0.0
 
     @property
@@ -87,7 +87,7 @@ class SimulatedCosts:
             scan_requests=self.scan_requests + other.scan_requests,
             scan_bytes=self.scan_bytes + other.scan_bytes,
             rewritten_bytes=self.rewritten_bytes + other.rewritten_bytes,
-            rewrites=self.rewrites + other.rewrites,
+            rewritten_files=self.rewritten_files + other.rewritten_files,
             debt=self.debt + other.debt,
         )
 
@@ -112,10 +112,10 @@ class _Files:
             self.rows.append(commit.rows * size / total)
             self.deleted.append(0.0)
 
-    def compact(self, goals: Goals, sizes: Sizes, *, rewrites_all: bool) -> int:
-        """Rewrite files by the rules of compaction; return the rewritten bytes."""
+    def compact(self, goals: Goals, sizes: Sizes, *, rewrites_all: bool) -> tuple[int, int]:
+        """Rewrite files by the rules of compaction; return the rewritten bytes and files."""
         if goals.files_per_scan is None and goals.deleted_rows is None:
-            return 0
+            return 0, 0
         ratio = goals.deleted_rows or 1.0
         least = 1 << 62 if goals.files_per_scan is None else goals.files_per_scan + 1
         heavy = [
@@ -139,7 +139,7 @@ class _Files:
             self.deleted = [self.deleted[at] for at in kept]
             if not any(self.deleted):
                 self.delete_files = 0
-        return rewritten
+        return rewritten, len(gone)
 
     def _write(self, group: list[int], sizes: Sizes) -> None:
         """Add the files that take the place of a group, without its deleted rows."""
@@ -178,7 +178,7 @@ class _Simulation:
         self._changed: set[int] = set()
         self._scan = (0, 0, 0)
         self._sums = [0.0, 0.0, 0.0]
-        self.rewritten = self.rewrites = 0
+        self._rewritten = self._rewritten_files = 0
 
     def run(self, hours: float) -> SimulatedCosts:
         now, tick = 0.0, self._schedule.every
@@ -200,8 +200,8 @@ class _Simulation:
         return SimulatedCosts(
             scan_requests=requests * scans,
             scan_bytes=nbytes * scans,
-            rewritten_bytes=self.rewritten,
-            rewrites=self.rewrites,
+            rewritten_bytes=self._rewritten,
+            rewritten_files=self._rewritten_files,
             debt=debt / hours,
         )
 
@@ -209,10 +209,9 @@ class _Simulation:
         schedule = self._schedule
         for number in [*self._partitions] if schedule.rewrites_all else sorted(self._changed):
             files = self._partitions[number]
-            done = files.compact(schedule.goals, self._sizes, rewrites_all=schedule.rewrites_all)
-            done += files.pack_deletes(schedule.goals)
-            self.rewritten += done
-            self.rewrites += done > 0
+            nbytes, count = files.compact(schedule.goals, self._sizes, rewrites_all=schedule.rewrites_all)
+            self._rewritten += nbytes + files.pack_deletes(schedule.goals)
+            self._rewritten_files += count
             self._note(number)
         self._changed.clear()
 
