@@ -182,6 +182,22 @@ COMMANDS = (
         ),
     ),
     Command(
+        "branches",
+        "List the branches of all tables; or create, compare, merge or drop a branch over many tables in one step.\n\n"
+        "Without NAME, or with NAME alone, it lists branches with their tables. Several tables change together, or "
+        "none of\nthem: the catalog must change several tables in one step, as those of the types sql and rest do.",
+        "icefield_maintenance.commands.branches:run",
+        (
+            Argument("name", is_required=False),
+            Option("create", "Create the branch in this table; repeatable.", metavar="TABLE", is_repeatable=True),
+            Option("diff", "Compare the branch with main, in each table.", "flag"),
+            Option("merge", "Move main forward to the branch, in each table.", "flag"),
+            Option("drop", "Drop the branch from each table.", "flag"),
+        ),
+        exclusive=(("create", "diff", "merge", "drop"),),
+        goes_with=dict.fromkeys(("create", "diff", "merge", "drop"), ("name",)),
+    ),
+    Command(
         "tend",
         "Keep the tables of the catalog at the goals of a policy, a file in TOML, and of their properties.\n\n"
         "It does first what gains most for the least rewritten bytes, and explains each decision. Without POLICY the "

@@ -14,6 +14,7 @@ from icefield.errors import CommitFailed, IcefieldError
 from icefield.metadata import get_bool
 from icefield.toolkit import map_ahead
 
+from icefield_maintenance.all_tables import all_tables
 from icefield_maintenance.tend.goals import ENABLED, Goals, goals_in
 from icefield_maintenance.tend.lease import Lease, LeasedTable, LeaseHeld, new_owner
 from icefield_maintenance.tend.measuring import measured
@@ -192,18 +193,6 @@ class Tending:
     def _recorded(self) -> TendRecord:
         assert self._record is not None
         return self._record
-
-
-def all_tables(catalog: Catalog) -> Iterator[Name]:
-    """The names of all tables of a catalog, one namespace after another."""
-    waiting = [*catalog.list_namespaces()]
-    seen = set(waiting)
-    while waiting:
-        namespace = waiting.pop()
-        yield from catalog.list_tables(namespace)
-        inner = [each for each in catalog.list_namespaces(namespace) if each not in seen]
-        seen.update(inner)
-        waiting += inner
 
 
 def _now_ms() -> int:
