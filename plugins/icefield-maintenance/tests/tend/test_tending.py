@@ -12,7 +12,7 @@ import pytest
 from icefield import Catalog, Table, clear_caches
 from icefield.errors import CommitFailed
 from icefield_maintenance import MaintenanceTable
-from icefield_maintenance.tend import Policy, TendedOperation, Tending, runner
+from icefield_maintenance.tend import CommittedTables, Policy, TendedOperation, Tending, runner
 from icefield_maintenance.tend.record import SCHEMA, TendRecord
 from tables import ids, memory_catalog, new_table, rows
 
@@ -209,6 +209,19 @@ def test_an_erasure_is_done_once_and_the_record_does_not_hold_its_filter(catalog
     assert outcomes(Tending(catalog, Policy.from_mapping(given)).run()) == []
     assert "id = 3" not in str(recorded(catalog))
     assert "erasure seven, due on 2026-01-01" in str(recorded(catalog))
+
+
+def test_commits_name_the_tables_to_maintain() -> None:
+    committed = CommittedTables()
+    catalog = memory_catalog(committed)
+    appended(catalog, "db.a")
+    appended(catalog, "db.b", 1)
+    assert committed.take() == [("db", "a"), ("db", "b")]
+    assert committed.take(0.01) == []
+    appended(catalog, "db.c")
+    tending = Tending(catalog, policy(files_per_scan=4))
+    assert outcomes(tending.run(committed.take())) == [("db.c", "rewrite_data_files", "done")]
+    assert ("db", "c") not in committed.take()  # the maintenance itself asks for none
 
 
 def test_a_table_opts_out_by_a_property(catalog: Catalog) -> None:

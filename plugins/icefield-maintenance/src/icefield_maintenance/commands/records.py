@@ -16,6 +16,7 @@ from icefield_maintenance.options import (
     RewriteOptions,
     TableStatsOptions,
 )
+from icefield_maintenance.tend.goals import PRESETS
 
 _TABLE = Argument("table")
 _REPAIRS = (
@@ -212,6 +213,25 @@ COMMANDS = (
             Option("dry_run", "Change nothing, and say what would be done.", "flag"),
         ),
         exclusive=(("every", "dry_run"),),
+    ),
+    Command(
+        "simulate-tend",
+        "Replay a history of commits under several schedules, and print the costs of scans and rewrites.\n\n"
+        "The history is that of a table, or generated for a kind of table. The schedules are none, a full compaction "
+        "each\nnight, each preset, and the goals of POLICY for the table.",
+        "icefield_maintenance.commands.simulate_tend:run",
+        (
+            Argument("policy", is_required=False),
+            Option("table", "Replay the commits of this table.", metavar="NAME"),
+            Option("kind", "Generate commits: append-only, upsert-heavy or streaming.", choices=tuple(PRESETS)),
+            Option("tables", "With --kind: so many tables; default: 1.", "count", default=1),
+            Option("days", "The simulated days; default: 30.", "count", default=30),
+            Option("every", "The time from one run to the next; default: 1h.", "span", default=3_600_000),
+            Option("scans", "The scans a day; default: as the kind has, or 24.", "count"),
+            Option("partitions", "The newest partitions that a scan reads; default: as the kind has, or 7.", "count"),
+        ),
+        exclusive=(("table", "kind"), ("policy", "kind")),
+        needs=("table", "kind"),
     ),
 )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from icefield import lazy_names
 
 if TYPE_CHECKING:
+    from icefield_maintenance.tend.commits import CommittedTables
     from icefield_maintenance.tend.costs import ScanCost
     from icefield_maintenance.tend.goals import Goals
     from icefield_maintenance.tend.planning import Decision
@@ -16,4 +17,4 @@ if TYPE_CHECKING:
 
 __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["Decision", "Goals", "Policy", "ScanCost", "TendedOperation", "Tending"]
+__all__ = ["CommittedTables", "Decision", "Goals", "Policy", "ScanCost", "TendedOperation", "Tending"]
