@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import time
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pytest
 from catalogs import properties_of
-from icefield import Catalog, Table, load_catalog
+from forked import forking
+from icefield import Table, load_catalog
 from icefield_maintenance.doctor import examine_table
 from icefield_maintenance.doctor.findings import failures
-from icefield_maintenance.tend import Policy, Tending
+from icefield_maintenance.tend import Tending
 from killing import CHANGING, dies_at, killing_plugins
+from tended_tables import overlapping, policy_of, tend_until, tended_to_the_end
 
 STRIDE = 3 if os.environ.get("ICEFIELD_SOAK") else 37
-POLICY = Policy.from_mapping(
-    {"record": "ops.tend", "lease": "1s", "rules": [{"tables": "db.*", "files-per-scan": 2, "snapshots": 2}]}
-)
+"""Every third step is walked by `make soak`."""
+GOALS: Final[dict[str, Any]] = {"files_per_scan": 2, "snapshots": 2}
 
 
 def rows(number: int) -> pa.Table:
@@ -43,19 +41,6 @@ def grown(given: dict[str, str], name: str = "t") -> Table:
     return table
 
 
-def is_leased(catalog: Catalog) -> bool:
-    return any("tend.lease" in catalog.load_table(name).properties for name in catalog.list_tables("db"))
-
-
-def tended_to_the_end(given: dict[str, str], seconds: float = 20.0) -> None:
-    """Tend until nothing is left to do, a lease that must end first included."""
-    tending = Tending(load_catalog("test", **given), POLICY)
-    end = time.monotonic() + seconds
-    while [each for each in tending.run() if each.outcome != "done"] or is_leased(tending.catalog):
-        assert time.monotonic() < end, "the lease of the dead process does not end"
-        time.sleep(0.2)
-
-
 @pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["create", "sql"])
@@ -64,32 +49,22 @@ def test_whatever_step_dies_the_next_run_finishes_the_work(kind: str, tmp_path: 
     made(given)
 
     def tend(_: Table) -> None:
-        assert all(
-            each.outcome == "done"
-            for each in Tending(load_catalog("t", plugins=killing_plugins(), **given), POLICY).run()
-        )
+        tending = Tending(load_catalog("test", plugins=killing_plugins(), **given), policy_of(**GOALS))
+        assert all(each.outcome == "done" for each in tending.run())
 
     for step in range(1, 2000, STRIDE):
         before = sorted(grown(given).scan().to_arrow()["id"].to_pylist())
         died = dies_at(step, given, tend, counted=CHANGING)
-        tended_to_the_end(given)
+        tended_to_the_end(given, GOALS)
         table = load_catalog("test", **given).load_table("db.t")
         assert sorted(table.scan().to_arrow()["id"].to_pylist()) == before
         assert len(table.inspect.files()) <= 2
         assert len(table.snapshots()) <= 2
-        assert "tend.lease" not in table.properties
         assert not failures([each for group in examine_table(table) for each in group.findings])
         if not died:
             break
     else:
         raise AssertionError("the run never came to its end")
-
-
-def _tend(given: dict[str, str], rounds: int) -> None:
-    tending = Tending(load_catalog("test", **given), POLICY)
-    for _ in range(rounds):
-        for _ in tending.run():
-            pass
 
 
 @pytest.mark.slow
@@ -98,38 +73,22 @@ def test_two_processes_do_not_tend_a_table_at_the_same_time(kind: str, tmp_path:
     given = properties_of(kind, tmp_path)
     names = ("a", "b", "c")
     made(given, names)
-    context = multiprocessing.get_context("spawn")
-    for killed_after in (None, 0.4, 0.8):
+    context = forking("tended_tables")
+    for killed_after in (None, 0.5, 1.0, 1.5):
         for name in names:
             grown(given, name)
-        both = [context.Process(target=_tend, args=(given, 2)) for _ in range(2)]
+        both = [context.Process(target=tend_until, args=(given, GOALS, time.time() + 2.0)) for _ in range(2)]
         for each in both:
             each.start()
         if killed_after is not None:
-            time.sleep(2.0 + killed_after)
-            if both[0].pid is not None and both[0].is_alive():
-                os.kill(both[0].pid, signal.SIGKILL)
+            time.sleep(killed_after)
+            both[0].kill()
         for each in both:
             each.join(120)
         assert both[1].exitcode == 0
-        tended_to_the_end(given)
-    record = load_catalog("test", **given).load_table("ops.tend").scan().to_arrow().sort_by("at").to_pylist()
-    assert not overlapping(record)
+        tended_to_the_end(given, GOALS)
+    assert not overlapping(given)
     for name in names:
-        assert len(load_catalog("test", **given).load_table(f"db.{name}").inspect.files()) <= 2
-
-
-def overlapping(record: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Operations of different owners on one table at one time."""
-    ends: dict[str, dict[str, Any]] = {}
-    found = []
-    for each in record:
-        last = ends.get(each["table"])
-        if (
-            last is not None
-            and last["owner"] != each["owner"]
-            and each["at"] < last["at"] + timedelta(seconds=last["seconds"])
-        ):
-            found.append((last, each))
-        ends[each["table"]] = each
-    return found
+        table = load_catalog("test", **given).load_table(f"db.{name}")
+        assert len(table.inspect.files()) <= 2
+        assert table.scan().count() == 4 * 4 * 3

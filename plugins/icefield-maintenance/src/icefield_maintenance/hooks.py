@@ -27,7 +27,7 @@ def icefield_addhooks() -> Sequence[str]:
 @hookimpl
 def icefield_table_properties() -> Sequence[Property]:
     """Declare ``tend.*``."""
-    from icefield_maintenance.tend.goals import PROPERTIES
+    from icefield_maintenance.properties import PROPERTIES
 
     return PROPERTIES
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
+from icefield_maintenance.properties import TEND_PRESET
 from icefield_maintenance.tend import Goals, Policy
 from icefield_maintenance.tend.goals import GOALS, PRESETS, goals_in
 from icefield_maintenance.tend.policy import Window
@@ -53,6 +54,11 @@ def test_table_properties_go_before_the_policy() -> None:
     assert (found.files_per_scan, found.bytes_per_file, found.snapshots) == (2, 8 << 20, 4)
     found = goals_in({"tend.preset": "streaming"}, Goals(files_per_scan=9, statistics_age=Span(5)))
     assert (found.files_per_scan, found.statistics_age) == (PRESETS["streaming"].files_per_scan, 5)
+
+
+def test_the_property_for_presets_and_the_policy_know_the_same() -> None:
+    assert TEND_PRESET.choices == tuple(PRESETS)
+    assert list(GOALS) == list(Goals.__struct_encode_fields__)
 
 
 @pytest.mark.parametrize("key", [*GOALS, "preset", "enabled"])

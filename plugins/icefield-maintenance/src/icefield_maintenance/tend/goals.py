@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final
 
@@ -11,6 +11,18 @@ from icefield.errors import InvalidArgument
 from icefield.metadata import Property
 from msgspec import Meta, Struct
 
+from icefield_maintenance.properties import (
+    TEND_BYTES_PER_FILE,
+    TEND_DELETE_FILES,
+    TEND_DELETED_ROWS,
+    TEND_FILES_PER_SCAN,
+    TEND_MANIFESTS,
+    TEND_ORPHAN_AGE,
+    TEND_PRESET,
+    TEND_SNAPSHOT_AGE,
+    TEND_SNAPSHOTS,
+    TEND_STATISTICS_AGE,
+)
 from icefield_maintenance.tend.quantities import Size, Span
 
 Count = Annotated[int, Meta(ge=1)]
@@ -40,20 +52,20 @@ def _first(own: Any, other: Any) -> Any:
     return other if own is None else own
 
 
-GOALS: Final[Mapping[str, str]] = MappingProxyType(
+GOALS: Final[Mapping[str, Property]] = MappingProxyType(
     {
-        "files-per-scan": "The most data files of another than the target size in a partition.",
-        "bytes-per-file": "The target size of data files, such as 256 MiB; by default the table's own.",
-        "deleted-rows": "The largest share of a data file's rows that may be deleted.",
-        "delete-files": "The most position delete files in a partition, and equality delete files in the table.",
-        "manifests": "The most manifests that clustering by partition would take away.",
-        "snapshot-age": "The age at which snapshots expire, such as 5d.",
-        "snapshots": "The most snapshots of main; older ones expire at any age.",
-        "orphan-age": "The age at which orphan files are deleted, and the time from one search to the next.",
-        "statistics-age": "The largest age of the statistics of a table that has changed since.",
+        "files-per-scan": TEND_FILES_PER_SCAN,
+        "bytes-per-file": TEND_BYTES_PER_FILE,
+        "deleted-rows": TEND_DELETED_ROWS,
+        "delete-files": TEND_DELETE_FILES,
+        "manifests": TEND_MANIFESTS,
+        "snapshot-age": TEND_SNAPSHOT_AGE,
+        "snapshots": TEND_SNAPSHOTS,
+        "orphan-age": TEND_ORPHAN_AGE,
+        "statistics-age": TEND_STATISTICS_AGE,
     }
 )
-"""The goals by their names in policies and, after ``tend.``, in table properties."""
+"""The goals by their names in policies, with the table properties that describe and state them."""
 
 PRESETS: Final[Mapping[str, Goals]] = MappingProxyType(
     {
@@ -102,24 +114,7 @@ def converted(given: Any, kind: Any, place: str, *, strict: bool = True) -> Any:
 
 def goals_in(properties: Mapping[str, str], base: Goals) -> Goals:
     """The goals that the properties of a table state, over those of the policy. Raises ``InvalidArgument``."""
-    given = {key: properties[PREFIX + key] for key in GOALS if PREFIX + key in properties}
+    given = {name: properties[each.name] for name, each in GOALS.items() if each.name in properties}
     own: Goals = converted(given, Goals, "a goal among the table's properties", strict=False)
-    name = properties.get(PRESET.name)
-    return own.over(base if name is None else preset(name.lower()).over(base))
-
-
-def _checked(key: str) -> Callable[[Any], object]:
-    return lambda value: converted({key: value}, Goals, f"the goal {key}", strict=False)
-
-
-PREFIX: Final = "tend."
-ENABLED: Final = Property(f"{PREFIX}enabled", bool, True, "Whether `icefield tend` maintains the table.")
-LEASE: Final = Property(f"{PREFIX}lease", str, None, "The process that tends the table, and the end of its lease.")
-PRESET: Final = Property(f"{PREFIX}preset", str, None, "The preset of the table's goals.", choices=tuple(PRESETS))
-PROPERTIES: Final = (
-    ENABLED,
-    LEASE,
-    PRESET,
-    *(Property(PREFIX + key, str, None, doc, check=_checked(key)) for key, doc in GOALS.items()),
-)
-"""The table properties of ``tend``."""
+    chosen = properties.get(TEND_PRESET.name)
+    return own.over(base if chosen is None else preset(chosen.lower()).over(base))

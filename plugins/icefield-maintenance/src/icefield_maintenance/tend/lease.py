@@ -25,7 +25,7 @@ from icefield.errors import CommitStateUnknown, IcefieldError
 from icefield.metadata import RemoveProperties, SetProperties, TableMetadata
 from icefield.transaction import Action, ActionContext, Changes
 
-from icefield_maintenance.tend.goals import LEASE
+from icefield_maintenance.properties import TEND_LEASE
 
 if TYPE_CHECKING:
     from icefield import Table
@@ -48,7 +48,7 @@ class Lease:
     @classmethod
     def of(cls, metadata: TableMetadata) -> Self | None:
         """The lease in a version of a table; None without one. A damaged value counts as none."""
-        owner, _, until = metadata.properties.get(LEASE.name, "").rpartition(" ")
+        owner, _, until = metadata.properties.get(TEND_LEASE.name, "").rpartition(" ")
         return cls(owner, int(until)) if owner and until.isdecimal() and len(until) < 16 else None
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class _ChangeLease(Action):
         if wanted == held:
             return Changes()
         return Changes(
-            (RemoveProperties((LEASE.name,)) if wanted is None else SetProperties({LEASE.name: str(wanted)}),)
+            (RemoveProperties((TEND_LEASE.name,)) if wanted is None else SetProperties({TEND_LEASE.name: str(wanted)}),)
         )
 
 

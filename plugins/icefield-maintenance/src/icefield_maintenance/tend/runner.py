@@ -15,7 +15,8 @@ from icefield.metadata import get_bool
 from icefield.toolkit import map_ahead
 
 from icefield_maintenance.all_tables import all_tables
-from icefield_maintenance.tend.goals import ENABLED, Goals, goals_in
+from icefield_maintenance.properties import TEND_ENABLED
+from icefield_maintenance.tend.goals import Goals, goals_in
 from icefield_maintenance.tend.lease import Lease, LeasedTable, LeaseHeld, new_owner
 from icefield_maintenance.tend.measuring import measured
 from icefield_maintenance.tend.planning import Decision, TablePlan, decisions
@@ -91,7 +92,7 @@ class Tending:
         return plan
 
     def _decisions(self, table: Table) -> Iterator[Decision]:
-        if get_bool(table.properties, ENABLED):
+        if get_bool(table.properties, TEND_ENABLED):
             name = table.name()
             goals = goals_in(table.properties, self.policy.goals_of(name) or Goals())
             done = self._recorded.done(".".join(name))
