@@ -84,6 +84,16 @@ def test_one_of_many_takers_wins(catalog: Catalog) -> None:
         catalog.load_table("db.t").remove_properties("tend.lease")
 
 
+def test_the_lease_of_a_dead_process_is_removed_when_it_ends_even_without_other_work(catalog: Catalog) -> None:
+    catalog.load_table("db.t").set_properties({"tend.lease": f"dead {time.time_ns() // 1_000_000 + 700}"})
+    tending = Tending(catalog, Policy.from_mapping({"rules": [{"tables": "*", "files-per-scan": 2}]}))
+    assert [*tending.run()] == []
+    time.sleep(0.8)
+    (finished,) = tending.run()
+    assert (finished.operation, finished.outcome) == ("expire_snapshots", "done")
+    assert "tend.lease" not in catalog.load_table("db.t").properties
+
+
 def test_owners_have_different_names() -> None:
     assert new_owner() != new_owner()
 

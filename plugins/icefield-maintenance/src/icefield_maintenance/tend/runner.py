@@ -86,10 +86,11 @@ class Tending:
             plan = TablePlan(name, tuple(self._decisions(table)))
         except (IcefieldError, OSError) as error:
             return self._outcome(name, Decision(operation="plan", reason="the table was planned"), "failed", str(error))
-        if not plan.decisions:
+        if plan.decisions:
+            return plan
+        if Lease.of(table.metadata) is None:  # otherwise the lease of a dead process may end
             self._in_order[name] = (location, hour)
-            return None
-        return plan
+        return None
 
     def _decisions(self, table: Table) -> Iterator[Decision]:
         if get_bool(table.properties, TEND_ENABLED):
