@@ -10,7 +10,7 @@ import pytest
 from icefield import Catalog
 from icefield.errors import IcefieldError
 from icefield_maintenance.tend import Policy, Tending
-from icefield_maintenance.tend.lease import Lease, LeasedTable, LeaseHeld, new_owner
+from icefield_maintenance.tend.lease import SECOND_LOOK, Lease, LeasedTable, LeaseHeld, new_owner
 from tables import memory_catalog, new_table, rows
 
 
@@ -92,6 +92,22 @@ def test_the_lease_of_a_dead_process_is_removed_when_it_ends_even_without_other_
     (finished,) = tending.run()
     assert (finished.operation, finished.outcome) == ("expire_snapshots", "done")
     assert "tend.lease" not in catalog.load_table("db.t").properties
+
+
+def test_a_service_that_compares_no_properties_is_looked_at_again(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = catalog.load_table("db.t")
+
+    def overwritten(seconds: float) -> None:
+        assert seconds == SECOND_LOOK
+        table.set_properties({"tend.lease": "b 9999999999999"})
+
+    monkeypatch.setattr("icefield_maintenance.tend.lease.time.sleep", overwritten)
+    refused = pytest.raises(LeaseHeld, match="b took the table at the same time")
+    with refused, LeasedTable(catalog.load_table("db.t"), "a", 60_000, is_compared=False):
+        pass
+    assert table.refresh().properties["tend.lease"] == "b 9999999999999"
 
 
 def test_owners_have_different_names() -> None:

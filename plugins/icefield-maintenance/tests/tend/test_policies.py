@@ -124,6 +124,12 @@ def test_a_window_holds_the_minutes_from_its_start_to_its_end(start: int, end: i
     assert window.holds(86_400_000 * 20_000 + minute * 60_000 + 59_999) == inside
 
 
+def test_a_rule_takes_an_age_back_that_another_rule_states() -> None:
+    made = policy({"tables": "*", "preset": "streaming"}, {"tables": "a.b", "orphan-age": "never"}).goals_of(("a", "b"))
+    assert made is not None
+    assert made.orphan_age == Span.parse("never") > Span.parse("5000w")
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [("0", 0), (7, 7), ("5", 5), ("2 kB", 2000), ("2KiB", None), ("2 kiB", 2048), ("1.5 GiB", 3 << 29), ("-1", None)],

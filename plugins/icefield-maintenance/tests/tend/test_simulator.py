@@ -58,20 +58,20 @@ def test_deleted_rows_leave_a_file_when_their_share_reaches_the_goal() -> None:
     assert done.scan_bytes < 24 * 11 * MIB
 
 
-@pytest.mark.parametrize("limit", [2, 5])
+@pytest.mark.parametrize("limit", [2, 4])
 def test_the_simulator_rewrites_the_files_that_a_real_table_rewrites(limit: int) -> None:
     catalog = memory_catalog()
     table = new_table(["kind"], catalog=catalog)
     policy = Policy.from_mapping({"rules": [{"tables": "db.t", "files-per-scan": limit}]})
     tending = Tending(catalog, policy)
     commits: list[SimulatedCommit] = []
-    for number in range(14):
+    for number in range(9):
         kinds = "ab" if number % 2 else "a"
         table.append(pa.concat_tables([rows([number], kind) for kind in kinds]))
         commits += [SimulatedCommit(number + 0.5, "ab".index(kind), (1000,), 1) for kind in kinds]
         assert all(each.outcome == "done" for each in tending.run())
     rewrites = [each.summary for each in table.refresh().snapshots() if each.operation is Operation.REPLACE]
-    end = SimulatedCommit(14.5, 2, (1,), 1)  # so that the last hour ends
+    end = SimulatedCommit(9.5, 2, (1,), 1)  # so that the last hour ends
     history = History(commits=(*commits, end), scanned_partitions=3)
     costs = simulate([history], Schedule(goals=Goals(files_per_scan=limit)), days=1)
     assert costs.rewritten_files == sum(int(summary["deleted-data-files"]) for summary in rewrites) > 0
@@ -91,6 +91,7 @@ def test_a_generated_history_is_the_same_for_the_same_seed() -> None:
         generated("batch", 1)
 
 
+@pytest.mark.slow
 def test_presets_are_near_the_best_schedule_of_a_search() -> None:
     for kind, goals in PRESETS.items():
         found = searched([generated(kind, 1, 10)], float("inf"), days=10)

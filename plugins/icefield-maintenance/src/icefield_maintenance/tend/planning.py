@@ -192,8 +192,8 @@ def _expiry(metadata: TableMetadata, goals: Goals, now_ms: int) -> Iterator[Deci
         if number > goals.snapshots:
             limits.append(oldest)
     if limits:
-        options = {"older_than": max(limits), "retain_last": 1}
-        gone = expired(metadata, Retention.asked(now_ms, max(limits), 1, ()))
+        options = {"older_than": max(limits)}
+        gone = expired(metadata, Retention(now_ms, max(limits)))
         if len(gone.snapshot_ids) >= _WORTH_IT * len(metadata.snapshots) or gone.refs:
             reason = f"beyond the age or number: {_many(len(gone.snapshot_ids), 'snapshot')}"
             yield Decision(operation="expire_snapshots", reason=reason, options=options)

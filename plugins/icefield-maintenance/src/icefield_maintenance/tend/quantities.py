@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Self
 
 _MILLISECONDS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+
+_NEVER: Final = 100 * 365 * 86_400_000
+"""An age that no table has, in milliseconds."""
 
 
 class _Quantity(int):
     pattern: ClassVar[re.Pattern[str]]
     example: ClassVar[str]
+    words: ClassVar[Mapping[str, int]] = {}
 
     @classmethod
     def parse(cls, given: Any) -> Self:
         """The quantity of a number, or of a string with a unit. Raises ``ValueError``."""
         if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
             return cls(given)
+        if given in cls.words:
+            return cls(cls.words[given])
         found = cls.pattern.fullmatch(str(given).strip())
         if found is None or isinstance(given, bool):
             raise ValueError(f"{given!r:.40} is neither a number nor a string such as {cls.example}")
@@ -46,6 +53,7 @@ class Span(_Quantity):
 
     pattern = re.compile(r"(\d{1,9})\s*(s|m|h|d|w)?", re.ASCII)
     example = "30m, 12h or 7d"
+    words: ClassVar[Mapping[str, int]] = {"never": _NEVER}
 
     @classmethod
     def unit(cls, name: str) -> int:

@@ -16,6 +16,9 @@ from icefield_maintenance.tend.planning import Done
 if TYPE_CHECKING:
     from icefield import Catalog, Table
 
+_PROPERTIES: Final = {"commit.retry.num-retries": "20"}
+"""The properties of the record: several processes append to it."""
+
 Outcome = Literal["done", "lost", "failed", "planned", "postponed", "held"]
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -159,7 +162,7 @@ class TendRecord:
 
     def _opened(self, name: str) -> Table:
         self._catalog.create_namespace_if_not_exists(tuple(name.split("."))[:-1])
-        return self._catalog.create_table_if_not_exists(name, SCHEMA)
+        return self._catalog.create_table_if_not_exists(name, SCHEMA, properties=_PROPERTIES)
 
 
 def _ms(at: dt.datetime) -> int:

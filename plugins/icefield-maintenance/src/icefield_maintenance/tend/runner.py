@@ -30,7 +30,7 @@ _HOUR_MS: Final = 3_600_000
 _INTERRUPTED: Final = Decision(
     operation="expire_snapshots",
     reason="a process that maintained the table has ended early: its expiry may have left files",
-    options={"older_than": 0, "retain_last": 1},
+    options={"older_than": 0},
 )
 
 Name = tuple[str, ...]
@@ -144,10 +144,11 @@ class Tending:
             self._reserved += decision.rewritten_bytes
         try:
             result = getattr(maintenance, decision.operation)(**decision.options)
-        except CommitFailed as error:
-            found = replace(found, outcome="lost", message=str(error))
         except (IcefieldError, OSError) as error:
-            found = replace(found, outcome="failed", message=str(error))
+            outcome: Outcome = "lost" if isinstance(error, CommitFailed) else "failed"
+            # A message may quote the filter of an erasure, which the record must not hold.
+            message = type(error).__name__ if decision.operation == "erase" else str(error)
+            found = replace(found, outcome=outcome, message=message)
         else:
             found = replace(found, **measured(result))
         finally:
