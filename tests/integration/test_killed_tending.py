@@ -16,6 +16,7 @@ from icefield_maintenance.doctor import examine_table
 from icefield_maintenance.doctor.findings import failures
 from icefield_maintenance.tend import Tending
 from killing import CHANGING, dies_at, killing_plugins
+from rest_process import serving
 from tended_tables import overlapping, policy_of, tend_until, tended_to_the_end
 
 STRIDE = 3 if os.environ.get("ICEFIELD_SOAK") else 37
@@ -70,7 +71,17 @@ def test_whatever_step_dies_the_next_run_finishes_the_work(kind: str, tmp_path: 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["create", "sql"])
 def test_two_processes_do_not_tend_a_table_at_the_same_time(kind: str, tmp_path: Path) -> None:
-    given = properties_of(kind, tmp_path)
+    tend_by_two(properties_of(kind, tmp_path))
+
+
+@pytest.mark.slow
+def test_two_processes_do_not_tend_a_table_of_a_service_at_the_same_time(tmp_path: Path) -> None:
+    with serving(properties_of("sql", tmp_path)) as uri:
+        tend_by_two({"type": "rest", "uri": uri})
+
+
+def tend_by_two(given: dict[str, str]) -> None:
+    """Let two processes tend three tables several times, and kill one of them at different times."""
     names = ("a", "b", "c")
     made(given, names)
     context = forking("tended_tables")

@@ -99,7 +99,7 @@ class CatalogBranches:
                 change(ManageSnapshots(transaction.table(each).stage)).commit()
         return tuple(".".join(each) for each in tables)
 
-    def _having(self, name: str) -> list[Name]:
+    def _having(self, name: str) -> Sequence[Name]:
         """The tables that have the branch, sorted. Raises ``InvalidArgument`` if none has it."""
         found = []
         for table in all_tables(self._catalog):

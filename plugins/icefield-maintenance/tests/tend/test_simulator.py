@@ -122,7 +122,7 @@ def test_a_thousand_tables_are_kept_for_a_month_at_little_cost(record_property: 
             nightly += full
     best = 0.0
     for kind, count in SHARES.items():
-        sample = [generated(kind, seed) for seed in range(0, count, count // 4)]
+        sample = [generated(kind, seed) for seed in (0, count // 2)]
         found = searched(sample, float("inf"))
         assert found is not None
         best += simulate((generated(kind, seed) for seed in range(count)), found[0]).scan_cost

@@ -97,11 +97,12 @@ def test_tables_come_by_their_gain_for_each_rewritten_byte(catalog: Catalog) -> 
     assert found == ["db.many", "db.few", "db.big"]
 
 
-def test_the_bytes_of_a_day_are_not_exceeded(catalog: Catalog, clock: Clock) -> None:
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_the_bytes_of_a_day_are_not_exceeded(catalog: Catalog, clock: Clock, concurrency: int) -> None:
     for name in ("db.a", "db.b", "db.c"):
         appended(catalog, name)
     size = sum(catalog.load_table("db.a").inspect.files()["file_size_in_bytes"].to_pylist())
-    limited = policy(files_per_scan=4, budget={"bytes-per-day": 2 * size + size // 2})
+    limited = policy(files_per_scan=4, budget={"bytes-per-day": 5 * size // 2, "concurrency": concurrency})
     found = [each.outcome for each in Tending(catalog, limited).run()]
     assert sorted(found) == ["done", "done", "postponed"]
     assert [each.outcome for each in Tending(catalog, limited).run()] == ["postponed"]
@@ -145,6 +146,19 @@ def test_a_loss_to_writers_makes_a_pause_that_grows(
     assert waited == [1, 2, 4]
     monkeypatch.setattr(MaintenanceTable, "rewrite_data_files", dry)
     assert [each.outcome for each in Tending(catalog, planned).run()] == ["done"]
+
+
+def test_without_a_record_a_process_knows_its_own_losses(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    appended(catalog)
+
+    def losing(self: MaintenanceTable, **options: Any) -> None:
+        raise CommitFailed("others commit faster")
+
+    monkeypatch.setattr(MaintenanceTable, "compute_table_stats", losing)
+    tending = Tending(catalog, policy(None, statistics_age="1d"))
+    assert [each.outcome for each in tending.run()] == ["lost"]
+    assert [each.outcome for each in tending.run()] == ["postponed"]
+    assert not catalog.table_exists("ops.tend")
 
 
 def test_an_unreadable_table_does_not_hinder_others(catalog: Catalog) -> None:

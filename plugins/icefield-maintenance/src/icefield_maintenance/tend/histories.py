@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,8 +51,9 @@ def _streaming(rng: random.Random, hours: int) -> Iterator[SimulatedCommit]:
         yield SimulatedCommit(step / 6, step // (6 * _HOURS), (size,), size // _ROW_BYTES)
 
 
-_KINDS: Final[MappingProxyType[str, tuple[Callable[[random.Random, int], Iterator[SimulatedCommit]], float, int]]]
-_KINDS = MappingProxyType(
+_Commits = Callable[[random.Random, int], Iterator[SimulatedCommit]]
+
+_KINDS: Final[Mapping[str, tuple[_Commits, float, int]]] = MappingProxyType(
     {
         "append-only": (_append_only, 24.0, 7),
         "upsert-heavy": (_upsert_heavy, 24.0, 7),

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final, Self
 from uuid import uuid4
 
@@ -92,6 +92,7 @@ class LeasedTable:
         self.was_abandoned = False
         self._owner, self._duration_ms, self._is_compared = owner, duration_ms, is_compared
         self._ended = Event()
+        self._lock = Lock()
         self._renewing = Thread(target=self._renew, name="icefield-lease", daemon=True)
 
     def __enter__(self) -> Self:
@@ -114,7 +115,7 @@ class LeasedTable:
 
     def is_lost(self) -> bool:
         """Whether another process has taken the lease over: this one was too slow to renew it."""
-        held = Lease.of(self.table.refresh().metadata)
+        held = self._held()
         return held is None or held.owner != self._owner
 
     def _take(self, held: Lease | None) -> Lease:
@@ -130,10 +131,14 @@ class LeasedTable:
         return Lease(self._owner, now + self._duration_ms)
 
     def _check_is_own(self) -> None:
-        held = Lease.of(self.table.refresh().metadata)
+        held = self._held()
         if held is None or held.owner != self._owner:
             name = "" if held is None else held.owner
             raise LeaseHeld(f"{name} took the table at the same time", owner=name)
+
+    def _held(self) -> Lease | None:
+        with self._lock:
+            return Lease.of(self.table.refresh().metadata)
 
     def _renew(self) -> None:
         while not self._ended.wait(self._duration_ms / 3000):
@@ -146,7 +151,7 @@ class LeasedTable:
         return Lease(self._owner, _now_ms() + self._duration_ms) if is_own else held
 
     def _change(self, decide: Callable[[Lease | None], Lease | None]) -> None:
-        with self.table.access().begin() as transaction:
+        with self._lock, self.table.access().begin() as transaction:
             _ChangeLease(transaction.stage, decide).commit()
 
 

@@ -24,8 +24,8 @@ Outcome = Literal["done", "lost", "failed", "planned", "postponed", "held"]
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY_MS: Final = 86_400_000
 _HOUR_MS: Final = 3_600_000
-_MEMORY_MS: Final = 100 * _DAY_MS
-"""The age to which the record is read, for the last search for orphans; erasures are read whatever their age."""
+_MEMORY_MS: Final = 7 * _DAY_MS
+"""The age to which the record is read, but for erasures and searches for orphans, which are read whatever their age."""
 
 _LONGEST_PAUSE: Final = 24
 """The longest pause after losses, in hours."""
@@ -104,7 +104,7 @@ class TendRecord:
         self._table: Table | None = None
         self._lock = Lock()
         if name is not None:
-            for each in self._rows(name, now_ms - _MEMORY_MS):
+            for each in self._rows(name, now_ms):
                 self._note(each, now_ms)
 
     def spent(self, now_ms: int) -> tuple[int, float]:
@@ -147,15 +147,16 @@ class TendRecord:
         if at > now_ms - _DAY_MS:
             self._spent.append((at, operation.rewritten_bytes, operation.seconds))
 
-    def _rows(self, name: str, since_ms: int) -> Iterator[TendedOperation]:
+    def _rows(self, name: str, now_ms: int) -> Iterator[TendedOperation]:
         try:
             table = self._table = self._catalog.load_table(name)
         except (NoSuchTable, NoSuchNamespace):
             return
         if missing := [each for each in _READ if each not in table.schema().column_names]:
             raise InvalidArgument(f"table {name} is no record of maintenance: it has no column {missing[0]}")
-        since = time_of(since_ms).isoformat()
-        found = table.scan(f"at >= '{since}' or operation = 'erase'", selected_fields=_READ).to_arrow()
+        since = time_of(now_ms - _MEMORY_MS).isoformat()
+        needed = f"at >= '{since}' or operation in ('erase', 'remove_orphan_files')"
+        found = table.scan(needed, selected_fields=_READ).to_arrow()
         for batch in found.sort_by("at").to_batches():
             for row in batch.to_pylist():
                 yield TendedOperation(**row)

@@ -32,6 +32,7 @@ _INTERRUPTED: Final = Decision(
     reason="a process that maintained the table has ended early: its expiry may have left files",
     options={"older_than": 0},
 )
+_LOST: Final = "another process has taken the table over: the lease was not renewed in time"
 
 Name = tuple[str, ...]
 
@@ -47,7 +48,7 @@ class Tending:
         self.catalog, self.policy = catalog, policy
         self._runner = runner
         self._owner = new_owner()
-        self._in_order: dict[Name, tuple[str, int]] = {}
+        self._at_goals: dict[Name, tuple[str, int]] = {}
         self._lock = Lock()
         self._reserved = 0
         self._record: TendRecord | None = None
@@ -60,7 +61,8 @@ class Tending:
         and those that wait for a window, the budget or the end of a pause. An error of one table concerns no other
         one. ``dry_run`` yields the plan. Raises errors of the catalog and of the record.
         """
-        self._record = TendRecord(self.catalog, self.policy.record, _now_ms())
+        if self._record is None or self.policy.record is not None:  # others may have added to it
+            self._record = TendRecord(self.catalog, self.policy.record, _now_ms())
         plans: list[TablePlan] = []
         for plan in map_ahead(self._names(tables), self._surveyed, self.policy.budget.concurrency):
             if isinstance(plan, TendedOperation):
@@ -81,7 +83,7 @@ class Tending:
         try:
             table = self.catalog.load_table(name)
             location, hour = table.metadata_location, _now_ms() // _HOUR_MS
-            if self._in_order.get(name) == (location, hour):
+            if self._at_goals.get(name) == (location, hour):
                 return None
             plan = TablePlan(name, tuple(self._decisions(table)))
         except (IcefieldError, OSError) as error:
@@ -89,7 +91,7 @@ class Tending:
         if plan.decisions:
             return plan
         if Lease.of(table.metadata) is None:  # otherwise the lease of a dead process may end
-            self._in_order[name] = (location, hour)
+            self._at_goals[name] = (location, hour)
         return None
 
     def _decisions(self, table: Table) -> Iterator[Decision]:
@@ -123,10 +125,9 @@ class Tending:
                 table = self.catalog.load_table(name)
                 interrupted = [_INTERRUPTED] if leased.was_abandoned else []
                 for decision in chain(interrupted, self._decisions(table)):
-                    postponed = self._postponed(name, decision)
-                    if postponed or leased.is_lost():
-                        message = postponed or "another process has taken the table over: the lease was not renewed"
-                        done.append(self._outcome(name, decision, "postponed", message))
+                    postponed = _LOST if leased.is_lost() else self._postponed(name, decision, reserve=True)
+                    if postponed:
+                        done.append(self._outcome(name, decision, "postponed", postponed))
                     else:
                         done.append(self._carried_out(table, decision))
         except LeaseHeld as error:
@@ -140,8 +141,6 @@ class Tending:
         maintenance = table.maintenance if self._runner is None else table.maintenance.on(self._runner)
         found = self._outcome(table.name(), decision, "done")
         begun = time.monotonic()
-        with self._lock:
-            self._reserved += decision.rewritten_bytes
         try:
             result = getattr(maintenance, decision.operation)(**decision.options)
         except (IcefieldError, OSError) as error:
@@ -158,11 +157,19 @@ class Tending:
         self._recorded.add(found)
         return found
 
-    def _postponed(self, table: Name, decision: Decision) -> str:
-        """The reason for which an operation waits; empty if it can be carried out now."""
+    def _postponed(self, table: Name, decision: Decision, *, reserve: bool = False) -> str:
+        """The reason for which an operation waits; empty if it can be carried out now.
+
+        ``reserve`` then takes its bytes from the budget, until it has been carried out.
+        """
+        with self._lock:
+            reason = "" if decision.is_urgent else self._reason_to_wait(table, decision)
+            if reserve and not reason:
+                self._reserved += decision.rewritten_bytes
+        return reason
+
+    def _reason_to_wait(self, table: Name, decision: Decision) -> str:
         now, budget = _now_ms(), self.policy.budget
-        if decision.is_urgent:
-            return ""
         pause = self._recorded.pause_ms(".".join(table), decision.operation, now)
         if pause:
             return f"it lost or failed before: the next attempt is in {pause // 60_000 + 1} minutes"
@@ -171,10 +178,8 @@ class Tending:
         nbytes, hours = self._recorded.spent(now)
         if budget.hours_per_day is not None and hours >= budget.hours_per_day:
             return f"the budget of {budget.hours_per_day} hours per day is spent"
-        with self._lock:
-            wanted = nbytes + self._reserved + decision.rewritten_bytes
-        if budget.bytes_per_day is not None and decision.rewritten_bytes and wanted > budget.bytes_per_day:
-            left = max(0, budget.bytes_per_day - nbytes)
+        left = None if budget.bytes_per_day is None else max(0, budget.bytes_per_day - nbytes - self._reserved)
+        if left is not None and decision.rewritten_bytes > left:
             return f"the budget has {left:,} bytes left today, and it rewrites {decision.rewritten_bytes:,}"
         return ""
 

@@ -7,7 +7,7 @@ rows of a partition. The simulator leaves out manifests, caches, and rewrites th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
@@ -236,7 +236,7 @@ def simulate(histories: Iterable[History], schedule: Schedule, *, days: float = 
 
 
 def searched(
-    histories: Sequence[History], most_bytes: float, *, days: float = 30.0, each: Callable[[Schedule], object] = id
+    histories: Sequence[History], most_bytes: float, *, days: float = 30.0
 ) -> tuple[Schedule, SimulatedCosts] | None:
     """The schedule with the least cost of scans among all of a grid that rewrite at most so many bytes.
 
@@ -248,7 +248,6 @@ def searched(
     best: tuple[Schedule, SimulatedCosts] | None = None
     for files, share, most, every in product((1, 2, 3, 4, 6, 8, 12, 24, 48), shares, packed, (1, 3, 6, 12, 24)):
         schedule = Schedule(goals=Goals(files_per_scan=files, deleted_rows=share, delete_files=most), every=every)
-        each(schedule)
         costs = simulate(histories, schedule, days=days)
         if costs.rewritten_bytes <= most_bytes and (best is None or costs.scan_cost < best[1].scan_cost):
             best = schedule, costs
