@@ -87,7 +87,7 @@ def decisions(
     yield from _erasures(erasures, done, now_ms)
     if table.current_snapshot() is None:
         return
-    for of_files in (_of_deletes, _of_data_files, _of_manifests):
+    for of_files in (_of_equality_deletes, _of_data_files, _of_position_deletes, _of_manifests):
         yield from of_files(table, goals)
     for of_metadata in (_statistics, _expiry):
         yield from of_metadata(table.metadata, goals, now_ms)
@@ -124,21 +124,24 @@ def _of_data_files(table: Table, goals: Goals) -> Iterator[Decision]:
         )
 
 
-def _of_deletes(table: Table, goals: Goals) -> Iterator[Decision]:
-    summary = _summary(table.metadata)
-    if goals.delete_files is None or summary.get("total-delete-files") == "0":
+def _of_equality_deletes(table: Table, goals: Goals) -> Iterator[Decision]:
+    if goals.delete_files is None or _summary(table.metadata).get("total-equality-deletes") == "0":
         return
-    most = goals.delete_files
-    if summary.get("total-equality-deletes") != "0":
-        gain = gains.of_equality_deletes(table)
-        if gain is not None and gain.before > most:
-            yield _decision(gain, f"{_many(gain.before, 'equality delete file')}, of at most {most}")
-    gain = gains.of_position_deletes(table, min_input_files=most + 1)
+    gain = gains.of_equality_deletes(table)
+    if gain is not None and gain.before > goals.delete_files:
+        yield _decision(gain, f"{_many(gain.before, 'equality delete file')}, of at most {goals.delete_files}")
+
+
+def _of_position_deletes(table: Table, goals: Goals) -> Iterator[Decision]:
+    """Drop delete files that apply to nothing, such as after a rewrite of data files, and pack the others."""
+    if goals.delete_files is None or _summary(table.metadata).get("total-delete-files") == "0":
+        return
+    gain = gains.of_dangling_deletes(table)
+    if gain is not None and gain.before > goals.delete_files:
+        yield _decision(gain, f"{_many(gain.before, 'delete file')} without a data file to apply to")
+    gain = gains.of_position_deletes(table, min_input_files=goals.delete_files + 1)
     if gain is not None:
         yield _decision(gain, _many(gain.before, "small delete file"))
-    gain = gains.of_dangling_deletes(table)
-    if gain is not None and gain.before > most:
-        yield _decision(gain, f"{_many(gain.before, 'delete file')} without a data file to apply to")
 
 
 def _of_manifests(table: Table, goals: Goals) -> Iterator[Decision]:
