@@ -10,7 +10,7 @@ import pytest
 from icefield import Catalog
 from icefield.errors import IcefieldError
 from icefield_maintenance.tend import Policy, Tending
-from icefield_maintenance.tend.lease import SECOND_LOOK, Lease, LeasedTable, LeaseHeld, new_owner
+from icefield_maintenance.tend.lease import SECOND_LOOK, LeasedTable, LeaseHeld, TableLease, new_owner
 from tables import memory_catalog, new_table, rows
 
 
@@ -44,9 +44,9 @@ def test_an_abandoned_lease_is_taken_over_when_it_ends(catalog: Catalog) -> None
 
 def test_a_lease_is_renewed_while_the_work_goes_on(catalog: Catalog) -> None:
     with leased(catalog, "a", 1000):
-        first = Lease.of(catalog.load_table("db.t").metadata)
+        first = TableLease.of(catalog.load_table("db.t").metadata)
         time.sleep(0.8)
-        later = Lease.of(catalog.load_table("db.t").metadata)
+        later = TableLease.of(catalog.load_table("db.t").metadata)
     assert first is not None
     assert later is not None
     assert later.until_ms > first.until_ms

@@ -39,7 +39,7 @@ class LeaseHeld(IcefieldError, RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class TableLease:
     """The holder of a table, and the end of its lease in ms since 1970 UTC."""
 
     owner: str
@@ -60,18 +60,22 @@ def new_owner() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
 
+_Decide = Callable[[TableLease | None], TableLease | None]
+"""The lease that follows from the present one."""
+
+
 class _ChangeLease(Action):
     """Takes, renews or gives up a lease; decided anew on each base, so that a rival's lease is seen."""
 
     shapes = False
 
-    def __init__(self, stage: Callable[[Action], None], decide: Callable[[Lease | None], Lease | None]) -> None:
+    def __init__(self, stage: Callable[[Action], None], decide: _Decide) -> None:
         super().__init__(stage)
         self._decide = decide
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """The change of the property. Raises ``LeaseHeld``."""
-        held = Lease.of(base)
+        held = TableLease.of(base)
         wanted = self._decide(held)
         if wanted == held:
             return Changes()
@@ -118,7 +122,7 @@ class LeasedTable:
         held = self._held()
         return held is None or held.owner != self._owner
 
-    def _take(self, held: Lease | None) -> Lease:
+    def _take(self, held: TableLease | None) -> TableLease:
         now = _now_ms()
         if held is not None and held.owner != self._owner:
             if now < held.until_ms:
@@ -128,7 +132,7 @@ class LeasedTable:
                     until_ms=held.until_ms,
                 )
             self.was_abandoned = True
-        return Lease(self._owner, now + self._duration_ms)
+        return TableLease(self._owner, now + self._duration_ms)
 
     def _check_is_own(self) -> None:
         held = self._held()
@@ -136,9 +140,9 @@ class LeasedTable:
             name = "" if held is None else held.owner
             raise LeaseHeld(f"{name} took the table at the same time", owner=name)
 
-    def _held(self) -> Lease | None:
+    def _held(self) -> TableLease | None:
         with self._lock:
-            return Lease.of(self.table.refresh().metadata)
+            return TableLease.of(self.table.refresh().metadata)
 
     def _renew(self) -> None:
         while not self._ended.wait(self._duration_ms / 3000):
@@ -146,11 +150,11 @@ class LeasedTable:
             with suppress(IcefieldError, OSError):
                 self._change(self._prolonged)
 
-    def _prolonged(self, held: Lease | None) -> Lease | None:
+    def _prolonged(self, held: TableLease | None) -> TableLease | None:
         is_own = held is not None and held.owner == self._owner
-        return Lease(self._owner, _now_ms() + self._duration_ms) if is_own else held
+        return TableLease(self._owner, _now_ms() + self._duration_ms) if is_own else held
 
-    def _change(self, decide: Callable[[Lease | None], Lease | None]) -> None:
+    def _change(self, decide: _Decide) -> None:
         with self._lock, self.table.access().begin() as transaction:
             _ChangeLease(transaction.stage, decide).commit()
 

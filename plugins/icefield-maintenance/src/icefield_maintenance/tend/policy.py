@@ -39,7 +39,7 @@ class Window(str):
         return (minute - start) % 1440 < ((end - start) % 1440 or 1440)
 
 
-class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+class TendBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The limits of maintenance: in the last 24 hours, at once, and by the time of day.
 
     ``bytes_per_day`` counts the bytes that operations rewrite, ``hours_per_day`` their time. ``concurrency`` is the
@@ -56,7 +56,7 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rena
         return not self.windows or any(window.holds(now_ms) for window in self.windows)
 
 
-class Rule(Goals, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+class GoalRule(Goals, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The goals of the tables with names such as ``sales.*``; its own goals go before those of its preset."""
 
     tables: str
@@ -101,9 +101,9 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rena
     another process takes over a table whose process has died.
     """
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[GoalRule, ...] = ()
     erasures: tuple[Erasure, ...] = ()
-    budget: Budget = Budget()
+    budget: TendBudget = TendBudget()
     record: str | None = None
     lease: Span = Span.parse("10m")
 

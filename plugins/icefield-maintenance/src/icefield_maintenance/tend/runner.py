@@ -17,7 +17,7 @@ from icefield.toolkit import map_ahead
 from icefield_maintenance.all_tables import all_tables
 from icefield_maintenance.properties import TEND_ENABLED
 from icefield_maintenance.tend.goals import Goals, goals_in
-from icefield_maintenance.tend.lease import Lease, LeasedTable, LeaseHeld, new_owner
+from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, TableLease, new_owner
 from icefield_maintenance.tend.measuring import measured
 from icefield_maintenance.tend.planning import Decision, TablePlan, decisions
 from icefield_maintenance.tend.policy import Policy
@@ -90,7 +90,7 @@ class Tending:
             return self._outcome(name, Decision(operation="plan", reason="the table was planned"), "failed", str(error))
         if plan.decisions:
             return plan
-        if Lease.of(table.metadata) is None:  # otherwise the lease of a dead process may end
+        if TableLease.of(table.metadata) is None:  # otherwise the lease of a dead process may end
             self._at_goals[name] = (location, hour)
         return None
 
@@ -99,7 +99,7 @@ class Tending:
             name = table.name()
             goals = goals_in(table.properties, self.policy.goals_of(name) or Goals())
             done = self._recorded.done(".".join(name))
-            held = Lease.of(table.metadata)
+            held = TableLease.of(table.metadata)
             if held is not None and held.owner != self._owner and held.until_ms <= _now_ms():
                 yield _INTERRUPTED
             yield from decisions(table, goals, _now_ms(), done, self.policy.erasures_of(name))

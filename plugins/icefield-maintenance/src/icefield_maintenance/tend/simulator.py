@@ -93,7 +93,7 @@ class SimulatedCosts:
 
 
 @dataclass(slots=True)
-class _Files:
+class _SimulatedFiles:
     """The files of a partition: parallel lists of bytes, rows and deleted rows, and the number of delete files."""
 
     sizes: list[int] = field(default_factory=list)
@@ -173,7 +173,7 @@ class _Simulation:
         self._history, self._schedule = history, schedule
         self._target = schedule.goals.bytes_per_file or _TARGET
         self._sizes = Sizes.around(self._target)
-        self._partitions: dict[int, _Files] = {}
+        self._partitions: dict[int, _SimulatedFiles] = {}
         self._costs: dict[int, tuple[int, int, int]] = {}
         self._changed: set[int] = set()
         self._scan = (0, 0, 0)
@@ -191,7 +191,7 @@ class _Simulation:
                 self._maintain()
             self._pass(commit.hour - now)
             now = commit.hour
-            self._partitions.setdefault(commit.partition, _Files()).add(commit)
+            self._partitions.setdefault(commit.partition, _SimulatedFiles()).add(commit)
             self._changed.add(commit.partition)
             self._note(commit.partition)
         self._pass(hours - now)
