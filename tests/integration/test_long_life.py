@@ -25,6 +25,8 @@ OWNERS = ("ann", "bob", "cid", "dee")
 TENDING = ("tom", "tim")
 GOALS = {"files_per_scan": 3, "deleted_rows": 0.2, "delete_files": 2, "manifests": 4, "snapshots": 2 * KEPT_SNAPSHOTS}
 """The goals of the processes that tend the table."""
+LEASE = "20s"
+"""Longer than a commit beside the writers, which renews a lease."""
 
 
 def live_together(given: dict[str, str], folder: Path, chance: random.Random, tending: Sequence[str] = ()) -> int:
@@ -37,7 +39,7 @@ def live_together(given: dict[str, str], folder: Path, chance: random.Random, te
 
     def started(owner: str) -> BaseProcess:
         if owner in tending:
-            process = context.Process(target=tend_until, args=(given, GOALS, until))
+            process = context.Process(target=tend_until, args=(given, GOALS, until, LEASE))
         else:
             changes = WRITES if tending else WEIGHTS
             arguments = (given, owner, str(folder), chance.randrange(10**9), until, STEPS, changes)

@@ -13,9 +13,9 @@ from icefield_maintenance.tend import Policy, Tending
 RECORD = "ops.tend"
 
 
-def policy_of(**goals: Any) -> Policy:
+def policy_of(lease: str = "1s", **goals: Any) -> Policy:
     """A policy for the tables of ``db``, with leases that end soon, and with a record."""
-    return Policy.from_mapping({"record": RECORD, **_given(goals)})
+    return Policy.from_mapping({**_given(goals), "record": RECORD, "lease": lease})
 
 
 def _given(goals: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,18 +23,18 @@ def _given(goals: Mapping[str, Any]) -> dict[str, Any]:
     return {"lease": "1s", "rules": [rule]}
 
 
-def tend_until(given: Mapping[str, str], goals: Mapping[str, Any], until: float, pause: float = 0.1) -> None:
+def tend_until(given: Mapping[str, str], goals: Mapping[str, Any], until: float, lease: str = "1s") -> None:
     """Tend again and again until a time, and once at least: the main function of a process."""
-    tending = Tending(load_catalog("test", **given), policy_of(**goals))
+    tending = Tending(load_catalog("test", **given), policy_of(lease, **goals))
     while True:
         failed = [each for each in tending.run() if each.outcome == "failed"]
         assert not failed, failed
         if time.time() > until:
             return
-        time.sleep(pause)
+        time.sleep(0.1)
 
 
-def tended_to_the_end(given: Mapping[str, str], goals: Mapping[str, Any], seconds: float = 30.0) -> None:
+def tended_to_the_end(given: Mapping[str, str], goals: Mapping[str, Any], seconds: float = 90.0) -> None:
     """Tend until nothing is left to do, and no dead process has a lease; without the record, which asks for pauses."""
     tending = Tending(load_catalog("test", **given), Policy.from_mapping(_given(goals)))
     end = time.monotonic() + seconds
