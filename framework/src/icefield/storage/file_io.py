@@ -188,16 +188,19 @@ class FileIO:
 
         Raises ``LocationRefused``.
         """
+        return self._resolved(location)[1]
+
+    def _resolved(self, location: str) -> tuple[str, str]:
+        """The scheme of a location to open, and the location; raises as ``resolve`` does."""
         if not location or len(location) > MAX_LOCATION_LENGTH or "\0" in location:
             raise LocationRefused(f"no usable location: {location[:200]!r}", location=location[:200])
-        mapped = self._complete(self._mapped(location))
+        scheme, mapped = self._complete(self._mapped(location))
         if has_password(mapped):  # it would be written into metadata, and shown by every SDK
             raise LocationRefused(
                 f"{location} holds a password, and locations are shown and stored: write it without, and give the "
                 "credentials by properties of the catalog; location.map.<prefix> reads a table that has such locations",
                 location=location,
             )
-        scheme = scheme_of(mapped)
         if scheme != "file":
             split_location(mapped)
         if self._schemes and scheme not in self._schemes:
@@ -210,7 +213,7 @@ class FileIO:
             raise LocationRefused(said, location=location)
         if self._judge is not None and not self._judge(mapped):
             raise LocationRefused("the metadata names a file that is not of this table's own folders")  # not named
-        return mapped
+        return scheme, mapped
 
     def unmapped(self, location: str, place: str) -> str:
         """The location below ``place`` that opens the same file as ``location``, or ``location`` if there is none.
@@ -226,9 +229,9 @@ class FileIO:
 
     def _found(self, location: str) -> tuple[FileSystem, str]:
         """The file system that serves a location, and the location to open there."""
-        resolved = self.resolve(location)
-        kind = self.plugins.file_system(scheme_of(resolved))
-        access = next((each for each in self.access if resolved.startswith(each.prefix)), None)
+        scheme, resolved = self._resolved(location)
+        kind = self.plugins.file_system(scheme)
+        access = next((each for each in self.access if resolved.startswith(each.prefix)), None) if self.access else None
         system = self._systems.get((kind, access))
         if system is None:
             own = {} if access is None else access.properties()
@@ -345,11 +348,13 @@ class FileIO:
                 return target.rstrip("/")
         return location
 
-    def _complete(self, location: str) -> str:
-        if scheme_of(location, default=""):
-            return location
+    def _complete(self, location: str) -> tuple[str, str]:
+        """The scheme of a location, and the location with that scheme."""
+        if scheme := scheme_of(location, default=""):
+            return scheme, location
         if location.startswith("/"):
-            return location if self.base is None else completed(location, self.base)
+            whole = location if self.base is None else completed(location, self.base)
+            return scheme_of(whole), whole
         raise LocationRefused(
             f"{shown(location)!r} is a relative location: write an absolute one, such as file:///folder/file. (Before "
             "format version 4 metadata has no others; where it does, the property location.map.<prefix> states where "

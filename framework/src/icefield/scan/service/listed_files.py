@@ -21,9 +21,7 @@ from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.types import BinaryType, DecimalType, DoubleType, FixedType, FloatType, IcebergType, StringType
-from icefield.types.values import from_bytes as value_from_bytes
-from icefield.types.values import from_json
-from icefield.types.values import to_bytes as value_to_bytes
+from icefield.types.values import value_from_bytes, value_from_json, value_to_bytes
 from icefield.types.values.arrow import to_arrow_array
 
 _CONTENTS: Final = {
@@ -246,7 +244,7 @@ def _check(listed: ListedFile, of_rows: bool) -> None:
 def _value(kind: IcebergType, value: Any) -> Any:
     if isinstance(kind, FloatType | DoubleType) and isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]  # as Java writes them
-    return from_json(kind, value)
+    return value_from_json(kind, value)
 
 
 def invalid_listing(listed: ListedFile, reason: str) -> InvalidMetadata:
