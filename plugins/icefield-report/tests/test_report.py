@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, hookimpl
 from icefield.errors import InvalidArgument, PluginConflict
+from icefield_maintenance import gains
 from icefield_report import ReportSection, catalog_report, report, write_catalog_report, write_report
 from icefield_report.facts import facts_of
 from icefield_report.maintenance import Advice
@@ -361,6 +362,7 @@ def test_the_calls_that_are_named_are_there() -> None:
     source = Path(__file__).parents[1] / "src/icefield_report"
     text = (source / "maintenance.py").read_text("utf-8") + (source / "templates/parts.html").read_text("utf-8")
     calls = set(re.findall(r"table\.maintenance\.(\w+)\(\)", text))
+    calls |= set(re.findall(r'operation="(\w+)"', Path(gains.__file__).read_text("utf-8")))
     assert len(calls) >= 6
     maintenance = memory_catalog().create_table("db.t", SCHEMA).maintenance
     assert [call for call in sorted(calls) if not hasattr(maintenance, call)] == []

@@ -193,6 +193,7 @@ SPLIT_ADAPTIVE_SIZE_ENABLED = _property("read.split.adaptive-size.enabled", bool
 
 # -- history and maintenance ------------------------------------------------------------------------------------
 GC_ENABLED = _property("gc.enabled", bool, True, "Whether expiry and purging may delete files of this table.")
+OWNED_FILES_ONLY = _property("maintenance.owned-only", bool, False, "Whether maintenance and purging leave files outside of the table's own folders, even if the catalog says location.owned-only=false.")
 MAX_SNAPSHOT_AGE_MS = _property("history.expire.max-snapshot-age-ms", int, 432_000_000, "Age in ms up to which expiry keeps the snapshots of a branch (5 days).", minimum=0)
 MIN_SNAPSHOTS_TO_KEEP = _property("history.expire.min-snapshots-to-keep", int, 1, "Snapshots of a branch that expiry keeps whatever their age.", minimum=1)
 MAX_REF_AGE_MS = _property("history.expire.max-ref-age-ms", int, LONG_MAX, "Age in ms up to which expiry keeps branches and tags other than main.", minimum=0)
