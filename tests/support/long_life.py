@@ -138,9 +138,9 @@ class Life:
     def _columns(self, table: Table) -> set[str]:
         return {each.name for each in table.schema().fields if each.name.startswith(f"{self.owner}_")}
 
-    def live(self, until: float, steps: int) -> None:
-        """Change the table at random until a time and that many steps."""
-        names, weights = zip(*WEIGHTS.items(), strict=True)
+    def live(self, until: float, steps: int, changes: Mapping[str, int]) -> None:
+        """Change the table at random until a time and that many steps; ``changes`` are the weights of operations."""
+        names, weights = zip(*changes.items(), strict=True)
         done = sum(self.journal.counts().values()) if self.journal.path.exists() else 0
         while time.time() < until or done < steps:
             (name,) = self.chance.choices(names, weights)
@@ -390,10 +390,20 @@ OPERATIONS: dict[str, Operation] = {
 _RARE = {"untag": 2, "evolve": 3, "partition": 2, "settings": 2, "sort": 2, "table stats": 1, "partition stats": 1}
 _OFTEN = {"append": 16, "delete": 8, "upsert": 8, "update": 6, "read": 8, "expire": 4}
 WEIGHTS = {name: _OFTEN.get(name, _RARE.get(name, 3)) for name in OPERATIONS}
+WRITES = {name: weight for name, weight in WEIGHTS.items() if OPERATIONS[name].__qualname__ == name.replace(" ", "_")}
+"""The operations that write and read, without maintenance."""
 
 
-def lead(given: dict[str, str], owner: str, folder: str, seed: int, until: float, steps: int) -> None:
+def lead(
+    given: dict[str, str],
+    owner: str,
+    folder: str,
+    seed: int,
+    until: float,
+    steps: int,
+    changes: Mapping[str, int] = WEIGHTS,
+) -> None:
     """Live one life: the main function of a process."""
     life = Life(given, owner, Path(folder), seed)
     life.begin()
-    life.live(until, steps)
+    life.live(until, steps, changes)

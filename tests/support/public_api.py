@@ -36,6 +36,7 @@ MODULES = (
     "icefield_import",
     "icefield_maintenance",
     "icefield_maintenance.doctor",
+    "icefield_maintenance.tend",
     "icefield_testing",
     *ENGINE,
 )

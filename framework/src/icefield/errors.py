@@ -68,6 +68,10 @@ class InvalidFile(IcefieldError, ValueError):
     """A data file is damaged or is not of the format it is said to be. Carries ``location``."""
 
 
+class DecryptionFailed(InvalidFile):
+    """A file, or a wrapped key, that its key does not open: it is damaged, cut, exchanged, or not encrypted."""
+
+
 class UnsupportedFeature(IcefieldError, ValueError):
     """A valid feature of the format that this version does not support: a format version, a type, a codec."""
 
@@ -95,6 +99,10 @@ class NotDurable(StorageError):
 
 class AccessDenied(StorageError, PermissionError):
     """A file system refused an operation: permission is missing, or it is read-only. Carries ``location``."""
+
+
+class KeyUnavailable(IcefieldError, LookupError):
+    """A key service has no such master key, or a catalog has no key service."""
 
 
 class LocationRefused(IcefieldError, PermissionError):

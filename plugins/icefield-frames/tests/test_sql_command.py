@@ -11,6 +11,7 @@ import icefield
 import pyarrow as pa
 import pytest
 from frame_tables import files_planned
+from icefield.errors import InvalidArgument
 from icefield.types import NestedField
 from icefield_cli.main import main
 from tables import Listener
@@ -77,6 +78,23 @@ def test_columns_and_filters_reach_the_scan(catalog: icefield.Catalog) -> None:
     with querying("SELECT id FROM db.t WHERE id > 1000", lambda name: table.scan()) as found:
         assert found.read_all().num_rows == 0
     assert files_planned(listener) == 0
+
+
+def test_a_query_with_limits_ends_at_its_rows_its_time_and_its_memory() -> None:
+    from icefield_frames.duckdb_queries import QueryLimits, querying
+
+    def asked(sql: str, limits: QueryLimits) -> int:
+        with querying(sql, lambda name: None, limits) as found:
+            return found.read_all().num_rows
+
+    assert asked("SELECT * FROM range(1000000000)", QueryLimits(30, "100MB", 1, rows=7)) == 7
+    with pytest.raises(InvalidArgument, match=r"stopped after 0\.2 s"):
+        asked(
+            "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7",
+            QueryLimits(0.2, "1GB", 1, 7),
+        )
+    with pytest.raises(InvalidArgument, match="Out of Memory"):
+        asked("SELECT list(range) FROM range(50000000) GROUP BY range % 7", QueryLimits(30, "20MB", 1, 7))
 
 
 def test_the_first_rows_are_printed_unless_all_are_asked_for(run: Run) -> None:

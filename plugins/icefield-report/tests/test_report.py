@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, hookimpl
 from icefield.errors import InvalidArgument, PluginConflict
+from icefield_maintenance import gains
 from icefield_report import ReportSection, catalog_report, report, write_catalog_report, write_report
 from icefield_report.facts import facts_of
 from icefield_report.maintenance import Advice
@@ -70,6 +71,12 @@ def lived_in(catalog: Catalog, name: str = "db.t") -> Table:
 @pytest.fixture(scope="module")
 def page() -> Page:
     return Page(report(lived_in(memory_catalog())))
+
+
+def test_plots_have_no_styles_of_their_own_so_that_a_strict_policy_allows_them(page: Page) -> None:
+    assert page.plots
+    assert not [tag for tag, attributes in page.elements if "style" in attributes]
+    assert not [each for plot in page.plots for each in plot.iter() if each.tag.endswith("style")]
 
 
 def test_a_page_states_the_numbers_of_the_table(page: Page) -> None:
@@ -355,6 +362,7 @@ def test_the_calls_that_are_named_are_there() -> None:
     source = Path(__file__).parents[1] / "src/icefield_report"
     text = (source / "maintenance.py").read_text("utf-8") + (source / "templates/parts.html").read_text("utf-8")
     calls = set(re.findall(r"table\.maintenance\.(\w+)\(\)", text))
+    calls |= set(re.findall(r'operation="(\w+)"', Path(gains.__file__).read_text("utf-8")))
     assert len(calls) >= 6
     maintenance = memory_catalog().create_table("db.t", SCHEMA).maintenance
     assert [call for call in sorted(calls) if not hasattr(maintenance, call)] == []

@@ -13,6 +13,7 @@ from icefield import load_catalog
 from icefield.errors import InvalidArgument, MissingPlugin
 from icefield_rest_server import Options, Settings, app, check, serving
 from icefield_rest_server.credentials import StaticCredentials, StsCredentials
+from icefield_rest_server.providers import only_reading
 from icefield_rest_server.tokens import JwtTokens, StaticTokens
 from local_client import LocalClient
 
@@ -64,6 +65,14 @@ def test_the_operations_that_read_are_told_from_the_others() -> None:
     writing = ["updateTable", "createTable", "dropTable", "renameTable", "registerTable", "commitTransaction", "new"]
     assert [allows(None, each, ("db", "t")) for each in reading] == [True] * len(reading)
     assert [allows(None, each, ("db", "t")) for each in writing] == [False] * len(writing)
+
+
+def test_a_read_only_server_refuses_changes_that_its_authorizer_allows(tmp_path: Path) -> None:
+    with load_catalog("served", type="sql", uri="sqlite://", warehouse=f"file://{tmp_path}") as catalog:
+        assert statuses(app(catalog, check(Options(read_only=True)))) == [403, 200]
+    narrow = only_reading(lambda principal, operation, name: name == ("db", "t"))
+    asked = [("loadTable", "t"), ("loadTable", "other"), ("updateTable", "t")]
+    assert [narrow(None, operation, ("db", name)) for operation, name in asked] == [True, False, False]
 
 
 def test_a_process_of_several_has_the_authorizer_too(

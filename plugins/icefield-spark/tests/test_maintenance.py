@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from icefield.abc import Attempt, AttemptFiles, Work
 from icefield.errors import InvalidFile, StorageError
+from icefield_maintenance.tend import Policy, Tending
 from icefield_spark.executors import dumps
 from icefield_spark.maintenance import SparkRunner
 from py4j.protocol import Py4JJavaError
@@ -103,6 +104,18 @@ def test_values_are_counted_by_executors_as_by_this_process(ice: Any, catalog: i
     assert [dict(blob.properties) for blob in remote.blob_metadata] == [
         dict(blob.properties) for blob in local.blob_metadata
     ]
+
+
+@pytest.mark.spark
+def test_a_policy_gives_its_work_to_executors(spark: Any, catalog: icefield.Catalog) -> None:
+    table = lived(catalog, "db.t", 2)
+    before = content(table)
+    goals = {"tables": "db.*", "files-per-scan": 1, "delete-files": 1, "deleted-rows": 0.1}
+    tending = Tending(catalog, Policy.from_mapping({"rules": [goals]}), runner=SparkRunner(spark))
+    assert {each.outcome for each in tending.run()} == {"done"}
+    assert content(table) == before
+    assert len(table.inspect.data_files()) == 2
+    assert [*tending.run()] == []
 
 
 @pytest.mark.slow

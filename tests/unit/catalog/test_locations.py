@@ -259,7 +259,8 @@ def test_files_of_another_table_stay(catalog, way):
     assert ids(catalog, "db.victim") == [41, 42]
 
 
-def test_files_outside_of_the_tables_folders_go_where_the_user_says_so(tmp_path):
+@pytest.mark.parametrize(("properties", "gone"), [({}, 1), ({"maintenance.owned-only": "true"}, 0)])
+def test_files_outside_of_the_tables_folders_go_where_the_user_says_so(tmp_path, properties, gone):
     catalog = load_catalog(
         "c",
         **{
@@ -270,11 +271,23 @@ def test_files_outside_of_the_tables_folders_go_where_the_user_says_so(tmp_path)
         },
     )
     catalog.create_namespace("db")
-    victim, table = (catalog.create_table(name, SCHEMA) for name in ("db.v", "db.t"))
+    victim, table = (catalog.create_table(name, SCHEMA, properties=properties) for name in ("db.v", "db.t"))
     victim.append(rows(1))
     table.add_files(victim.inspect.files()["file_path"].to_pylist())
     table.delete("id > 0")
-    assert table.maintenance.expire_snapshots(LATER, retain_last=1).data_files == 1
+    assert table.maintenance.expire_snapshots(LATER, retain_last=1).data_files == gone
+
+
+def test_a_purge_leaves_the_files_of_others_where_the_table_says_so(tmp_path):
+    given = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"file://{tmp_path}/w"}
+    catalog = load_catalog("c", **given, **{"location.owned-only": "false"})
+    catalog.create_namespace("db")
+    victim, table = (catalog.create_table(name, SCHEMA) for name in ("db.v", "db.t"))
+    victim.append(rows(1))
+    table.add_files(victim.inspect.files()["file_path"].to_pylist())
+    table.set_properties({"maintenance.owned-only": True})
+    catalog.purge_table("db.t")
+    assert ids(catalog, "db.v") == [1]
 
 
 def test_files_that_could_not_be_told_from_the_tables_own_are_not_added(catalog, tmp_path):

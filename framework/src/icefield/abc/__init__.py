@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from icefield.abc.commit import Pointer as Pointer
     from icefield.abc.commit import Proposal as Proposal
     from icefield.abc.commit import TableChange as TableChange
+    from icefield.abc.encryption import FileKey as FileKey
+    from icefield.abc.encryption import TableEncryption as TableEncryption
     from icefield.abc.events import CommitConflict as CommitConflict
     from icefield.abc.events import CommitMade as CommitMade
     from icefield.abc.events import Event as Event
@@ -54,6 +56,9 @@ if TYPE_CHECKING:
     from icefield.abc.file_system import InputFile as InputFile
     from icefield.abc.file_system import OutputStream as OutputStream
     from icefield.abc.file_system import PutMode as PutMode
+    from icefield.abc.key_services import GeneratedKey as GeneratedKey
+    from icefield.abc.key_services import KeyService as KeyService
+    from icefield.abc.key_services import MasterKey as MasterKey
     from icefield.abc.manifest_format import ManifestFormat as ManifestFormat
     from icefield.abc.manifest_format import ManifestFormatReader as ManifestFormatReader
     from icefield.abc.manifest_format import ManifestReadRequest as ManifestReadRequest
@@ -70,6 +75,7 @@ if TYPE_CHECKING:
     from icefield.abc.work import unnoted as unnoted
     from icefield.expressions import BooleanExpression as BooleanExpression
     from icefield.manifest import DataFile as DataFile
+    from icefield.metadata import EncryptedKey as EncryptedKey
     from icefield.metadata import TableMetadata as TableMetadata
     from icefield.metadata import TableRequirement as TableRequirement
     from icefield.metadata import TableUpdate as TableUpdate

@@ -36,6 +36,12 @@ class FormatAbility(Enum):
     DICTIONARIES = "dictionaries"
     """``ReadRequest.dictionaries`` returns columns dictionary-encoded."""
 
+    ENCRYPTS = "encrypts"
+    """The format encrypts files itself, with the key of their stream (``InputFile.key``, ``OutputStream.key``).
+
+    Files of other formats are encrypted as a whole: they are read and written through streams of plain bytes.
+    """
+
     SKIPS = "skips"
     """``ReadRequest.skipped_rows`` skips parts of a file in which all rows are deleted."""
 

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from icefield.abc.access import FileAccess
+from icefield.abc.encryption import FileKey
 from icefield.abc.local_files import path_for, reported
 from icefield.base.concurrency import map_ahead, worker_count
 from icefield.errors import FileMissing, InvalidArgument, StorageError, UnsupportedFeature
@@ -78,6 +79,8 @@ class InputFile(ABC):
     """
 
     __position: int = 0
+    key: FileKey | None = None
+    """The key of a file that its format decrypts; None for a plain file, and for a stream that decrypts."""
 
     @property
     @abstractmethod
@@ -222,6 +225,9 @@ class OutputStream(ABC):
     ``close`` publishes the file whole and durable; ``abort`` leaves nothing. Leaving a ``with`` block by an
     exception aborts. After either, further writes raise ``ValueError``; a second ``close`` or ``abort`` does nothing.
     """
+
+    key: FileKey | None = None
+    """The key with which the format encrypts the file; None for a plain file, and for a stream that encrypts."""
 
     @abstractmethod
     def write(self, data: Any, /) -> int:

@@ -47,7 +47,7 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
-from icefield.metadata.properties import FORMAT_VERSION, check_properties, get_int
+from icefield.metadata.properties import FORMAT_VERSION, check_properties, get_int, with_version_of_keys
 from icefield.metadata.updates.apply import creation_updates
 from icefield.metadata.validation import check_names_differ
 from icefield.partitioning import PartitionSpec, SortOrder
@@ -483,7 +483,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         known = self.io.plugins.table_properties
         known.check(check_properties(properties))
         known.warn_of_names(properties)
-        return properties
+        return with_version_of_keys(properties)
 
 
 def metadata_at(io: FileIO, location: str) -> TableMetadata:

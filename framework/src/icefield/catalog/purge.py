@@ -17,8 +17,8 @@ from icefield.metadata.file_names import version_of
 from icefield.metadata.properties import GC_ENABLED, get_bool
 from icefield.scan.planning.reachable import files_of_manifests, manifests_of
 from icefield.storage import FileIO
+from icefield.storage.allowed import OWNED_ONLY
 from icefield.storage.deleting import delete_files
-from icefield.storage.file_io import OWNED_ONLY
 from icefield.storage.places import HashedLocations, LocationSet
 from icefield.storage.table_files import TableFiles
 

@@ -76,6 +76,7 @@ class TableHandle:
     def at(self, state: TableState) -> TableHandle:
         """This handle with the file IO for the files of a version."""
         io = self.io.for_table(state.metadata.location, state.properties, state.access)
+        io = io.encrypting(state.metadata)
         return self if io is self.io else replace(self, io=io)
 
     def logged(self, metadata: TableMetadata, base: TableState) -> TableMetadata:

@@ -80,7 +80,8 @@ class KeptOutput(OutputStream):
 
     def __init__(self, io: FileIO, location: str) -> None:
         self._io, self._location = io, location
-        self._stream = io.open_output(location)
+        self.file = io.create(location)
+        self._stream = self.file.sink
         self._kept: bytearray | None = bytearray()
 
     def write(self, data: Any, /) -> int:
@@ -99,7 +100,7 @@ class KeptOutput(OutputStream):
         kept, self._kept = self._kept, None
         scope = cache_scope(self._io)
         if kept is not None and scope is not None:
-            FILES.put(file_key(self._io, scope, self._location, len(kept)), bytes(kept))
+            FILES.put(file_key(self._io, scope, self._location, self.file.stored(len(kept))[0]), bytes(kept))
 
     def abort(self) -> None:
         self._kept = None

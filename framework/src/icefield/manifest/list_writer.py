@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.abc import OutputStream
-from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.errors import InvalidArgument, UnsupportedFeature, ValidationFailed
 from icefield.manifest.data_file import EntryStatus
-from icefield.manifest.manifest_file import ManifestContent, ManifestFile
+from icefield.manifest.manifest_file import UNASSIGNED, ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import (
     CONTENT,
     FIRST_ROW_ID,
@@ -55,6 +55,8 @@ def write_manifest_list(
     new = [manifest.assigned(snapshot_id, sequence_number) for manifest in manifests]
     if format_version == 1 and any(manifest.content is not ManifestContent.DATA for manifest in new):
         raise UnsupportedFeature("format version 1 has no row-level deletes, and so no manifest of them")
+    if io.key_length is not None and any(m.sequence_number == UNASSIGNED and not m.key_metadata for m in manifests):
+        raise ValidationFailed("the table is encrypted since its change was begun; begin the change again")
     kept: list[ManifestFile] = []
     if base is not None and not _can_splice(base, format_version):
         kept, base = list(base.manifests), None
@@ -77,9 +79,11 @@ def write_manifest_list(
     if format_version >= 3:
         metadata["first-row-id"] = str(first_row_id)
     data = _encode(io, [*kept, *new], format_version, base, metadata, properties)
-    with io.open_output(location) as sink:
+    file = io.create(location)
+    with file.sink as sink:
         sink.write(data)
     written = ManifestList(location, raw=data, file_format=io.manifest_format())
+    written.key = file.key and replace(file.key, length=file.stored(len(data))[0])
     if base is None or base.has_objects:
         # The next commit needs the manifests. Kept here, they save it from decoding the list that was just written.
         written.know([*(() if base is None else base.manifests), *kept, *new])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.abc import ManifestFormat, ReadRequest
+from icefield.abc import FileKey, ManifestFormat, ReadRequest
 from icefield.base.concurrency import LruCache
 from icefield.base.limits import MAX_MANIFEST_BYTES
 from icefield.errors import InvalidMetadata
@@ -19,9 +19,11 @@ from icefield.manifest.columns import check_locations, conform, identify
 from icefield.manifest.damage import damaged_file, gathered, refuse_encrypted
 from icefield.manifest.manifest_file import FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.schemas import FIELD_SUMMARY_FIELDS, MANIFEST_FILE_FIELDS, PARTITIONS, arrow_types
+from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.storage import FileIO
 from icefield.toolkit import BytesInput
+from icefield.toolkit.input_files import read_bounded
 from icefield.types.arrow.pieces import one_array
 
 PATH, LENGTH, SPEC_ID, CONTENT, SEQUENCE, MIN_SEQUENCE, ADDED_SNAPSHOT = 500, 501, 502, 517, 515, 516, 503
@@ -42,11 +44,6 @@ _OLD_NAMES: Final = {
 _NAMES: Final = {**{rule.name: rule.field_id for rule in MANIFEST_FILE_FIELDS}, **_OLD_NAMES}
 
 
-class _Metadata(Protocol):
-    @property
-    def format_version(self) -> int: ...
-
-
 class ManifestList:
     """The manifests of one snapshot, in columns; objects are made on demand.
 
@@ -54,7 +51,7 @@ class ManifestList:
     the first access to a column.
     """
 
-    __slots__ = ("_columns", "_format", "_manifests", "_summaries", "location", "paths_are_distinct", "raw")
+    __slots__ = ("_columns", "_format", "_manifests", "_summaries", "key", "location", "paths_are_distinct", "raw")
 
     def __init__(
         self,
@@ -67,6 +64,8 @@ class ManifestList:
     ) -> None:
         self.location = location
         self.raw = raw
+        self.key: FileKey | None = None
+        """The key of a file that was just written and is encrypted."""
         self.paths_are_distinct = False
         self._format = file_format
         self._summaries = summaries
@@ -160,7 +159,9 @@ MANIFEST_LISTS: Final[LruCache[Hashable, ManifestList]] = decoded_cache(64 * 102
 """Every manifest list that was read or written in this process, up to a bound."""
 
 
-def read_manifest_list(io: FileIO, snapshot: Snapshot, metadata: _Metadata, *, summaries: bool = True) -> ManifestList:
+def read_manifest_list(
+    io: FileIO, snapshot: Snapshot, metadata: TableMetadata, *, summaries: bool = True
+) -> ManifestList:
     """The manifests of a snapshot. Without ``summaries`` nothing is known of their partitions, and nothing is cached.
 
     An old v1 snapshot may name its manifests itself: their lengths and specs are then read from the manifests.
@@ -175,13 +176,16 @@ def read_manifest_list(io: FileIO, snapshot: Snapshot, metadata: _Metadata, *, s
             )
         return _inline_manifests(io, snapshot)
     scope = cache_scope(io)
-    key = (scope, io.resolve(location))
-    found = MANIFEST_LISTS.get(key) if scope is not None else None
+    place = (scope, io.resolve(location))
+    found = MANIFEST_LISTS.get(place) if scope is not None else None
     if found is None:
-        raw = io.read(location, limit=MAX_MANIFEST_BYTES)
+        key = None if snapshot.key_id is None else io.encryption.list_key(metadata, snapshot.key_id)
+        with io.open_input(location) as source:
+            plain = source if key is None else io.encryption.decrypting(source, key, location)
+            raw = read_bounded(plain, location, MAX_MANIFEST_BYTES)
         found = ManifestList(location, raw=raw, file_format=io.manifest_format(), summaries=summaries)
         if scope is not None and summaries:
-            MANIFEST_LISTS.put(key, found)
+            MANIFEST_LISTS.put(place, found)
     return found
 
 

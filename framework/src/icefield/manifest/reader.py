@@ -103,7 +103,8 @@ class ManifestReader:
 
     def fetch(self, manifest: ManifestFile) -> FetchedManifest:
         """The file itself, to be handed to ``read``; from the cache if it is there."""
-        return self.kept(manifest) or FetchedManifest(self.io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES))
+        path, key = manifest.manifest_path, manifest.key_metadata
+        return self.kept(manifest) or FetchedManifest(self.io.read(path, limit=MAX_MANIFEST_BYTES, key_metadata=key))
 
     def kept(self, manifest: ManifestFile) -> FetchedManifest | None:
         """The file from the cache; None if it must be fetched."""

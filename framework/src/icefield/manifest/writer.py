@@ -76,6 +76,7 @@ class ManifestWriter:
         self._rows = [0, 0, 0]
         self._lowest: int | None = None
         self._paths: list[pa.Array] = []
+        self._is_encrypted = io.key_length is not None
         self._result: ManifestFile | None = None
         self._open = partial(
             _Open,
@@ -139,10 +140,11 @@ class ManifestWriter:
         except BaseException:
             file.writer.abort()
             raise
+        length, key_metadata = file.new.stored(written.size)
         added, existing, deleted = EntryStatus.ADDED, EntryStatus.EXISTING, EntryStatus.DELETED
         self._result = ManifestFile(
             manifest_path=self.location,
-            manifest_length=written.size,
+            manifest_length=length,
             partition_spec_id=self._spec.spec_id,
             content=self._content,
             sequence_number=UNASSIGNED,
@@ -155,6 +157,7 @@ class ManifestWriter:
             existing_rows_count=self._rows[existing],
             deleted_rows_count=self._rows[deleted],
             partitions=file.summaries(),
+            key_metadata=key_metadata,
         )
         return self._result
 
@@ -197,6 +200,11 @@ class ManifestWriter:
             )
         if (file.content is DataFileContent.DATA) != (self._content is ManifestContent.DATA):
             raise InvalidArgument(f"{file.file_path} holds {file.content.name}, and the manifest {self._content.name}")
+        if self._is_encrypted and file.key_metadata is None:
+            raise UnsupportedFeature(
+                f"{file.file_path} is plain, and its table is encrypted: write its rows to the table",
+                location=file.file_path,
+            )
         if (file.content is DataFileContent.EQUALITY_DELETES) != bool(file.equality_ids):
             raise InvalidArgument(f"{file.file_path}: equality_ids are for equality deletes, which must have them")
         if file.is_deletion_vector:
@@ -297,7 +305,9 @@ class _Open:
         self._rules = [rule for rule in f.ENTRY_FIELDS if rule.requirement(format_version) is not None]
         self._partition_type = partition_type
         self._metrics = MetricsCollector(pa.schema(list(to_arrow_type(partition_type))))
-        self.writer = io.manifest_format().open_writer(KeptOutput(io, location), entries, **header)
+        sink = KeptOutput(io, location)
+        self.new = sink.file
+        self.writer = io.manifest_format().open_writer(sink, entries, **header)
 
     def write(self, columns: Mapping[int, pa.Array], count: int) -> None:
         """Write entries."""

@@ -49,7 +49,6 @@ from icefield.metadata.snapshots import TOTALS as TOTALS
 from icefield.metadata.snapshots import Operation as Operation
 from icefield.metadata.snapshots import Snapshot as Snapshot
 from icefield.metadata.table_metadata import TableMetadata as TableMetadata
-from icefield.metadata.table_metadata import refuse_plain_files as refuse_plain_files
 from icefield.metadata.table_metadata import with_metadata_log as with_metadata_log
 from icefield.metadata.timestamps import Timestamp as Timestamp
 from icefield.metadata.timestamps import as_milliseconds as as_milliseconds

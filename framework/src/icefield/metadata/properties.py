@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
 from icefield.base.secrets import has_password, holds_credential
-from icefield.errors import IcefieldError, InvalidArgument, UnsupportedFeature
+from icefield.errors import IcefieldError, InvalidArgument
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -193,13 +193,14 @@ SPLIT_ADAPTIVE_SIZE_ENABLED = _property("read.split.adaptive-size.enabled", bool
 
 # -- history and maintenance ------------------------------------------------------------------------------------
 GC_ENABLED = _property("gc.enabled", bool, True, "Whether expiry and purging may delete files of this table.")
+OWNED_FILES_ONLY = _property("maintenance.owned-only", bool, False, "Whether maintenance and purging leave files outside of the table's own folders, even if the catalog says location.owned-only=false.")
 MAX_SNAPSHOT_AGE_MS = _property("history.expire.max-snapshot-age-ms", int, 432_000_000, "Age in ms up to which expiry keeps the snapshots of a branch (5 days).", minimum=0)
 MIN_SNAPSHOTS_TO_KEEP = _property("history.expire.min-snapshots-to-keep", int, 1, "Snapshots of a branch that expiry keeps whatever their age.", minimum=1)
 MAX_REF_AGE_MS = _property("history.expire.max-ref-age-ms", int, LONG_MAX, "Age in ms up to which expiry keeps branches and tags other than main.", minimum=0)
 
 # -- engines and encryption -------------------------------------------------------------------------------------
-ENCRYPTION_KEY_ID = _property("encryption.key-id", str, None, "Master key of an encrypted table. Cannot be set: such tables are read where they are plain, and not written to.")
-ENCRYPTION_DATA_KEY_LENGTH = _property("encryption.data-key-length", int, 16, "Length of data keys in bytes.", minimum=16, unread=True)
+ENCRYPTION_KEY_ID = _property("encryption.key-id", str, None, "Master key of an encrypted table, by its id in the key service of the catalog. Set once, and never changed.")
+ENCRYPTION_DATA_KEY_LENGTH = _property("encryption.data-key-length", int, 16, "Length of the keys of files, in bytes: 16, 24 or 32.", minimum=16)
 # fmt: on
 
 RESERVED_PROPERTIES: Final = frozenset(
@@ -230,8 +231,7 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
     Raises ``InvalidArgument`` for a name or value that is not a string and for a value that does not fit its property.
     A reserved name and a credential raise it as well, since metadata files must not hold credentials. A credential is
-    recognised by the property's name, or by a password in a URI. Raises ``UnsupportedFeature`` for the property of
-    table encryption.
+    recognised by the property's name, or by a password in a URI.
     """
     for name, value in properties.items():
         if not isinstance(name, str) or not name:
@@ -259,13 +259,7 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_property_name(name: str) -> None:
-    """Raise ``InvalidArgument`` for a name that no table property may have, or ``UnsupportedFeature``."""
-    if name == ENCRYPTION_KEY_ID.name:
-        raise UnsupportedFeature(
-            f"table property '{name}' cannot be set or removed: this version writes no encrypted data, and what it "
-            "writes would stay readable",
-            property=name,
-        )
+    """Raise ``InvalidArgument`` for a name that no table property may have."""
     if name in RESERVED_PROPERTIES:
         raise InvalidArgument(f"table property '{name}' is reserved: it shows state and cannot be set", property=name)
     if holds_credential(name) or name.lower().endswith("access-key-id"):
@@ -274,6 +268,11 @@ def check_property_name(name: str) -> None:
             "give it to the catalog or the environment instead",
             property=name,
         )
+
+
+def with_version_of_keys(properties: dict[str, str]) -> dict[str, str]:
+    """The properties of a new table, with format version 3 for an encrypted one that states none."""
+    return {FORMAT_VERSION.name: "3", **properties} if ENCRYPTION_KEY_ID.name in properties else properties
 
 
 def find_value(properties: Mapping[str, str], declared: Property, column: str = "") -> Any:

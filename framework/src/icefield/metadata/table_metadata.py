@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from operator import attrgetter
 from typing import TypeVar
 
 from icefield.base.secrets import without_userinfo
-from icefield.errors import InvalidArgument, InvalidMetadata, NoSuchSnapshot, UnsupportedFeature
+from icefield.errors import InvalidArgument, InvalidMetadata, NoSuchSnapshot
 from icefield.metadata import codecs
 from icefield.metadata.entries import (
     EncryptedKey,
@@ -71,6 +70,13 @@ class TableMetadata:
     next_row_id: int | None = 0
     encryption_keys: JsonArray[EncryptedKey] = field(default_factory=lambda: JsonArray(codecs.ENCRYPTION_KEYS))
     extra: Mapping[str, bytes] = field(default_factory=FrozenDict)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the table has encrypted files, or its new files are to be encrypted."""
+        if ENCRYPTION_KEY_ID.name in self.properties or len(self.encryption_keys):
+            return True
+        return any(each.key_id is not None for each in self.snapshots.records)
 
     def schema(self) -> Schema:
         """The current schema."""
@@ -220,20 +226,3 @@ def with_metadata_log(metadata: TableMetadata, previous_location: str, previous_
     log = metadata.metadata_log.extended([MetadataLogEntry(previous_last_updated_ms, previous_location)])
     kept = max(1, get_int(metadata.properties, METADATA_PREVIOUS_VERSIONS_MAX))
     return replace(metadata, metadata_log=log.kept(range(max(0, len(log) - kept), len(log))))
-
-
-def refuse_plain_files(metadata: TableMetadata) -> None:
-    """Raise ``UnsupportedFeature`` for a table that is encrypted: data and manifests would be written in plain."""
-    if ENCRYPTION_KEY_ID.name in metadata.properties:
-        why = f"its property '{ENCRYPTION_KEY_ID.name}' is set"
-    elif len(metadata.encryption_keys):
-        why = "its metadata holds encryption keys"
-    elif not {None}.issuperset(map(attrgetter("key_id"), metadata.snapshots.records)):
-        why = "a snapshot of it names an encryption key"
-    else:
-        return
-    raise UnsupportedFeature(
-        f"table {metadata.location} is encrypted ({why}), and this version would write data and manifests in plain; "
-        "change its rows with an engine that encrypts them",
-        location=metadata.location,
-    )

@@ -130,6 +130,20 @@ def icefield_catalogs() -> Sequence[Provider]:  # type: ignore[empty-body]
 
 
 @hookspec
+def icefield_key_services() -> Sequence[Provider]:  # type: ignore[empty-body]
+    """Provide key services for encrypted tables, subclasses of ``icefield.abc.KeyService``.
+
+    ``names`` are values of the catalog properties ``encryption.kms-type`` (``local``) and ``encryption.kms-impl``
+    (the name of the class of Java's client for the same service).
+    """
+
+
+@hookspec
+def icefield_encryptions() -> Sequence[Provider]:  # type: ignore[empty-body]
+    """Provide the encryption of tables, a subclass of ``icefield.abc.TableEncryption``, under the name ``standard``."""
+
+
+@hookspec
 def icefield_table_properties() -> Sequence[Property]:  # type: ignore[empty-body]
     """Declare the table properties that this plugin reads, or keeps for other engines.
 

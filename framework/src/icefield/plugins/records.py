@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pluggy
 
-from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
+from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem, KeyService, TableEncryption
 from icefield.base.spelling import was_meant
 from icefield.errors import BrokenPlugin, InvalidArgument
 from icefield.metadata.properties import TABLE_PROPERTIES, Property, check_property_name
@@ -55,7 +55,7 @@ class PluginKind:
     hook: str
     """The name of the hook that gives its providers."""
 
-    contract: type[FileFormat | FileSystem | CommitStrategy | CatalogBackend] | None
+    contract: type[FileFormat | FileSystem | CommitStrategy | CatalogBackend | KeyService | TableEncryption] | None
     """The class that targets are subclasses of; None for services, which are made by any callable."""
 
     noun: str
@@ -76,6 +76,8 @@ KINDS = {
         PluginKind("commit-strategies", "icefield_commit_strategies", CommitStrategy, "commit strategy"),
         PluginKind("catalogs", "icefield_catalogs", CatalogBackend, "catalog"),
         PluginKind("catalog-uris", "icefield_catalogs", CatalogBackend, "catalog of URIs"),
+        PluginKind("key-services", "icefield_key_services", KeyService, "key service"),
+        PluginKind("encryptions", "icefield_encryptions", TableEncryption, "encryption of tables"),
         PluginKind("table-services", "icefield_table_services", None, "service of tables"),
         PluginKind("transaction-services", "icefield_table_services", None, "service of transactions"),
         PluginKind("scan-services", "icefield_table_services", None, "service of scans"),

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import pluggy
 
-from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
+from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem, KeyService, TableEncryption
 from icefield.base.deprecation import warn_of_implementations
 from icefield.base.spelling import was_meant
 from icefield.errors import BrokenPlugin, InvalidArgument, InvalidExpression, MissingPlugin, PluginConflict
@@ -163,6 +163,16 @@ class Plugins:
         """The catalog backend for the scheme of a URI; a driver after ``+`` is no part of the scheme."""
         scheme = uri.partition(":")[0].partition("+")[0].lower()
         found: type[CatalogBackend] = self._load("catalog-uris", scheme)
+        return found
+
+    def key_service(self, name: str) -> type[KeyService]:
+        """The key service of that name."""
+        found: type[KeyService] = self._load("key-services", name)
+        return found
+
+    def encryption(self) -> type[TableEncryption]:
+        """The encryption of tables."""
+        found: type[TableEncryption] = self._load("encryptions", "standard")
         return found
 
     def service(self, kind: str, name: str) -> Callable[[Any], Any] | None:

@@ -8,22 +8,31 @@ from typing import Final
 
 import pyarrow as pa
 
-from icefield.abc import FormatReader, InputFile, ReadRequest
+from icefield.abc import FormatAbility, FormatReader, InputFile, ReadRequest
 from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.manifest import DataFile
 from icefield.storage import FileIO
+from icefield.storage.encrypted_files import is_encrypted
 
 # The magic bytes of files that are encrypted as the specification says.
 _ENCRYPTED: Final = b"AGS1"
 
 
 def open_file(io: FileIO, file: DataFile) -> AbstractContextManager[FormatReader]:
-    """A reader of a data file or a delete file. Raises ``UnsupportedFeature`` for an encrypted file."""
+    """A reader of a data file or a delete file.
+
+    Raises ``UnsupportedFeature`` for a file that another implementation has encrypted, and ``DecryptionFailed`` for a
+    file that its key does not open.
+    """
     file_format = io.file_format(file.file_format)
-    source = io.open_input(file.file_path)
-    if file.key_metadata is not None:
+    native = FormatAbility.ENCRYPTS in file_format.abilities
+    source = io.open_input(file.file_path, file.key_metadata, native=native)
+    size = file.file_size_in_bytes
+    if is_encrypted(file.key_metadata):
+        size = size if native else source.size
+    elif file.key_metadata is not None:
         _refuse_encrypted(file, source, file_format.magic)
-    return file_format.open_reader(source, file.file_path, size=file.file_size_in_bytes)
+    return file_format.open_reader(source, file.file_path, size=size)
 
 
 def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:

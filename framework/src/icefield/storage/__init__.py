@@ -2,6 +2,7 @@
 
 from icefield.base.lazy_names import public_names
 from icefield.storage.deleting import delete_files as delete_files
+from icefield.storage.encrypted_files import NewFile as NewFile
 from icefield.storage.file_io import FileIO as FileIO
 from icefield.storage.local_paths import local_path as local_path
 from icefield.storage.locations import JOB_FOLDER as JOB_FOLDER

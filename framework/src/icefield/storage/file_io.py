@@ -12,12 +12,12 @@ Properties (of a catalog):
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 from icefield.abc import (
     CommitStrategy,
@@ -30,6 +30,7 @@ from icefield.abc import (
     ManifestFormat,
     OutputStream,
     PutMode,
+    TableEncryption,
 )
 from icefield.base.concurrency import worker_count
 from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_METADATA_BYTES
@@ -43,22 +44,27 @@ from icefield.errors import (
     InvalidMetadata,
     LocationRefused,
     UnsafeCommit,
+    UnsupportedFeature,
 )
+from icefield.metadata import TableMetadata
 from icefield.plugins import Listeners, Plugins
-from icefield.storage.local_paths import local_path
+from icefield.storage.allowed import (
+    ALLOWED_ROOTS,
+    ALLOWED_SCHEMES,
+    canonical,
+    check_limits,
+    is_below,
+    items_of,
+    without_locations,
+)
+from icefield.storage.encrypted_files import NewFile, created, is_encrypted, key_length, key_service, opened
 from icefield.storage.maps import MAP, completed, joined, map_of
-from icefield.toolkit.authority import CREDENTIALS_FOR, scheme_of, shown, split_location
+from icefield.toolkit.authority import scheme_of, shown, split_location
 from icefield.toolkit.input_files import as_input_file, read_bounded
 from icefield.toolkit.options import thread_count
 
-_ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed-roots"
-OWNED_ONLY: Final = "location.owned-only"
-_LISTS: Final = (_ALLOWED_SCHEMES, _ALLOWED_ROOTS, CREDENTIALS_FOR)
-_LOCAL: Final = ("", "file")
 Deletable = Callable[[Sequence[str]], Sequence[str]]
 """A function that returns the given locations without the files that must not be deleted."""
-
-_HOLDS_A_PLACE = re.compile(r"(?:^|[._-])(?:warehouse|endpoint|host)$")
 
 
 class FileIO:
@@ -82,6 +88,9 @@ class FileIO:
         self.base, self.catalog = base, catalog
         self.listeners = Listeners(plugins, self.properties, catalog)
         self.access = tuple(sorted(access, key=lambda each: -len(each.prefix)))
+        self.key_length: int | None = None
+        """The length of the keys of new files, in bytes; None for plain files. See ``encrypting``."""
+        self._encryption: TableEncryption | None = None
         self._origin: FileIO = self
         self._of_the_table: Mapping[str, str] = {}
         self._judge: Callable[[str], bool] | None = None
@@ -90,16 +99,17 @@ class FileIO:
             (map_of(key, value) for key, value in self.properties.items() if key.startswith(MAP)),
             key=lambda pair: -len(pair[0]),
         )
-        _check_limits(self.properties)
+        check_limits(self.properties)
         self._threads = thread_count(self.properties)
-        self._schemes = _listed(self.properties.get(_ALLOWED_SCHEMES))
-        self._roots = [_canonical(root) for root in _listed(self.properties.get(_ALLOWED_ROOTS))]
+        self._schemes = items_of(self.properties.get(ALLOWED_SCHEMES))
+        self._roots = [canonical(root) for root in items_of(self.properties.get(ALLOWED_ROOTS))]
         self._systems: dict[tuple[type[FileSystem], FileAccess | None], FileSystem] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._judge is not None or self._deletable is not None:
             raise TypeError("a FileIO that opens or deletes only some files stays in its process")
-        return type(self), (self.plugins, self.properties, self.base, self.access, self.catalog)
+        given = self.plugins, self.properties, self.base, self.access, self.catalog
+        return (type(self), given) if self.key_length is None else (_encrypting, (given, self.key_length))
 
     def __repr__(self) -> str:  # properties may hold credentials
         return without_userinfo(f"FileIO(base={self.base!r})")
@@ -107,15 +117,35 @@ class FileIO:
     def for_workers(self, planning: re.Pattern[str]) -> FileIO:
         """The same access to files, without the properties for ``planning`` and committing alone."""
         kept = {name: value for name, value in self.properties.items() if not planning.match(name)}
-        return FileIO(self.plugins, kept, self.base, self.access, self.catalog)
+        other = FileIO(self.plugins, kept, self.base, self.access, self.catalog)
+        other.key_length = self.key_length
+        return other
 
     def relative_to(self, base: str | None) -> FileIO:
         """The same file IO for a table at ``base``; connections are shared."""
         other = FileIO(self.plugins, self.properties, base, self.access, self.catalog)
         other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table
-        other.listeners = self.listeners
+        other.listeners, other.key_length = self.listeners, self.key_length
         other._judge, other._deletable = self._judge, self._deletable
         return other
+
+    def encrypting(self, metadata: TableMetadata) -> FileIO:
+        """The same file IO, whose new files are encrypted if the table is; it writes no plain ones then."""
+        length = key_length(metadata)
+        if length == self.key_length:
+            return self
+        other = self.relative_to(self.base)
+        other.key_length = length
+        return other
+
+    @property
+    def encryption(self) -> TableEncryption:
+        """The encryption of tables. Only the catalog's own properties choose its key service."""
+        origin = self._origin
+        if origin._encryption is None:
+            made = self.plugins.encryption()
+            origin._encryption = made(partial(key_service, self.plugins, origin.properties))
+        return origin._encryption
 
     def opening_only(self, judge: Callable[[str], bool]) -> FileIO:
         """The same file IO, which opens and deletes only the files that ``judge`` allows by their resolved location.
@@ -152,10 +182,10 @@ class FileIO:
         """
         opened = [self._mapped(root) for root in roots]
         listed = ",".join(opened)
-        if not opened or _listed(listed) != opened:
-            raise InvalidArgument(f"{_ALLOWED_ROOTS} cannot list {', '.join(map(repr, roots)) or 'nothing'}")
-        self.properties[_ALLOWED_ROOTS] = listed
-        self._roots = [_canonical(root) for root in opened]
+        if not opened or items_of(listed) != opened:
+            raise InvalidArgument(f"{ALLOWED_ROOTS} cannot list {', '.join(map(repr, roots)) or 'nothing'}")
+        self.properties[ALLOWED_ROOTS] = listed
+        self._roots = [canonical(root) for root in opened]
 
     def workers(self, threads: int | None = None, *, waiting: bool = False) -> int:
         """The number of threads for one operation: ``threads``, else ``io.threads``, else by the number of processors.
@@ -170,13 +200,13 @@ class FileIO:
         ``properties`` replace the properties of an earlier call and override the catalog's. The limits and the maps,
         ``location.*``, stay the catalog's. Connections are shared where the properties are the same.
         """
-        wanted = _without_locations(properties)
+        wanted = without_locations(properties)
         if wanted == self._of_the_table and set(access) == set(self.access):
             return self if base in (None, self.base) else self.relative_to(base)
         whole = {**self._origin.properties, **wanted}
         other = FileIO(self.plugins, whole, base if base is not None else self.base, access, self.catalog)
         other._origin, other._of_the_table, other.listeners = self._origin, wanted, self.listeners
-        other._judge, other._deletable = self._judge, self._deletable
+        other._judge, other._deletable, other.key_length = self._judge, self._deletable, self.key_length
         return other
 
     def opened_by(self, access: Sequence[FileAccess]) -> FileIO:
@@ -208,7 +238,7 @@ class FileIO:
                 f"{shown(location)} is on the scheme '{scheme}', which location.allowed-schemes does not list",
                 location=location,
             )
-        if self._roots and not _is_below(mapped, self._roots):
+        if self._roots and not is_below(mapped, self._roots):
             said = f"{shown(location)} is below no root of location.allowed-roots"
             raise LocationRefused(said, location=location)
         if self._judge is not None and not self._judge(mapped):
@@ -235,7 +265,7 @@ class FileIO:
         system = self._systems.get((kind, access))
         if system is None:
             own = {} if access is None else access.properties()
-            system = kind({**self.properties, **_without_locations(own)})
+            system = kind({**self.properties, **without_locations(own)})
             if access is not None:
                 system.access = access
             system = self._systems.setdefault((kind, access), system)
@@ -276,14 +306,20 @@ class FileIO:
             raise self._unsafe(name, kind, system, scheme_of(resolved))
         return kind(table, location, _Storage(self, location), self.properties)
 
-    def open_input(self, location: str) -> InputFile:
-        """Open a file for reading."""
-        system, resolved = self._found(location)
-        return as_input_file(system.open_input(resolved), is_remote=FileSystemAbility.REMOTE in system.abilities)
+    def open_input(self, location: str, key_metadata: bytes | None = None, *, native: bool = False) -> InputFile:
+        """Open a file for reading: plain bytes, of an encrypted file too, unless its format decrypts it (``native``).
 
-    def read(self, location: str, *, limit: int | None = None) -> bytes:
-        """Read a whole file. Raises ``InvalidFile`` when it has more than ``limit`` bytes."""
-        with self.open_input(location) as source:
+        Raises ``DecryptionFailed`` for a file that the key in its ``key_metadata`` does not open.
+        """
+        system, resolved = self._found(location)
+        source = as_input_file(system.open_input(resolved), is_remote=FileSystemAbility.REMOTE in system.abilities)
+        if key_metadata is None or not is_encrypted(key_metadata):
+            return source
+        return opened(lambda: self.encryption, source, location, key_metadata, native)
+
+    def read(self, location: str, *, limit: int | None = None, key_metadata: bytes | None = None) -> bytes:
+        """Read a whole file. Raises ``InvalidFile`` when it has more than ``limit`` bytes, and as ``open_input``."""
+        with self.open_input(location, key_metadata) as source:
             return read_bounded(source, location, limit)
 
     def read_metadata(self, location: str) -> bytes:
@@ -299,7 +335,27 @@ class FileIO:
         return system.put(resolved, data, mode)
 
     def open_output(self, location: str) -> OutputStream:
-        """Open a stream to a new file."""
+        """Open a stream to a new plain file. Raises ``UnsupportedFeature`` for an encrypted table: see ``create``."""
+        if self.key_length is not None:
+            raise UnsupportedFeature(
+                f"{location} would be plain, and its table is encrypted: this operation has no support for encrypted "
+                "tables",
+                location=location,
+            )
+        return self._open_output(location)
+
+    def create(self, location: str, *, native: bool = False) -> NewFile:
+        """Open a new file of the table, encrypted if the table is; by its format, if that can do so (``native``)."""
+        sink = self._open_output(location)
+        if self.key_length is None:
+            return NewFile(sink)
+        try:
+            return created(self.encryption, sink, self.key_length, native)
+        except BaseException:
+            sink.abort()
+            raise
+
+    def _open_output(self, location: str) -> OutputStream:
         system, resolved = self._found(location)
         return system.open_output(resolved)
 
@@ -399,7 +455,7 @@ class _Storage(FileSystem):
         return self._io.put(location, data, mode)
 
     def open_output(self, location: str) -> OutputStream:
-        return self._io.open_output(location)
+        return self._io._open_output(location)
 
     def stat(self, location: str) -> FileInfo:
         return self._io.stat(location)
@@ -431,55 +487,12 @@ class _Storage(FileSystem):
         system.rename(self._io.resolve(source), resolved)
 
 
+def _encrypting(given: tuple[Any, ...], length: int) -> FileIO:
+    made = FileIO(*given)
+    made.key_length = length
+    return made
+
+
 def _renamed(info: FileInfo, location: str) -> FileInfo:
     """The information about a file, under the requested location."""
     return info if info.location == location else replace(info, location=location)
-
-
-def _check_limits(properties: Mapping[str, str]) -> None:
-    """Refuse a misspelt or an empty limit, which would allow everything."""
-    for key in properties:
-        if key.startswith("location.") and not key.startswith(MAP) and key not in (*_LISTS, OWNED_ONLY):
-            raise InvalidArgument(f"no property '{key}': there are {MAP}<prefix>, {', '.join(_LISTS)}")
-    for key, value in properties.items():
-        is_place = key.startswith("location.") or _HOLDS_A_PLACE.search(key)
-        if is_place and (has_password(value) or has_password(f"host://{value}")):
-            raise InvalidArgument(
-                f"property '{without_userinfo(key)}' holds a password in its URI, which would be shown and stored with "
-                "locations: remove it there, and give the credentials by the properties that are meant for them"
-            )
-    for key in _LISTS:
-        if key in properties and not _listed(properties[key]):
-            raise InvalidArgument(f"{key} lists nothing, so that nothing could be opened; remove it to allow all")
-    for key, value in properties.items():
-        if key.startswith(MAP) and scheme_of(value) != "file" and not value.endswith(":"):
-            split_location(value)
-    for location in _listed(properties.get(CREDENTIALS_FOR)):
-        if scheme_of(location, default="") in _LOCAL or not split_location(location).authority:
-            raise InvalidArgument(f"{CREDENTIALS_FOR} lists locations with a scheme and an authority, not {location}")
-
-
-def _without_locations(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties without ``location.*``, for which the catalog's values stay in force."""
-    return {key: value for key, value in properties.items() if not key.startswith("location.")}
-
-
-def _listed(string: str | None) -> list[str]:
-    return [part.strip() for part in (string or "").split(",") if part.strip()]
-
-
-def _canonical(location: str) -> tuple[str, str, str]:
-    """Scheme, authority and path of a location, as its store takes them, the path with a slash at its end.
-
-    On local disks ``..`` and links are followed. Other stores know names only: ``a//b`` is not ``a/b`` there, and
-    paths with ``.`` or ``..`` between slashes were refused.
-    """
-    if scheme_of(location) == "file":
-        return "file", "", f"{os.path.realpath(local_path(location)).rstrip('/')}/"
-    scheme, authority, path = split_location(location)
-    return scheme, authority, f"/{path}".rstrip("/") + "/"
-
-
-def _is_below(location: str, roots: Iterable[tuple[str, str, str]]) -> bool:
-    scheme, authority, path = _canonical(location)
-    return any((scheme, authority) == root[:2] and path.startswith(root[2]) for root in roots)

@@ -23,8 +23,10 @@ from icefield.errors import (
 )
 from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import metadata_folder
+from icefield.metadata.properties import OWNED_FILES_ONLY, get_bool
 from icefield.metadata.property_checks import callers_level
-from icefield.storage.file_io import OWNED_ONLY, FileIO
+from icefield.storage.allowed import OWNED_ONLY
+from icefield.storage.file_io import FileIO
 from icefield.storage.local_paths import local_path
 from icefield.storage.locations import LocationProvider
 from icefield.toolkit.table_folders import (
@@ -247,7 +249,7 @@ def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable
     They are in a folder of data outside of the table's location, which tables may share, or in a location that another
     table has, too. Files elsewhere, outside of the table's folders, are known not to be the table's own.
     """
-    if not owned_only(io):
+    if not owned_only(io, metadata):
         return
     location, stated = metadata.location.rstrip("/"), LocationProvider.from_metadata(metadata).data_folder
     home, data = (f"{_folder(io, f'{each}/-')}/" for each in (location, stated))
@@ -269,9 +271,9 @@ def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable
         )
 
 
-def owned_only(io: FileIO) -> bool:
-    """Whether maintenance deletes only files that a table owns. Only the user can turn this off, no table can."""
-    return io.properties.get(OWNED_ONLY, "true").lower() != "false"
+def owned_only(io: FileIO, metadata: TableMetadata) -> bool:
+    """Whether maintenance deletes only files that a table owns. A table can turn this on, only the user can off."""
+    return io.properties.get(OWNED_ONLY, "true").lower() != "false" or get_bool(metadata.properties, OWNED_FILES_ONLY)
 
 
 def _folder(io: FileIO, location: str) -> str:

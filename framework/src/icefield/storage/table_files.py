@@ -44,7 +44,7 @@ class TableFiles:
 
     def __init__(self, io: FileIO, metadata: TableMetadata) -> None:
         self._io, self._metadata = io, metadata
-        self._everything = not owned_only(io)
+        self._everything = not owned_only(io, metadata)
         self._places = HashedLocations(io, "", follows_links=True)
         self._location = self._folder(metadata.location)
         self._context = self._location.rstrip("/").split("/")[-2:]

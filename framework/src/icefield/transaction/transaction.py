@@ -112,7 +112,7 @@ class Transaction(RowChanges, Extensible, Generic[R]):
         """Add an action. An action that shapes the table is checked at once."""
         self._check_open()
         if action.shapes:
-            changes = action.apply(self._shape, self._context)
+            changes = action.apply(self._shape, self._context_of(self._shape))
             check(changes.requirements, self._shape)
             if not changes.updates:
                 return
@@ -223,7 +223,7 @@ class Transaction(RowChanges, Extensible, Generic[R]):
         # One change, so that the logs show one step for the whole transaction.
         builder, metadata = MetadataBuilder(start), start
         for action in self._actions:
-            changes = action.apply(metadata, self._context)
+            changes = action.apply(metadata, self._context_of(metadata))
             check(changes.requirements, metadata)
             if changes.updates:
                 updates += changes.updates
@@ -232,6 +232,10 @@ class Transaction(RowChanges, Extensible, Generic[R]):
         if base is None:
             return creation_of(start, updates, metadata)
         return None if metadata is base else change_of(base, updates, requirements, metadata)
+
+    def _context_of(self, metadata: TableMetadata) -> ActionContext:
+        """The context with a file IO that encrypts the new files of an encrypted table."""
+        return replace(self._context, io=self._context.io.encrypting(metadata))
 
     def _check_open(self) -> None:
         if not self._open:

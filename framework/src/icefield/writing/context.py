@@ -10,11 +10,11 @@ from uuid import uuid4
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import DEFAULT_FORMAT, WRITE_FORMAT_DEFAULT, WRITE_TARGET_FILE_SIZE, get_int, get_str
-from icefield.metadata.table_metadata import refuse_plain_files
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.schema.row_lineage import with_lineage
 from icefield.storage import FileIO, LocationProvider
+from icefield.storage.encrypted_files import check_key_length
 from icefield.types import DecimalType
 
 BUFFER_BYTES = 512 << 20
@@ -59,6 +59,7 @@ class WriteContext:
                     "written; delete the column",
                     field_id=each.field_id,
                 )
+        check_key_length(self.io.key_length)
         if self.target_file_bytes < 1 or self.buffer_bytes < 1:
             raise InvalidArgument("target_file_bytes and buffer_bytes must be positive")
 
@@ -75,15 +76,14 @@ class WriteContext:
         """The context for a table: its current schema, default spec and properties.
 
         ``properties`` go over the table's for this write. Raises ``InvalidArgument`` for a property that cannot be
-        used, ``UnsupportedFeature`` for a spec with an unknown transform and for an encrypted table.
+        used, ``UnsupportedFeature`` for a spec with an unknown transform.
         """
-        refuse_plain_files(metadata)
         merged = {**metadata.properties, **(properties or {})}
         context = cls(
             schema=metadata.schema(),
             spec=metadata.spec(),
             locations=LocationProvider.from_metadata(metadata),
-            io=io,
+            io=io.encrypting(metadata),
             file_format=get_str(merged, WRITE_FORMAT_DEFAULT).lower(),
             properties=merged,
             operation_id=operation_id or str(uuid4()),

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from icefield.abc import FlushingWriter, FormatOfManyFiles, FormatWriter, Note, OutputStream, WrittenFile
+from icefield.abc import FlushingWriter, FormatAbility, FormatOfManyFiles, FormatWriter, Note, OutputStream, WrittenFile
 from icefield.errors import FileExists, IcefieldError
 from icefield.manifest import DataFile
 from icefield.metadata.metrics import MetricsConfig, apply_modes
-from icefield.storage import FileIO, LocationProvider
+from icefield.storage import FileIO, LocationProvider, NewFile
 from icefield.writing.context import WriteContext
 
 
@@ -45,15 +45,15 @@ class NewFiles:
         self._numbers = count(1)
         self._lock = Lock()
 
-    def begin(self, extension: str, partition_path: str = "") -> tuple[int, str, OutputStream]:
-        """Open the next file: its number, its location, and its output stream."""
+    def begin(self, extension: str, partition_path: str = "", *, native: bool = False) -> tuple[int, str, NewFile]:
+        """Open the next file: its number, its location, and its output stream, encrypted if the table is."""
         with self._lock:
             number = next(self._numbers)
         name = f"{self._prefix}-{number:05d}{self._suffix}.{extension}"
         location = self._locations.data_location(name, partition_path)
         if self._note is not None:
             self._note(location)
-        return number, location, self._io.open_output(location)
+        return number, location, self._io.create(location, native=native)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class OpenFile:
     location: str
     partition: Partition
     writer: FormatWriter
+    file: NewFile
     rows: int = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -112,15 +113,16 @@ class FileSet:
 
     def open(self, partition: Partition) -> OpenFile:
         """Begin the next file of a partition."""
-        number, location, sink = self._new.begin(self._format.extension, partition.path)
+        native = FormatAbility.ENCRYPTS in self._format.abilities
+        number, location, file = self._new.begin(self._format.extension, partition.path, native=native)
         try:
-            writer = self._open_writer(sink)
-            opened = self.opens(number, location, partition, writer)
+            writer = self._open_writer(file.sink)
+            opened = self.opens(number, location, partition, writer, file)
             with self._lock:
                 self._open.add(opened)
                 abandoned = self._abandoned
         except BaseException:
-            sink.abort()
+            file.sink.abort()
             raise
         if abandoned:
             self._discard(opened)
@@ -165,12 +167,13 @@ class FileSet:
 
     def _describe(self, opened: OpenFile, written: WrittenFile) -> DataFile:
         context = self.context
+        size, key_metadata = opened.file.stored(written.size)
         encoded = apply_modes(written.metrics, self._metrics, context.schema)
         return DataFile(
             file_path=opened.location,
             file_format=self._format.name,
             record_count=opened.rows,
-            file_size_in_bytes=written.size,
+            file_size_in_bytes=size,
             partition=opened.partition.values,
             spec_id=opened.partition.spec_id,
             column_sizes=encoded.column_sizes,
@@ -181,6 +184,7 @@ class FileSet:
             upper_bounds=encoded.upper_bounds,
             split_offsets=tuple(written.split_offsets) if written.split_offsets else None,
             sort_order_id=context.sort_order_id,
+            key_metadata=key_metadata,
         )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -26,27 +28,75 @@ _SETTINGS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """Limits on a query that somebody else wrote. ``memory`` is a size as DuckDB writes it; nothing is put on disk."""
+
+    seconds: float
+    memory: str
+    threads: int
+    rows: int
+
+
 @contextmanager
-def querying(sql: str, scan_of: Callable[[tuple[str, ...]], Any]) -> Iterator[pa.RecordBatchReader]:
+def querying(
+    sql: str, scan_of: Callable[[tuple[str, ...]], Any], limits: QueryLimits | None = None
+) -> Iterator[pa.RecordBatchReader]:
     """The result of a query, batch by batch, as long as the context lasts.
 
     ``scan_of`` gives the scan of a table by its name. Columns and filters of the query reach the scan. DuckDB opens no
-    file and no connection, and loads no extension. Raises ``InvalidArgument`` for other statements than one query,
-    ``MissingPlugin`` if DuckDB is not installed, and the errors of ``scan_of``.
+    file and no connection, and loads no extension. Raises ``InvalidArgument`` for other statements than one query and
+    for a query beyond its limits, ``MissingPlugin`` if DuckDB is not installed, and the errors of ``scan_of``.
     """
     duckdb = library("duckdb", "sql")
     with (
         TemporaryDirectory(prefix="icefield-sql-") as folder,
-        duckdb.connect(":memory:", config={**_SETTINGS, "temp_directory": folder}) as connection,
+        duckdb.connect(":memory:", config=_settings(folder, limits)) as connection,
+        _interrupted(connection, limits) as is_late,
     ):
         try:
             _add_tables(connection, _tables(connection, sql), scan_of)
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
-            with pa.RecordBatchReader.from_stream(connection.sql(sql)) as reader:
+            relation = connection.sql(sql) if limits is None else connection.sql(sql).limit(limits.rows)
+            with pa.RecordBatchReader.from_stream(relation) as reader:
                 yield _with_distinct_names(reader)
-        except duckdb.Error as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            if limits is not None and is_late.is_set():
+                raise InvalidArgument(f"the query was stopped after {limits.seconds:g} s") from error
+            if not isinstance(error, duckdb.Error):
+                raise
             raise InvalidArgument(f"DuckDB: {_message(error)}") from error
+        except RecursionError as error:
+            raise InvalidArgument("sql takes one query: this one is nested too deeply") from error
+
+
+def _settings(folder: str, limits: QueryLimits | None) -> dict[str, str]:
+    if limits is None:
+        return {**_SETTINGS, "temp_directory": folder}
+    return {**_SETTINGS, "temp_directory": "", "max_memory": limits.memory, "threads": str(limits.threads)}
+
+
+@contextmanager
+def _interrupted(connection: Any, limits: QueryLimits | None) -> Iterator[threading.Event]:
+    """Stop what the connection does as often as needed once the time is up; the event tells so."""
+    is_late, ended = threading.Event(), threading.Event()
+    if limits is None:
+        yield is_late
+        return
+
+    def watch() -> None:
+        while not ended.wait(0.1 if is_late.is_set() else limits.seconds):
+            is_late.set()
+            connection.interrupt()
+
+    thread = threading.Thread(target=watch, name="icefield-sql-limit", daemon=True)
+    thread.start()
+    try:
+        yield is_late
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _message(error: Exception) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from icefield import lazy_names
 
 if TYPE_CHECKING:
+    from icefield_maintenance.catalog_branches import BranchDifference, CatalogBranches
     from icefield_maintenance.compaction import RewriteDataFilesResult, RewrittenGroup
     from icefield_maintenance.compaction.strategies import Ordering, OrderingRequest
     from icefield_maintenance.deletes import (
@@ -43,6 +44,8 @@ __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "OPERATIONS",
+    "BranchDifference",
+    "CatalogBranches",
     "CompactionStrategy",
     "ConvertDeletesOptions",
     "ConvertEqualityDeletesResult",

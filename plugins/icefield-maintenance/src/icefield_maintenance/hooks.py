@@ -10,6 +10,7 @@ from icefield import TableService, hookimpl
 from icefield_maintenance.hookspecs import CompactionStrategy, HealthRules
 
 if TYPE_CHECKING:
+    from icefield.metadata import Property
     from icefield_cli import Command
 
 _VERSIONS = "icefield_maintenance.versions"
@@ -21,6 +22,14 @@ _STRATEGIES = "icefield_maintenance.compaction.strategies"
 def icefield_addhooks() -> Sequence[str]:
     """Add the hooks for rules of the doctor and for strategies of compaction."""
     return ["icefield_maintenance.hookspecs"]
+
+
+@hookimpl
+def icefield_table_properties() -> Sequence[Property]:
+    """Declare ``tend.*``."""
+    from icefield_maintenance.properties import PROPERTIES
+
+    return PROPERTIES
 
 
 @hookimpl

@@ -28,13 +28,20 @@ class ParquetFormat(FormatOfManyFiles):
     extension: ClassVar[str] = "parquet"
     magic: ClassVar[bytes] = b"PAR1"
     abilities = frozenset(
-        {FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.DICTIONARIES, FormatAbility.SKIPS}
+        {
+            FormatAbility.SPLITS,
+            FormatAbility.FILTERS,
+            FormatAbility.DICTIONARIES,
+            FormatAbility.ENCRYPTS,
+            FormatAbility.SKIPS,
+        }
     )
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
         """Open a Parquet file; the footer is read at once.
 
-        Raises ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for an encrypted footer.
+        Raises ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for a file that is encrypted in another way
+        than with its key alone.
         """
         return ParquetReader(source, location)
 

@@ -93,6 +93,10 @@ def _part_of_page(written: bytes, name: str, title: str, description: str) -> st
     root = ET.fromstring(written)
     for child in [child for child in root if child.tag.endswith("metadata")]:
         root.remove(child)
+    for parent in [parent for parent in root if parent.tag.endswith("defs")]:
+        for child in [child for child in parent if child.tag.endswith("style")]:
+            parent.remove(child)
+    root.set("stroke-linejoin", "round")  # as matplotlib's style element says
     used: set[str] = set()
     for element in root.iter():
         used.update(re.findall(r"#([\w-]+)", element.get(_XLINK, "") + " " + element.get("clip-path", "")))
@@ -111,7 +115,10 @@ def _part_of_page(written: bytes, name: str, title: str, description: str) -> st
 
 
 def _conformed(element: ET.Element, name: str, used: set[str]) -> None:
-    """Prefix the ids that the figure refers to, remove other ids, and use the page's colours and font."""
+    """Prefix the ids that the figure refers to, remove other ids, and use the page's colours and font.
+
+    Styles become attributes of presentation: a strict content security policy allows them.
+    """
     own = element.attrib.pop("id", None)
     if own in used:
         element.set("id", f"{name}-{own}")
@@ -119,11 +126,12 @@ def _conformed(element: ET.Element, name: str, used: set[str]) -> None:
         element.set(_XLINK, element.attrib[_XLINK].replace("#", f"#{name}-"))
     if "clip-path" in element.attrib:
         element.set("clip-path", element.attrib["clip-path"].replace("#", f"#{name}-"))
-    style = element.get("style")
-    if style:
-        for colour, variable in _VARIABLES.items():
-            style = style.replace(colour, variable)
-        element.set("style", _without_font_family(style))
+    style = element.attrib.pop("style", "")
+    for colour, variable in _VARIABLES.items():
+        style = style.replace(colour, variable)
+    for part in filter(None, _without_font_family(style).split("; ")):
+        key, _, value = part.partition(": ")
+        element.set(key, value)
 
 
 def _without_font_family(style: str) -> str:

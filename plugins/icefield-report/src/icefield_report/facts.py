@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from icefield import Table
 from icefield.errors import InvalidArgument
 from icefield.metadata import WRITE_TARGET_FILE_SIZE, get_int
+from icefield.toolkit import lazy
 
 from icefield_report.maintenance import MaintenanceAdvice, maintenance_of
 from icefield_report.manifests import Manifests, manifests_of
@@ -27,10 +28,11 @@ class Commits:
     """-1 where the summary does not state it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
-    """A table in numbers."""
+    """A table in numbers. The sizes of columns and the advice cost the most; they are computed when first asked for."""
 
+    table: Table = field(repr=False)
     name: str
     location: str
     format_version: int
@@ -50,9 +52,16 @@ class Facts:
     partitions: Partitions
     manifests: Manifests
     commits: Commits
-    column_bytes: tuple[tuple[str, str, int], ...]
-    """Name, type and size of each column, the largest first; without columns that have no size in any file."""
-    maintenance: MaintenanceAdvice
+
+    @lazy
+    def column_bytes(self) -> tuple[tuple[str, str, int], ...]:
+        """Name, type and size of each column, the largest first; without columns that have no size in any file."""
+        return _column_bytes(self.table)
+
+    @lazy
+    def maintenance(self) -> MaintenanceAdvice:
+        """Calls of maintenance that would help."""
+        return maintenance_of(self.table, self.partitions)
 
     @property
     def bytes(self) -> int:
@@ -73,10 +82,11 @@ def facts_of(table: Table) -> Facts:
     content, sizes, rows = (np.asarray(files[name]).astype(np.int64) for name in wanted)
     partitions = partitions_of(table)
     return Facts(
+        table=table,
         name=".".join(table.name()),
         location=table.location(),
         format_version=table.format_version,
-        spec=_spec(table),
+        spec=spec_words(table),
         columns=len(table.schema().fields),
         target=_target(metadata.properties),
         properties=tuple(sorted(table.properties.items())),
@@ -90,8 +100,6 @@ def facts_of(table: Table) -> Facts:
         partitions=partitions,
         manifests=manifests_of(table, partitions),
         commits=_commits(table),
-        column_bytes=_column_bytes(table),
-        maintenance=maintenance_of(table, partitions),
     )
 
 
@@ -103,13 +111,13 @@ def _target(properties: Mapping[str, str]) -> int:
         return get_int({}, WRITE_TARGET_FILE_SIZE)
 
 
-def _spec(table: Table) -> str:
-    """The partition fields: ``month(time_hour), bucket[4](id)``."""
+def spec_words(table: Table) -> str:
+    """Return the partition fields: ``month(time_hour), bucket[4](id)``."""
     schema = table.schema()
     shown = []
-    for field in table.spec().fields:
-        column = schema.find_column_name(field.source_id) or str(field.source_id)
-        transform = str(field.transform)
+    for each in table.spec().fields:
+        column = schema.find_column_name(each.source_id) or str(each.source_id)
+        transform = str(each.transform)
         shown.append(column if transform == "identity" else f"{transform}({column})")
     return ", ".join(shown) or "not partitioned"
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import IcefieldError, Table
 from icefield.metadata import WRITE_TARGET_FILE_SIZE, get_int
-from icefield_maintenance import RewriteDataFilesResult
+from icefield_maintenance import gains
+from icefield_maintenance.gains import Gain
 
 from icefield_report.formats import count, size
 from icefield_report.partitions import Partitions
@@ -88,131 +89,100 @@ def _inside(name: str) -> str:
 
 
 def _data_files(table: Table, name: str, partitions: Partitions) -> Advice | None:
-    planned = table.maintenance.rewrite_data_files(dry_run=True)
-    before = planned.rewritten_data_files
-    if not before:
+    gain = gains.of_data_files(table, _deleted_share(partitions))
+    if gain is None:
         return None
     target = get_int(table.metadata.properties, WRITE_TARGET_FILE_SIZE)
-    after = sum(max(1, -(-group.rewritten_bytes // target)) for group in planned.groups)
-    return Advice(
+    return _advice(
+        gain,
         "Compact data files",
         f"Far from the target size of {size(target)}, or with many deleted rows: "
-        f"{count(before, 'data file')} in {count(_places(planned), 'partition')}.",
-        "table.maintenance.rewrite_data_files()",
+        f"{count(gain.before, 'data file')} in {count(gain.places, 'partition')}.",
         f"icefield rewrite-data-files {quoted(name)}",
         "data files",
-        before,
-        after,
-        saved=_deleted_bytes(planned, partitions),
         saved_what="of deleted rows no longer read",
-        rewritten=planned.rewritten_bytes,
         is_estimate=True,
     )
 
 
-def _places(planned: RewriteDataFilesResult) -> int:
-    return len({group.partition for group in planned.groups})
+def _advice(
+    gain: Gain, title: str, why: str, command: str, what: str, *, saved_what: str = "", is_estimate: bool = False
+) -> Advice:
+    return Advice(
+        title,
+        why,
+        f"table.maintenance.{gain.operation}()",
+        command,
+        what,
+        gain.before,
+        gain.after,
+        saved=gain.saved,
+        saved_what=saved_what,
+        rewritten=gain.rewritten,
+        is_estimate=is_estimate,
+    )
 
 
-def _deleted_bytes(planned: RewriteDataFilesResult, partitions: Partitions) -> int:
-    """An estimate of the bytes that deleted rows take in the rewritten files, as if all rows had one size."""
-    rows, total = int(partitions.rows.sum()), int(partitions.bytes.sum())
-    if not rows or not total:
-        return 0
-    deleted = min(1.0, float(partitions.position_deletes.sum()) / rows)
-    return int(deleted * min(planned.rewritten_bytes, total))
+def _deleted_share(partitions: Partitions) -> float:
+    """The share of the rows that position deletes delete, as if all rows had one size."""
+    rows = int(partitions.rows.sum())
+    return float(partitions.position_deletes.sum()) / rows if rows else 0.0
 
 
 def _manifests(table: Table, name: str) -> Advice | None:
-    planned = table.maintenance.rewrite_manifests(dry_run=True)
-    before, after = planned.rewritten_manifests, planned.added_manifests
-    if not before:
+    gain = gains.of_manifests(table)
+    if gain is None:
         return None
+    before, after = gain.before, gain.after
     why = f"{count(before, 'manifest')} would become about {count(after, 'manifest')}, clustered by partition: scans "
     why += "with a filter read fewer."
     if not after:
         why = (
             f"{count(before, 'manifest')} {'names' if before == 1 else 'name'} only files that are gone, and would go."
         )
-    return Advice(
-        "Cluster manifests",
-        why,
-        "table.maintenance.rewrite_manifests()",
-        f"icefield rewrite-manifests {quoted(name)}",
-        "manifests",
-        before,
-        after,
-        saved=max(0, planned.rewritten_bytes - planned.added_bytes),
-        saved_what="of manifests no longer read",
-        rewritten=planned.rewritten_bytes,
-        is_estimate=bool(after),
-    )
+    command = f"icefield rewrite-manifests {quoted(name)}"
+    what = "of manifests no longer read"
+    return _advice(gain, "Cluster manifests", why, command, "manifests", saved_what=what, is_estimate=bool(after))
 
 
 def _position_deletes(table: Table, name: str, partitions: Partitions) -> Advice | None:
     if not partitions.delete_files.any():
         return None
-    planned = table.maintenance.rewrite_position_delete_files(dry_run=True)
-    before = planned.rewritten_position_delete_files + planned.rewritten_puffin_files
-    if not before:
+    gain = gains.of_position_deletes(table, int(np.count_nonzero(partitions.position_deletes)))
+    if gain is None:
         return None
-    concerned = int(np.count_nonzero(partitions.position_deletes))
-    return Advice(
-        "Pack position deletes",
-        f"{count(before, 'small delete file')} would become about one for each partition that has deletes.",
-        "table.maintenance.rewrite_position_delete_files()",
-        f"icefield rewrite-deletes {quoted(name)}",
-        "delete files",
-        before,
-        min(before, max(1, concerned)),
-        rewritten=planned.rewritten_bytes,
-        is_estimate=True,
-    )
+    why = f"{count(gain.before, 'small delete file')} would become about one for each partition that has deletes."
+    command = f"icefield rewrite-deletes {quoted(name)}"
+    return _advice(gain, "Pack position deletes", why, command, "delete files", is_estimate=True)
 
 
 def _equality_deletes(table: Table, name: str, partitions: Partitions) -> Advice | None:
     if not partitions.equality_deletes.any():
         return None
-    planned = table.maintenance.convert_equality_deletes(dry_run=True)
-    before = planned.converted_equality_delete_files
-    if not before:
+    gain = gains.of_equality_deletes(table)
+    if gain is None:
         return None
-    read = count(planned.read_data_files, "data file")
-    return Advice(
+    return _advice(
+        gain,
         "Convert equality deletes",
-        f"Scans look up the keys of {count(before, 'file')} in every row of the data files that they apply to. Marks "
-        f"by position cost little; the key columns of {read} would be read once.",
-        "table.maintenance.convert_equality_deletes()",
+        f"Scans look up the keys of {count(gain.before, 'file')} in every row of the data files that they apply to. "
+        f"Marks by position cost little; the key columns of {count(gain.read_files, 'data file')} would be read once.",
         f"icefield rewrite-deletes {quoted(name)} --convert-equality",
         "equality delete files",
-        before,
-        0,
-        saved=planned.converted_bytes,
         saved_what="of equality deletes no longer read",
-        rewritten=planned.converted_bytes + planned.read_bytes,
     )
 
 
 def _dangling(table: Table, name: str, partitions: Partitions) -> Advice | None:
     if not partitions.delete_files.any():
         return None
-    planned = table.maintenance.remove_dangling_deletes(dry_run=True)
-    before = (
-        planned.removed_position_delete_files + planned.removed_deletion_vectors + planned.removed_equality_delete_files
-    )
-    if not before:
+    gain = gains.of_dangling_deletes(table)
+    if gain is None:
         return None
-    return Advice(
-        "Drop deletes that delete nothing",
-        f"Without a data file to apply to: {count(before, 'delete file')}.",
-        "table.maintenance.remove_dangling_deletes()",
-        f"icefield rewrite-deletes {quoted(name)} --remove-dangling",
-        "delete files",
-        before,
-        0,
-        saved=planned.removed_bytes,
-        saved_what="of delete files",
-    )
+    why = f"Without a data file to apply to: {count(gain.before, 'delete file')}."
+    command = f"icefield rewrite-deletes {quoted(name)} --remove-dangling"
+    title = "Drop deletes that delete nothing"
+    return _advice(gain, title, why, command, "delete files", saved_what="of delete files")
 
 
 def _snapshots(table: Table, name: str) -> Advice | None:

@@ -16,7 +16,7 @@ def _printable(value: Any) -> Any:
     return formats.printable(value)
 
 
-_ENVIRONMENT: Final = Environment(
+ENVIRONMENT: Final = Environment(
     loader=PackageLoader("icefield_report"),
     autoescape=True,
     undefined=StrictUndefined,
@@ -24,16 +24,18 @@ _ENVIRONMENT: Final = Environment(
     lstrip_blocks=True,
     finalize=_printable,
 )
-_ENVIRONMENT.filters.update(
+"""The templates of pages; other plugins add theirs by ``overlay``."""
+
+ENVIRONMENT.filters.update(
     size=formats.size, count=formats.count, share=formats.share, time=formats.time, short=formats.short
 )
 
 
 def part(macro: str, *values: Any) -> Any:
     """A part of a page, by a macro of ``parts.html``."""
-    return getattr(_ENVIRONMENT.get_template("parts.html").module, macro)(*values)
+    return getattr(ENVIRONMENT.get_template("parts.html").module, macro)(*values)
 
 
 def rendered(template: str, **values: Any) -> str:
     """A page of a template."""
-    return _ENVIRONMENT.get_template(template).render(**values)
+    return ENVIRONMENT.get_template(template).render(**values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,10 +50,22 @@ class Plot:
     rows: tuple[tuple[str, ...], ...]
 
 
-def plots_of(facts: Facts, prefix: str) -> list[Plot]:
-    """The plots that a table has something to show in. ``prefix`` begins the ids of their elements."""
-    made = (_file_sizes, _partitions, _skew, _commits, _delete_debt, _clustering, _columns)
-    return [plot for make in made if (plot := make(facts, prefix)) is not None]
+def plots_of(facts: Facts, prefix: str, names: Collection[str] = ()) -> list[Plot]:
+    """The plots that a table has something to show in: all of them, or those of some names.
+
+    ``prefix`` begins the ids of their elements.
+    """
+    made = {
+        "file-sizes": _file_sizes,
+        "partitions": _partitions,
+        "skew": _skew,
+        "snapshots": _commits,
+        "deletes": _delete_debt,
+        "manifests": _clustering,
+        "columns": _columns,
+    }
+    wanted = [make for name, make in made.items() if not names or name in names]
+    return [plot for make in wanted if (plot := make(facts, prefix)) is not None]
 
 
 def _file_sizes(facts: Facts, prefix: str) -> Plot | None:

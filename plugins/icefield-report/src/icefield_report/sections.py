@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,10 +45,13 @@ class RenderedSection:
         return hasattr(self.content, "__html__")
 
 
-def sections_of(context: SectionContext) -> tuple[RenderedSection, ...]:
-    """The sections of all plugins. Raises ``PluginConflict`` for two sections of one name."""
+def sections_of(context: SectionContext, without: Collection[str] = ()) -> tuple[RenderedSection, ...]:
+    """The sections of all plugins, except for those of some names.
+
+    Raises ``PluginConflict`` for two sections of one name.
+    """
     plugins, hook = context.table.io.plugins, "icefield_report_sections"
-    names = {section.name for _, section in plugins.records(hook, ReportSection)}
+    names = {section.name for _, section in plugins.records(hook, ReportSection)} - {*without}
     found = [plugins.chosen(hook, ReportSection, name, "report section") for name in sorted(names)]
     rendered = []
     for plugin, section in sorted(found, key=lambda each: (each[1].order, each[1].name)):

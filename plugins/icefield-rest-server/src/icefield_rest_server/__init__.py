@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from icefield_rest_server.aws_signature import S3Keys
     from icefield_rest_server.credentials import StaticCredentials, StsCredentials, VendedCredentials
     from icefield_rest_server.idempotency import Begun, IdempotencyStore
+    from icefield_rest_server.pages import PageRequest, Pages, ReadAccess
     from icefield_rest_server.serving import Options, check, serve
     from icefield_rest_server.settings import Authorizer, CredentialVendor, Settings
     from icefield_rest_server.signing import S3Signer
@@ -31,7 +32,10 @@ __all__ = [
     "IdempotencyStore",
     "JwtTokens",
     "Options",
+    "PageRequest",
+    "Pages",
     "Principal",
+    "ReadAccess",
     "Refused",
     "S3Keys",
     "S3Signer",

@@ -7,7 +7,7 @@ import gc
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
@@ -31,14 +31,15 @@ from icefield_rest_server.idempotency import IdempotencyKeys, IdempotencyStore
 from icefield_rest_server.local_requests import is_local
 from icefield_rest_server.observing import RequestMetrics, log_access
 from icefield_rest_server.once import Once
+from icefield_rest_server.pages import PageRequest, ReadAccess
 from icefield_rest_server.processes import OneProcess, Processes
 from icefield_rest_server.rights import check_allowed, named_in
 from icefield_rest_server.roots import limit_to_roots
-from icefield_rest_server.routes import Endpoint, Router
+from icefield_rest_server.routes import Endpoint, Router, plain
 from icefield_rest_server.settings import Settings
 from icefield_rest_server.shared_keys import SharedKeys
 from icefield_rest_server.state import State
-from icefield_rest_server.tokens import Principal, bearer_token
+from icefield_rest_server.tokens import Principal, basic_token, bearer_token
 from icefield_rest_server.wording import worded
 
 _log = logging.getLogger(__name__)
@@ -47,6 +48,10 @@ _METHODS = ["GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"]
 _MAX_PATH = 16 * 1024
 _OF_RIGHTS = 30.0
 _CONFIG = "/v1/config"
+_PAGE = "showPage"
+_PAGE_THREADS = 4
+"""Pages have threads of their own: costly ones never hold up requests of the protocol."""
+
 _BESIDES = {_CONFIG: ["GET"], **{path: ["GET", "HEAD"] for path in ("/health/live", "/health/ready", "/metrics")}}
 """The methods of the paths outside the router."""
 
@@ -82,7 +87,7 @@ class _CatalogService:
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self.settings = settings
         self.state = State(catalog, settings)
-        self.router = Router(catalog.backend, signs=settings.signer is not None)
+        self.router = Router(catalog.backend, signs=settings.signer is not None, offers=settings.protocol)
         self._opened = ExitStack()
         processes = (
             None if settings.shared is None else self._opened.enter_context(closing(Processes(Path(settings.shared))))
@@ -93,6 +98,7 @@ class _CatalogService:
             keys = settings.keys or self._keys(processes, settings.idempotency_seconds)
             self.once = Once(keys, self.state, settings.max_seconds / 2)
         self.pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="icefield-rest")
+        self.page_pool = ThreadPoolExecutor(_PAGE_THREADS, thread_name_prefix="icefield-pages")
         self.budget = BodyBudget(settings.max_bodies, settings.max_body)
 
     def _keys(self, processes: Processes | None, seconds: int) -> IdempotencyStore:
@@ -104,6 +110,7 @@ class _CatalogService:
     def close(self) -> None:
         """Finish the requests under way, and leave the other processes of the server."""
         self.pool.shutdown(wait=True)
+        self.page_pool.shutdown(wait=True)
         self._opened.close()
 
     # -- endpoints outside the protocol -----------------------------------------------------------------------------
@@ -139,15 +146,17 @@ class _CatalogService:
         operation, call, answer = "unknown", None, None
         path, held = _raw_path(request), 0
         try:
-            principal = await self._who(request)
-            endpoint, call = self._call(request, path, principal)
+            page = self._page(request, path)
+            principal = await self._who(request, of_page=page is not None)
+            endpoint, call = self._call(request, path, principal, page)
             operation, body = call.operation, list[bytes]()
             if endpoint is not None and endpoint.method == "POST":
                 if self.settings.authorizer is not None:
                     await self._in_thread(partial(check_allowed, self.state, call, _of_path(call)), _OF_RIGHTS)
                 body = await self._body(request, _largest(self.settings, endpoint), call)
                 held = sum(map(len, body))
-            answer = await self._in_thread(partial(self._done, endpoint, call, body), self.settings.max_seconds)
+            pool = self.pool if page is None else self.page_pool
+            answer = await self._in_thread(partial(self._done, endpoint, call, body), self.settings.max_seconds, pool)
         except ClientDisconnect:
             answer = error_answer(Refused(400, "BadRequestException", "the request ended before its body did"))
         except (Refused, IcefieldError) as error:
@@ -173,10 +182,30 @@ class _CatalogService:
         except Exception:
             _log.exception("%s is not counted", operation)
 
-    def _call(self, request: Request, path: str, principal: Principal | None) -> tuple[Endpoint | None, Call]:
+    def _page(self, request: Request, path: str) -> Endpoint | None:
+        """The endpoint of a page; None for a request of the protocol."""
+        first, *parts = path.removeprefix("/").split("/")
+        pages = self.settings.pages.get(first)
+        if pages is None or request.method not in ("GET", "HEAD") or len(path) > _MAX_PATH:
+            return None
+        root = f"{request.scope.get('root_path', '')}/{first}"
+        is_foreign = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+
+        def show(state: State, call: Call) -> Answer:
+            access = ReadAccess(state, call.principal)
+            given = [plain(part) for part in parts if part]
+            return pages(PageRequest(given, call.query, root, is_foreign, access))
+
+        return Endpoint(request.method, f"/{first}", _PAGE, show)
+
+    def _call(
+        self, request: Request, path: str, principal: Principal | None, page: Endpoint | None
+    ) -> tuple[Endpoint | None, Call]:
         """A request without its body, and its endpoint; None for the configuration."""
         headers = {name.lower(): value for name, value in request.headers.items()}
         query = dict(request.query_params)
+        if page is not None:
+            return page, Call(_PAGE, {}, query, headers, None, principal)
         if path == _CONFIG and request.method == "GET":
             return None, Call("getConfig", {}, query, headers, None, principal)
         found = self.router.find(request.method, path) if len(path) <= _MAX_PATH else None
@@ -190,7 +219,8 @@ class _CatalogService:
     def _unknown(self, method: str, path: str) -> Refused:
         if len(path) > _MAX_PATH:
             return Refused(414, "BadRequestException", f"the path has more than {_MAX_PATH:,} characters")
-        if methods := _BESIDES.get(path) or self.router.methods(path):
+        of_pages = ["GET", "HEAD"] if path.split("/")[1] in self.settings.pages else None
+        if methods := _BESIDES.get(path) or of_pages or self.router.methods(path):
             return Refused(
                 405, "BadRequestException", f"this path has {', '.join(methods)}", {"Allow": ", ".join(methods)}
             )
@@ -209,7 +239,7 @@ class _CatalogService:
             call = replace(call, body=parsed(data, self.settings.max_depth), digest=sha256(data).digest())
             call.more["target"] = ".".join(call.target)
             check_allowed(self.state, call, named_in(call))
-        else:
+        elif call.operation != _PAGE:  # a page asks for the rights of its parts
             check_allowed(self.state, call, {call.target})
         key = call.headers.get("idempotency-key")
         if key is None or self.once is None or not endpoint.changes:
@@ -227,21 +257,26 @@ class _CatalogService:
             body["idempotency-key-lifetime"] = f"PT{self.settings.idempotency_seconds}S"
         return Answer(body=body)
 
-    async def _who(self, request: Request) -> Principal | None:
-        """Authenticate the client; None without an authenticator. Raises ``Refused`` for anybody without access."""
+    async def _who(self, request: Request, *, of_page: bool = False) -> Principal | None:
+        """Authenticate the client; None without an authenticator. Raises ``Refused`` for anybody without access.
+
+        A browser asks its user for a name and a password: the client of a page may give the token as the password.
+        """
         authenticator = self.settings.authenticator
         if authenticator is None:
             if not is_local(request):
                 message = "this server has no authentication and answers programs of its own machine only"
                 raise Refused(403, "ForbiddenException", message)
             return None
-        token = bearer_token(request.headers.get("authorization"))
+        stated = request.headers.get("authorization")
+        token = bearer_token(stated) or (basic_token(stated) if of_page else None)
         found: Principal | None = None
         if token is not None:
             found = await self._in_thread(lambda: authenticator.principal(token), 30.0)
         if found is None:
             message = "give a valid bearer token in the header Authorization"
-            raise Refused(401, "NotAuthorizedException", message, {"WWW-Authenticate": "Bearer"})
+            scheme = 'Basic realm="Icefield: a token as the password", charset="UTF-8"' if of_page else "Bearer"
+            raise Refused(401, "NotAuthorizedException", message, {"WWW-Authenticate": scheme})
         return found
 
     async def _body(self, request: Request, most: int, call: Call) -> list[bytes]:
@@ -270,9 +305,9 @@ class _CatalogService:
             raise
         return parts
 
-    async def _in_thread(self, work: Callable[[], Any], seconds: float) -> Any:
+    async def _in_thread(self, work: Callable[[], Any], seconds: float, pool: Executor | None = None) -> Any:
         """Run ``work`` in a thread. It continues after the time-out: its commit may become visible later."""
-        future = asyncio.get_running_loop().run_in_executor(self.pool, work)
+        future = asyncio.get_running_loop().run_in_executor(pool or self.pool, work)
         try:
             return await asyncio.wait_for(asyncio.shield(future), seconds)
         except TimeoutError as error:
@@ -321,5 +356,5 @@ def _raw_path(request: Request) -> str:
 def _response(answer: Answer, *, without_body: bool = False) -> Response:
     body = b"" if without_body else answer.encoded()
     headers = {**answer.headers, "X-Content-Type-Options": "nosniff"}  # names of tables may look like a page
-    media = "application/json" if body else None
+    media = "application/json" if body and "Content-Type" not in answer.headers else None
     return Response(body, answer.status, headers, media)

@@ -29,6 +29,7 @@ def icefield_commands() -> Sequence[Command]:
                 ),
                 Option("authenticator", "Authenticates clients: tokens, jwt, or a plugin's.", metavar="NAME"),
                 Option("authorizer", "Decides what clients may do: read-only, or a plugin's.", metavar="NAME"),
+                Option("read_only", "Refuse every change of the catalog and its tables.", kind="flag"),
                 Option("vendor", "Gives credentials for files: static, sts, or a plugin's.", metavar="NAME"),
                 Option("tokens", "Bearer tokens that are let in: a name and a token in each line.", metavar="FILE"),
                 Option("jwks", "The keys of an issuer of tokens (JWT); with --issuer and --audience.", metavar="URL"),
@@ -37,6 +38,7 @@ def icefield_commands() -> Sequence[Command]:
                 Option("credentials", "JSON: the properties that clients get for files, by prefix.", metavar="FILE"),
                 Option("certificate", "The certificate, for TLS; with --key.", metavar="FILE"),
                 Option("key", "The certificate's private key.", metavar="FILE"),
+                Option("ui", "Serve pages for people, too: those of plugins, such as icefield-explorer.", kind="flag"),
             ),
         )
     ]

@@ -32,9 +32,14 @@ def jwt_tokens(properties: Mapping[str, str]) -> JwtTokens:
 
 def read_only(properties: Mapping[str, str]) -> Authorizer:
     """Allow the operations that change nothing."""
+    return only_reading(None)
+
+
+def only_reading(authorizer: Authorizer | None) -> Authorizer:
+    """Allow the operations that change nothing, and that another authorizer allows."""
 
     def allows(principal: Principal | None, operation: str, name: tuple[str, ...]) -> bool:
-        return operation in READING
+        return operation in READING and (authorizer is None or authorizer(principal, operation, name))
 
     return allows
 

@@ -119,8 +119,8 @@ def allowed_as(operation: str) -> str:
 class Router:
     """The endpoints that a catalog supports, found by the path as it was sent: an escaped slash is no separator."""
 
-    def __init__(self, backend: CatalogBackend, *, signs: bool = False) -> None:
-        can = tuple(each for each in ENDPOINTS if each.is_served_by(backend))
+    def __init__(self, backend: CatalogBackend, *, signs: bool = False, offers: bool = True) -> None:
+        can = tuple(each for each in ENDPOINTS if offers and each.is_served_by(backend))
         self.endpoints = tuple(each for each in can if signs or each.operation != _SIGNING)
         self._by_shape: dict[tuple[int, str], list[tuple[list[str], Endpoint]]] = {}
         for each in self.endpoints:
@@ -136,7 +136,7 @@ class Router:
         for shape, endpoint in self._by_shape.get((len(given), method), ()):
             if all(wanted.startswith("{") or wanted == part for wanted, part in zip(shape, given, strict=True)):
                 named = zip(shape, given, strict=True)
-                return endpoint, {wanted[1:-1]: _plain(part) for wanted, part in named if wanted.startswith("{")}
+                return endpoint, {wanted[1:-1]: plain(part) for wanted, part in named if wanted.startswith("{")}
         return None
 
     def methods(self, path: str) -> list[str]:
@@ -144,8 +144,8 @@ class Router:
         return [method for method in ("GET", "HEAD", "POST", "DELETE") if self.find(method, path) is not None]
 
 
-def _plain(part: str) -> str:
-    """A part of a path without its escapes; a plus is a space, as clients in Java write it."""
+def plain(part: str) -> str:
+    """Return a part of a path without its escapes; a plus is a space, as clients in Java write it."""
     try:
         return unquote(part.replace("+", " "), errors="strict")
     except UnicodeDecodeError as error:

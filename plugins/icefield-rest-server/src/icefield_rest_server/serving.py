@@ -20,10 +20,11 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from icefield_rest_server.application import app
+from icefield_rest_server.pages import installed_pages
 from icefield_rest_server.processes import shared_folder
-from icefield_rest_server.providers import OWN
+from icefield_rest_server.providers import OWN, only_reading
 from icefield_rest_server.roots import limit_to_roots
-from icefield_rest_server.settings import Settings
+from icefield_rest_server.settings import Authorizer, Settings
 from icefield_rest_server.tokens import is_loopback
 
 _MMAP_THRESHOLD = -3
@@ -45,7 +46,9 @@ class Options:
     """The options of the command line; worker processes get them through the environment, so they hold no secret.
 
     ``authenticator``, ``authorizer`` and ``vendor`` are names that plugins provide. ``tokens`` and ``credentials`` are
-    files; ``shared`` is the folder of the processes, made where there are several.
+    files; ``shared`` is the folder of the processes, made where there are several. ``ui`` adds the pages of plugins;
+    without ``protocol`` there is nothing else. With ``read_only``, an authorizer only decides on the operations that
+    change nothing, and all others are refused.
     """
 
     catalog: str | None = None
@@ -54,6 +57,7 @@ class Options:
     workers: int = 1
     authenticator: str | None = None
     authorizer: str | None = None
+    read_only: bool = False
     vendor: str | None = None
     tokens: str | None = None
     jwks: str | None = None
@@ -65,6 +69,8 @@ class Options:
     shared: str | None = None
     defaults: Mapping[str, str] = field(default_factory=dict)
     log: bool = True
+    ui: bool = False
+    protocol: bool = True
 
     def properties(self) -> dict[str, str]:
         """The options as properties, such as ``rest-server.tokens``."""
@@ -85,12 +91,15 @@ class Options:
             if key.startswith(OWN) and key not in _KNOWN:  # a misspelt authorizer would let everybody in
                 raise InvalidArgument(f"the property {key} is not known: give one of {', '.join(sorted(_KNOWN))}")
         plugins = plugins or Plugins.installed()
+        authorizer: Authorizer | None = _made(plugins, "authorizer", given.get(f"{OWN}authorizer"), given)
         return Settings(
             authenticator=_made(plugins, "authenticator", _authenticator_of(given), given),
-            authorizer=_made(plugins, "authorizer", given.get(f"{OWN}authorizer"), given),
+            authorizer=only_reading(authorizer) if self.read_only else authorizer,
             vendor=_made(plugins, "vendor", _vendor_of(given), given),
             defaults=self.defaults,
             shared=self.shared,
+            pages=installed_pages(plugins) if self.ui else {},
+            protocol=self.protocol,
         )
 
 

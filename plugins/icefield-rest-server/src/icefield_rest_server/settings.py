@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from icefield.errors import InvalidArgument
 
 from icefield_rest_server.aws_signature import S3Keys
 from icefield_rest_server.idempotency import IdempotencyStore
 from icefield_rest_server.tokens import Authenticator, Principal
+
+if TYPE_CHECKING:
+    from icefield_rest_server.pages import Pages
 
 
 class CredentialVendor(Protocol):
@@ -40,6 +43,7 @@ class RequestSigner(Protocol):
         """Return the properties for clients, with the signing endpoint at a path below the catalog's address."""
 
 
+_OWN_PATHS: Final = frozenset({"v1", "health", "metrics"})
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+[^/]")
 
 Authorizer = Callable[[Principal | None, str, tuple[str, ...]], bool]
@@ -62,8 +66,9 @@ class Settings:
     limits all bodies under way together, and one client may use half of it. ``idempotent`` keeps the answers to
     requests with an idempotency key, in ``keys`` if given. ``shared`` is a folder that all processes of the server on
     this machine share, for these answers and for the sums of metrics. ``owned_folders`` are locations for table files,
-    besides the location of the table's namespace: a drop with purge deletes only files that the table owns. Raises
-    ``InvalidArgument`` for a location without a scheme.
+    besides the location of the table's namespace: a drop with purge deletes only files that the table owns. ``pages``
+    are pages for people, by the first part of their path; without ``protocol``, the server has nothing but pages.
+    Raises ``InvalidArgument`` for a location without a scheme, and for pages with a path of the server's own.
     """
 
     authenticator: Authenticator | None = field(default=None, repr=False)
@@ -86,8 +91,12 @@ class Settings:
     owned_folders: Sequence[str] = ()
     keys: IdempotencyStore | None = None
     shared: str | None = None
+    pages: Mapping[str, Pages] = field(default_factory=dict)
+    protocol: bool = True
 
     def __post_init__(self) -> None:
+        if own := _OWN_PATHS & {*self.pages}:
+            raise InvalidArgument(f"/{min(own)} is a path of the server's own: give pages another name")
         if isinstance(self.owned_folders, str) or not all(_ABSOLUTE.match(each) for each in self.owned_folders):
             raise InvalidArgument(
                 "owned_folders is a list of locations, each with a scheme, such as s3://bucket/shared"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import binascii
 import hmac
 import ipaddress
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -120,6 +122,18 @@ def bearer_token(header: str | None) -> str | None:
     kind, _, token = (header or "").strip().partition(" ")
     token = token.strip()
     return token if kind.lower() == "bearer" and 0 < len(token) <= _MAX_TOKEN else None
+
+
+def basic_token(header: str | None) -> str | None:
+    """The password of an ``Authorization`` header of the scheme Basic, if it can be a token."""
+    kind, _, encoded = (header or "").strip().partition(" ")
+    if kind.lower() != "basic" or len(encoded) > 2 * _MAX_TOKEN:
+        return None
+    try:
+        token = b64decode(encoded.strip(), validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return token if 0 < len(token) <= _MAX_TOKEN else None
 
 
 def is_loopback(host: str) -> bool:

@@ -73,6 +73,10 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", gc=F
     nan_value_counts: ListedNumbers | None = None
     lower_bounds: ListedValues | None = None
     upper_bounds: ListedValues | None = None
+    key_metadata: str | None = None
+
+    def __repr__(self) -> str:  # the key metadata holds a key
+        return f"ListedFile({self.file_path!r})"
 
 
 _CONTENTS: Final = {
@@ -86,6 +90,7 @@ _BOUNDS: Final = ("lower_bounds", "upper_bounds")
 _AS_LISTED: Final = frozenset(ListedFile.__struct_fields__) - {
     "content",
     "file_format",
+    "key_metadata",
     "partition",
     *_COUNTS,
     *_BOUNDS,
@@ -98,6 +103,13 @@ _HASHED_AS_THEY_ARE: Final = frozenset((str, int, type(None)))
 """The JSON types for which equal values have the same meaning."""
 
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2})*")
+
+
+def _key_metadata(listed: ListedFile) -> bytes | None:
+    """The key metadata of a file, from hexadecimal digits."""
+    if listed.key_metadata is not None and not _HEXADECIMAL.fullmatch(listed.key_metadata):
+        raise _invalid(listed, "with key metadata that are no hexadecimal digits")
+    return None if listed.key_metadata is None else bytes.fromhex(listed.key_metadata)
 
 
 class ListedReader:
@@ -127,6 +139,7 @@ class ListedReader:
             "content": _contents(listed, of_rows),
             "file_format": map(str.lower, [each.file_format for each in listed]),
             "partition": self._partitions(listed),
+            "key_metadata": map(_key_metadata, listed),
             **{name: map(attrgetter(name), listed) for name in _AS_LISTED},
         }
         if self._statistics:

@@ -18,12 +18,11 @@ from icefield.metadata.properties import (
     FORMAT_VERSION,
     FrozenDict,
     check_properties,
-    check_property_name,
 )
 from icefield.metadata.snapshots import Operation
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import Drafts, TableDrafts
-from icefield.metadata.validation import check_location, parsed_uuid
+from icefield.metadata.validation import check_encryption, check_location, parsed_uuid
 from icefield.metadata.views import ViewMetadata
 
 Located = TypeVar("Located", TableMetadata, ViewMetadata)
@@ -108,6 +107,7 @@ class SetProperties:
         version = updates.pop(FORMAT_VERSION.name, None)
         if version is not None:
             metadata = UpgradeFormatVersion(int(version)).apply(metadata, change)
+        _check_encryption(metadata, updates)
         if all(metadata.properties.get(name) == value for name, value in updates.items()):
             return metadata
         return replace(metadata, properties=change.updated("properties", metadata.properties, updates))
@@ -128,13 +128,17 @@ class RemoveProperties:
         if not any(name in metadata.properties for name in self.removals):
             return metadata
         if ENCRYPTION_KEY_ID.name in self.removals and ENCRYPTION_KEY_ID.name in metadata.properties:
-            check_property_name(ENCRYPTION_KEY_ID.name)
+            raise InvalidArgument(
+                f"the property {ENCRYPTION_KEY_ID.name} of {metadata.location} cannot be removed: new files would be "
+                "plain, and the encrypted ones unreadable",
+                property=ENCRYPTION_KEY_ID.name,
+            )
         return replace(metadata, properties=change.without("properties", metadata.properties, self.removals))
 
 
 @dataclass(frozen=True, slots=True)
 class AddEncryptionKey:
-    """Add an encrypted key, which is stored and never read. Needs format version 3."""
+    """Add an encrypted key. Needs format version 3."""
 
     encryption_key: EncryptedKey
     action: ClassVar[str] = "add-encryption-key"
@@ -160,6 +164,19 @@ class RemoveEncryptionKey:
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
         left = change.dropped(metadata.encryption_keys, [self.key_id])
         return metadata if left is metadata.encryption_keys else replace(metadata, encryption_keys=left)
+
+
+def _check_encryption(metadata: TableMetadata, updates: Mapping[str, str]) -> None:
+    """Refuse another master key, since the keys of the table are wrapped by the first, and versions without keys."""
+    given, name = updates.get(ENCRYPTION_KEY_ID.name), ENCRYPTION_KEY_ID.name
+    if given is None:
+        return
+    known = metadata.properties.get(name, given)
+    if not given or known != given:
+        raise InvalidArgument(
+            f"the property {name} of {metadata.location} is '{known}', and cannot become '{given}'", property=name
+        )
+    check_encryption(updates, metadata.format_version)
 
 
 def _upgraded(string: bytes, manifest_lists: Mapping[int, str]) -> bytes:

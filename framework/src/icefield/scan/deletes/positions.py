@@ -48,7 +48,7 @@ def read_vector(io: FileIO, vector: DataFile, file: DataFile | None = None) -> P
         raise InvalidMetadata(f"{location}: its manifest does not state where a deletion vector is", location=location)
     if length > MAX_PUFFIN_BLOB_BYTES:
         raise InvalidFile(f"{location}: a deletion vector of {length:,} bytes", location=location)
-    with closing(io.open_input(location)) as source:
+    with closing(io.open_input(location, vector.key_metadata)) as source:
         blob = read_range(source, offset, length, location)
     counts = (vector.record_count, -1 if file is None else file.record_count)
     cardinality, most = (count if count >= 0 else None for count in counts)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidArgument
 from icefield.manifest import DataFile, DataFileContent, ManifestContent, ManifestFile, write_manifest_list
 from icefield.manifest import schemas as f
-from icefield.metadata import MAIN_BRANCH, AddSnapshot, SetSnapshotRef, TableMetadata, refuse_plain_files
+from icefield.metadata import MAIN_BRANCH, AddEncryptionKey, AddSnapshot, SetSnapshotRef, TableMetadata
 from icefield.metadata.properties import MANIFEST_MERGE_ENABLED, WRITE_WAP_ENABLED, get_bool
 from icefield.metadata.refs import branch as new_branch
 from icefield.metadata.remembered import remembering
@@ -23,6 +23,7 @@ from icefield.metadata.requirements import AssertRefSnapshotID, AssertTableUUID,
 from icefield.metadata.snapshots import STAGED_WAP_ID, Operation, Snapshot
 from icefield.scan.deletes.targets import DELETE_STATISTICS, data_files_of
 from icefield.storage import LocationProvider
+from icefield.storage.encrypted_files import check_key_length
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.head.branch_head import Head, checked_branch, head_of, merged_masks, next_row_id
 from icefield.transaction.snapshots.manifests import ManifestAssembler, Numbers, Remaining
@@ -110,7 +111,7 @@ class SnapshotProducer(Action):
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """Write the manifests (once) and the list (on each attempt), and add the snapshot. Nothing for no change."""
-        refuse_plain_files(base)
+        check_key_length(context.io.key_length)
         if not self._follows:
             self.write_result.clear()
         branch = self._target(base)
@@ -120,15 +121,17 @@ class SnapshotProducer(Action):
         if self._is_needless(changes):
             self._assembler.finish()
             return Changes()
-        snapshot = self._snapshot(head, changes, context, snapshot_id)
+        snapshot, keys = self._snapshot(head, changes, context, snapshot_id)
         self.write_result.count(snapshot_id, snapshot.summary, self._edited)
         self._assembler.finish()
         if branch is None:
             # A service that merges commits by their requirements may expire the parent of this snapshot.
             head_id = None if head.snapshot is None else head.snapshot.snapshot_id
-            return Changes((AddSnapshot(snapshot),), (*same_table(base), AssertRefSnapshotID(MAIN_BRANCH, head_id)))
+            return Changes(
+                (*keys, AddSnapshot(snapshot)), (*same_table(base), AssertRefSnapshotID(MAIN_BRANCH, head_id))
+            )
         moved = self._moved(base, branch, snapshot.snapshot_id)
-        return Changes((AddSnapshot(snapshot), moved, *remembering(base, branch, [snapshot])), same_table(base))
+        return Changes((*keys, AddSnapshot(snapshot), moved, *remembering(base, branch, [snapshot])), same_table(base))
 
     def _is_needless(self, changes: FileChanges) -> bool:
         """Whether no snapshot is to be made."""
@@ -168,7 +171,10 @@ class SnapshotProducer(Action):
         ref = base.ref(branch) or new_branch(snapshot_id)
         return SetSnapshotRef(branch, msgspec.structs.replace(ref, snapshot_id=snapshot_id))
 
-    def _snapshot(self, head: Head, changes: FileChanges, context: ActionContext, snapshot_id: int) -> Snapshot:
+    def _snapshot(
+        self, head: Head, changes: FileChanges, context: ActionContext, snapshot_id: int
+    ) -> tuple[Snapshot, list[AddEncryptionKey]]:
+        """Write the manifests and the manifest list; the snapshot, and the keys to add for its list."""
         base, parent_id = head.metadata, None if head.snapshot is None else head.snapshot.snapshot_id
         counter = ChangeCounter(base, authorship(context.io.properties, self._strings))
         counter.added(changes.added)
@@ -182,7 +188,7 @@ class SnapshotProducer(Action):
         location = LocationProvider.from_metadata(base).metadata_location(name)
         self._lists.append(location)
         context.written.add(location)
-        _, following = write_manifest_list(
+        written, following = write_manifest_list(
             context.io,
             location,
             new if kept is None else [*kept, *new],
@@ -193,7 +199,8 @@ class SnapshotProducer(Action):
             first_row_id=first_row_id,
             base=head.manifest_list if kept is None else None,
         )
-        return Snapshot(
+        keys = () if written.key is None else context.io.encryption.wrap_list_key(base, written.key)
+        snapshot = Snapshot(
             snapshot_id=snapshot_id,
             parent_snapshot_id=parent_id,
             sequence_number=base.next_sequence_number(),
@@ -207,7 +214,9 @@ class SnapshotProducer(Action):
             schema_id=base.current_schema_id,
             first_row_id=first_row_id,
             added_rows=following - first_row_id if following is not None and first_row_id is not None else None,
+            key_id=keys[-1].key_id if keys else None,
         )
+        return snapshot, [AddEncryptionKey(key) for key in keys]
 
     def _is_merging(self, base: TableMetadata) -> bool:
         return self.merges and get_bool(base.properties, MANIFEST_MERGE_ENABLED)

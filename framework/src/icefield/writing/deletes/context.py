@@ -23,7 +23,7 @@ from icefield.metadata.properties import (
     get_int,
     get_str,
 )
-from icefield.metadata.table_metadata import refuse_plain_files, schema_of_spec
+from icefield.metadata.table_metadata import schema_of_spec
 from icefield.partitioning import UNPARTITIONED, PartitionSpec
 from icefield.puffin.roaring import Positions
 from icefield.schema import Schema
@@ -77,14 +77,13 @@ class DeleteContext:
         """The context for a table.
 
         ``properties`` go over the table's for this write. Raises ``InvalidArgument`` for a property that cannot be
-        used, ``UnsupportedFeature`` for an encrypted table.
+        used.
         """
-        refuse_plain_files(metadata)
         merged = {**metadata.properties, **(properties or {})}
         file_format = find_value(merged, DELETE_FORMAT_DEFAULT) or get_str(merged, WRITE_FORMAT_DEFAULT)
         current = metadata.schema()
         return cls(
-            io=io,
+            io=io.encrypting(metadata),
             locations=LocationProvider.from_metadata(metadata),
             specs={spec.spec_id: spec for spec in metadata.partition_specs},
             spec_id=metadata.default_spec_id,

@@ -13,11 +13,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from icefield.abc import Note, OutputStream
+from icefield.abc import Note
 from icefield.base.limits import MAX_PUFFIN_FOOTER_BYTES
 from icefield.errors import FileExists, IcefieldError, UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
 from icefield.puffin import REFERENCED_DATA_FILE, Blob, BlobType, PuffinWriter, encode_vectors, writer_name
+from icefield.storage import NewFile
 from icefield.types.reserved import POS
 from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
 from icefield.writing.deletes.position_files import SUFFIX
@@ -115,7 +116,7 @@ class VectorFiles:
         self._context = context
         self._new = NewFiles(context.io, context.locations, context.operation_id, task_id, attempt, note, SUFFIX)
         self._writer: PuffinWriter | None = None
-        self._sink: OutputStream | None = None
+        self._file: NewFile | None = None
         self._locations: list[str] = []
         self._held: list[tuple[DataFile, Blob]] = []
         self._footer = 0
@@ -124,9 +125,9 @@ class VectorFiles:
     def add(self, path: str, spec_id: int, partition: tuple[Any, ...], count: int, data: bytes) -> None:
         """Add the vector of a data file: an encoded bitmap of ``count`` positions."""
         if self._writer is None:
-            _, location, self._sink = self._new.begin("puffin")
+            _, location, self._file = self._new.begin("puffin")
             self._locations.append(location)
-            self._writer = PuffinWriter(self._sink, {"created-by": writer_name()})
+            self._writer = PuffinWriter(self._file.sink, {"created-by": writer_name()})
         blob = self._writer.add(
             BlobType.DELETION_VECTOR,
             data,
@@ -150,16 +151,23 @@ class VectorFiles:
 
     def close(self) -> None:
         """Finish the current file, if there is one."""
-        if self._writer is None:
+        if self._writer is None or self._file is None:
             return
         try:
             size = self._writer.close()
         except FileExists:
             self._locations.pop()  # the existing file belongs to another writer with the same names
             raise
-        self._writer = self._sink = None
+        size, key_metadata = self._file.stored(size)
+        self._writer = self._file = None
         self.written += [
-            replace(described, file_size_in_bytes=size, content_offset=blob.offset, content_size_in_bytes=blob.length)
+            replace(
+                described,
+                file_size_in_bytes=size,
+                content_offset=blob.offset,
+                content_size_in_bytes=blob.length,
+                key_metadata=key_metadata,
+            )
             for described, blob in self._held
         ]
         self._held, self._footer = [], 0
@@ -167,6 +175,6 @@ class VectorFiles:
     def abandon(self) -> None:
         """Abort the open file and delete the finished files; none of them was committed."""
         with contextlib.suppress(IcefieldError, OSError, ValueError):
-            if self._sink is not None:
-                self._sink.abort()
+            if self._file is not None:
+                self._file.sink.abort()
         take_back(self._context.io, self._locations)

@@ -16,6 +16,7 @@ from icefield_maintenance.options import (
     RewriteOptions,
     TableStatsOptions,
 )
+from icefield_maintenance.tend.goals import PRESETS
 
 _TABLE = Argument("table")
 _REPAIRS = (
@@ -180,6 +181,57 @@ COMMANDS = (
             *_options(TableStatsOptions),
             Option("only", "Only those of the table, or of its partitions.", choices=("table", "partitions")),
         ),
+    ),
+    Command(
+        "branches",
+        "List the branches of all tables; or create, compare, merge or drop a branch over many tables in one step.\n\n"
+        "Without NAME, or with NAME alone, it lists branches with their tables. Several tables change together, or "
+        "none of\nthem: the catalog must change several tables in one step, as those of the types sql and rest do.",
+        "icefield_maintenance.commands.branches:run",
+        (
+            Argument("name", is_required=False),
+            Option("create", "Create the branch in this table; repeatable.", metavar="TABLE", is_repeatable=True),
+            Option("diff", "Compare the branch with main, in each table.", "flag"),
+            Option("merge", "Move main forward to the branch, in each table.", "flag"),
+            Option("drop", "Drop the branch from each table.", "flag"),
+        ),
+        exclusive=(("create", "diff", "merge", "drop"),),
+        goes_with=dict.fromkeys(("create", "diff", "merge", "drop"), ("name",)),
+    ),
+    Command(
+        "tend",
+        "Keep the tables of the catalog at the goals of a policy, a file in TOML, and of their properties.\n\n"
+        "It does first what gains most for the least rewritten bytes, and explains each decision. Without POLICY the "
+        "goals\nare those of the tables' properties. The exit status is 1 when an operation failed.",
+        "icefield_maintenance.commands.tend:run",
+        (
+            Argument("policy", is_required=False),
+            Option(
+                "tables", "Only this table; repeatable.", spellings=("--table",), metavar="NAME", is_repeatable=True
+            ),
+            Option("every", "Go on until the process is stopped, and begin again after such a time.", "span"),
+            Option("dry_run", "Change nothing, and say what would be done.", "flag"),
+        ),
+        exclusive=(("every", "dry_run"),),
+    ),
+    Command(
+        "simulate-tend",
+        "Replay a history of commits under several schedules, and print the costs of scans and rewrites.\n\n"
+        "The history is that of a table, or generated for a kind of table. The schedules are none, a full compaction "
+        "each\nnight, each preset, and the goals of POLICY for the table.",
+        "icefield_maintenance.commands.simulate_tend:run",
+        (
+            Argument("policy", is_required=False),
+            Option("table", "Replay the commits of this table.", metavar="NAME"),
+            Option("kind", "Generate commits: append-only, upsert-heavy or streaming.", choices=tuple(PRESETS)),
+            Option("tables", "With --kind: so many tables; default: 1.", "count", default=1),
+            Option("days", "The simulated days; default: 30.", "count", default=30),
+            Option("every", "The time from one run to the next; default: 1h.", "span", default=3_600_000),
+            Option("scans", "The scans a day; default: as the kind has, or 24.", "count"),
+            Option("partitions", "The newest partitions that a scan reads; default: as the kind has, or 7.", "count"),
+        ),
+        exclusive=(("table", "kind"), ("policy", "kind")),
+        needs=("table", "kind"),
     ),
 )
 

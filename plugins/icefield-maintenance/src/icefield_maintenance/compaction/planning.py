@@ -90,7 +90,8 @@ class RewritePlan:
             members = order[start:end]
             for packed in pack(sizes[members].tolist(), self._sizes.group, _LOOKBACK):
                 chosen = members[packed]
-                if self._is_worth_it(sizes[chosen], heavy[chosen]):
+                total, is_heavy = int(sizes[chosen].sum()), bool(heavy[chosen].any())
+                if self._sizes.is_worth_it(total, len(chosen), self._policy.min_input_files, is_heavy=is_heavy):
                     found.append(chosen)
         return in_job_order([self._group(parts, chosen) for chosen in found], self._policy.rewrite_job_order)
 
@@ -126,12 +127,6 @@ class RewritePlan:
             rows, gone = np.asarray(entries.column(f.RECORD_COUNT)), planned.deletes.known_deleted_rows()
             heavy |= (gone > 0) & (gone >= policy.delete_ratio_threshold * np.maximum(rows, 0))
         return heavy | (sizes < self._sizes.least) | (sizes > self._sizes.most), heavy
-
-    def _is_worth_it(self, sizes: Ints, heavy: Mask) -> bool:
-        total, count = int(sizes.sum()), len(sizes)
-        if heavy.any() or total > self._sizes.most:
-            return True
-        return count > 1 and (count >= self._policy.min_input_files or total > self._sizes.target)
 
     def _partitions(self, parts: Sequence[Candidates]) -> Ints:
         """A number for the partition of each file. All files with another spec than the new files share one number."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
@@ -90,8 +90,9 @@ class RewriteDataPolicy:
         Raises ``InvalidArgument`` where they contradict each other.
         """
         target = self.target_bytes or get_int(metadata.properties, WRITE_TARGET_FILE_SIZE)
-        least = int(_SMALL * target) if self.min_bytes is None else self.min_bytes
-        most = max(target + 1, int(_LARGE * target)) if self.max_bytes is None else self.max_bytes
+        stays = Sizes.around(target)
+        least = stays.least if self.min_bytes is None else self.min_bytes
+        most = stays.most if self.max_bytes is None else self.max_bytes
         if not least <= target < most:
             raise InvalidArgument(
                 f"min_file_size_bytes ({least}) must be at most target_file_size_bytes ({target}), and "
@@ -120,6 +121,18 @@ class Sizes:
     least: int
     most: int
     group: int
+
+    @classmethod
+    def around(cls, target: int) -> Self:
+        """The usual range around a target: from 75 % to 180 % of it."""
+        most = max(target + 1, int(_LARGE * target))
+        return cls(target, int(_SMALL * target), most, max(STREAMED_GROUP_BYTES, most))
+
+    def is_worth_it(self, total: int, count: int, min_input_files: int, *, is_heavy: bool) -> bool:
+        """Whether a group of ``count`` files of ``total`` bytes is rewritten; ``is_heavy``: for one of them alone."""
+        if is_heavy or total > self.most:
+            return True
+        return count > 1 and (count >= min_input_files or total > self.target)
 
     def output(self, total: int) -> int:
         """The target size for files of ``total`` bytes in all, chosen to leave no small last file."""

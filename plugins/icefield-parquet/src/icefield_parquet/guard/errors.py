@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
-from icefield.errors import IcefieldError, InvalidFile, StorageError, UnsupportedFeature
+from icefield.errors import DecryptionFailed, IcefieldError, InvalidFile, StorageError, UnsupportedFeature
 
 from icefield_parquet.guard.expansion import TooMany
 from icefield_parquet.thrift import read_struct
@@ -24,11 +24,14 @@ _LONGEST_REASON = 300
 
 
 @contextmanager
-def reading(location: str, what: str, encrypted: Callable[[], bool] | None = None) -> Iterator[None]:
+def reading(
+    location: str, what: str, encrypted: Callable[[], bool] | None = None, *, keyed: bool = False
+) -> Iterator[None]:
     """Turn pyarrow's exceptions on a damaged file into ``InvalidFile``.
 
     An error of the storage keeps its kind. A feature that Arrow lacks raises ``UnsupportedFeature``, like each failure
-    in an ``encrypted`` file; ``encrypted`` is called only after a failure.
+    in an ``encrypted`` file; ``encrypted`` is called only after a failure. Damage of a file that is read with its key
+    (``keyed``) raises ``DecryptionFailed``.
     """
     try:
         yield
@@ -41,7 +44,7 @@ def reading(location: str, what: str, encrypted: Callable[[], bool] | None = Non
     except OSError as error:
         if error.errno is not None:
             raise StorageError(f"{location}: {what}: {_reason(error)}", location=location) from error
-        raise _refused(error, location, what, encrypted) from error
+        raise _refused(error, location, what, encrypted, keyed) from error
     except (
         pa.ArrowException,
         MemoryError,
@@ -52,11 +55,17 @@ def reading(location: str, what: str, encrypted: Callable[[], bool] | None = Non
         TypeError,
         ValueError,
     ) as error:
-        raise _refused(error, location, what, encrypted) from error
+        raise _refused(error, location, what, encrypted, keyed) from error
 
 
-def _refused(error: BaseException, location: str, what: str, encrypted: Callable[[], bool] | None) -> IcefieldError:
+def _refused(
+    error: BaseException, location: str, what: str, encrypted: Callable[[], bool] | None, keyed: bool
+) -> IcefieldError:
     reason = _reason(error)
+    if keyed:
+        return DecryptionFailed(
+            f"{location} cannot be decrypted: {what}: {reason}; it is damaged, cut, or another file", location=location
+        )
     if encrypted is not None and encrypted():
         return UnsupportedFeature(f"{location} is encrypted: {what}: {reason}", location=location)
     return InvalidFile(f"{location} is damaged: {what}: {reason}", location=location)

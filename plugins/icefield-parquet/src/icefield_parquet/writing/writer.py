@@ -13,6 +13,7 @@ from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.schema import Schema
 from icefield.toolkit import Metrics, MetricsCollector
 
+from icefield_parquet.encryption import encryption
 from icefield_parquet.footer import completed_tail
 from icefield_parquet.row_groups import row_group_start
 from icefield_parquet.variants.shredded_types import has_variants, shredded_types
@@ -45,6 +46,7 @@ class ParquetWriter(FlushingWriter):
         choice: EncodingChoice | None = None,
     ) -> None:
         """Files with similar rows share ``choice``."""
+        self._key = sink.key
         self._sink = ParquetSink(sink)
         # Fewer and larger writes: each takes Python's lock from the other threads that encode.
         self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
@@ -98,11 +100,12 @@ class ParquetWriter(FlushingWriter):
         try:
             self._flush()
             writer = self._opened()
-            if self._layout.lacks_annotations:
+            completes = self._layout.lacks_annotations and self._key is None
+            if completes:
                 self._sink.hold()
             writer.close()
             self._buffered.flush()
-            if self._layout.lacks_annotations:
+            if completes:
                 layout = self._layout
                 self._sink.release(lambda tail: completed_tail(tail, layout.logical_types, layout.footers))
             size = self._sink.tell()
@@ -148,6 +151,7 @@ class ParquetWriter(FlushingWriter):
             limit, page_bytes = arguments["dictionary_pagesize_limit"], arguments["data_page_size"]
             if first is not None:
                 arguments |= self._choice.arguments(first, rows, self._layout.places, limit, page_bytes)
+            arguments["encryption_properties"] = encryption(self._key)
             self._writer = _open(self._buffered, self._layout.storage, arguments)
             if self._metadata:
                 self._writer.add_key_value_metadata(self._metadata)

@@ -1,0 +1,1 @@
+"""Encrypted tables: the standard encryption of the Iceberg specification, and a local keystore."""

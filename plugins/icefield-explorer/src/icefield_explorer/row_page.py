@@ -1,0 +1,135 @@
+"""The page with rows: a sample of a table, or the result of one query in DuckDB's SQL."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pyarrow as pa
+from icefield import IcefieldError
+from icefield.toolkit import reset_after_fork
+from icefield_frames.duckdb_queries import QueryLimits, querying
+from icefield_report.formats import short
+from icefield_rest_server import Answer, PageRequest, Refused
+
+from icefield_explorer.visits import TableVisit
+
+_SAMPLE: Final = 50
+_MOST_ROWS: Final = 500
+_MOST_COLUMNS: Final = 200
+_MOST_TEXT: Final = 200
+"""Characters of a value."""
+
+_MOST_NESTED: Final = 64 * 1024
+"""Bytes of a nested value."""
+
+_LIMITS: Final = QueryLimits(seconds=20.0, memory="512MB", threads=2, rows=_MOST_ROWS + 1)
+_TURNS = threading.BoundedSemaphore(2)
+"""Queries at the same time in a process."""
+
+
+def _new_turns() -> None:
+    global _TURNS
+    _TURNS = threading.BoundedSemaphore(2)
+
+
+reset_after_fork(_new_turns)
+
+
+def rows(request: PageRequest) -> Answer:
+    """The page with a sample of the rows, or with the result of a query over tables that the client may read."""
+    visit = TableVisit.of(request, "rows")
+    name, sql, at = visit.table.name(), visit.asked("sql", 20_000), visit.asked("at", 1000)
+    quoted = ".".join('"' + level.replace('"', '""') + '"' for level in (".".join(name[:-1]), name[-1]))
+    values: dict[str, Any] = {
+        "sql": sql or f"SELECT * FROM {quoted} LIMIT {_SAMPLE}",
+        "at": at,
+        "refs": sorted(visit.table.refs().items()),
+        "head": [],
+        "rows": [],
+        "more": False,
+        "error": "",
+        "held": False,
+        "gives": request.access.gives_rows(visit.table),
+    }
+    if not values["gives"]:
+        return visit.page("rows.html", **values)
+    if request.is_foreign:
+        return visit.page("rows.html", **{**values, "held": True})
+    try:
+        with _turn():
+            values |= _queried(request, sql) if sql else _sampled(visit, at)
+    except IcefieldError as error:
+        values["error"] = str(error)
+    return visit.page("rows.html", **values)
+
+
+def _sampled(visit: TableVisit, at: str) -> dict[str, Any]:
+    snapshot = visit.snapshot(at)
+    if snapshot is None:
+        return {}
+    scan = visit.table.scan(snapshot_id=snapshot.snapshot_id if at else None, limit=_SAMPLE)
+    return _shown(iter(scan.to_arrow().to_batches()), [field.name for field in scan.projection.fields], _SAMPLE)
+
+
+def _queried(request: PageRequest, sql: str) -> dict[str, Any]:
+    def scan_of(name: tuple[str, ...]) -> Any:
+        table = request.access.table(name)
+        if not request.access.gives_rows(table):
+            raise Refused(403, "ForbiddenException", f"you may not read the rows of {'.'.join(name):.300}")
+        return table.scan()
+
+    with querying(sql, scan_of, _LIMITS) as found:
+        return _shown(iter(found), found.schema.names, _MOST_ROWS)
+
+
+def _shown(batches: Iterator[pa.RecordBatch], names: list[str], most: int) -> dict[str, Any]:
+    """The first rows as texts, each value cut."""
+    shown: list[list[str]] = []
+    more = False
+    for batch in batches:
+        taken = batch.slice(0, most - len(shown))
+        columns = [_texts(column) for column in taken.columns[:_MOST_COLUMNS]]
+        shown += map(list, zip(*columns, strict=True)) if columns else []
+        more = taken.num_rows < batch.num_rows
+        if more:
+            break
+    return {"head": names[:_MOST_COLUMNS], "rows": shown, "more": more}
+
+
+def _texts(column: pa.Array) -> list[str]:
+    """Values as texts. Large nested values are not converted: one may hold millions of others."""
+    if not pa.types.is_nested(column.type):
+        return [_text(value) for value in column]
+    sizes = (column.slice(place, 1).nbytes for place in range(len(column)))
+    return [
+        f"({size:,} bytes)" if size > _MOST_NESTED else _text(value) for size, value in zip(sizes, column, strict=True)
+    ]
+
+
+def _text(value: Any) -> str:
+    """A value as text; null is empty. Long bytes and strings are cut before they are converted."""
+    if not value.is_valid:
+        return ""
+    kind = value.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return short(memoryview(value.as_buffer())[:_MOST_TEXT].hex(), _MOST_TEXT)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return short(bytes(memoryview(value.as_buffer())[: 8 * _MOST_TEXT]).decode("utf-8", "ignore"), _MOST_TEXT)
+    try:
+        return short(str(value.as_py())[: 8 * _MOST_TEXT], _MOST_TEXT)
+    except (ValueError, OverflowError, pa.ArrowException):  # a time that Python does not have
+        return short(str(value), _MOST_TEXT)
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    if not _TURNS.acquire(timeout=1):
+        message = "other queries are running; send yours again later"
+        raise Refused(503, "ServiceUnavailableException", message, {"Retry-After": "5"})
+    try:
+        yield
+    finally:
+        _TURNS.release()

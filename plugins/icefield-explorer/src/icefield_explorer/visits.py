@@ -1,0 +1,101 @@
+"""A visit of one page about a table: the table, its name, and the key for results about its version."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from icefield import Table
+from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.metadata import Snapshot
+from icefield_report.facts import Facts, facts_of
+from icefield_rest_server import Answer, PageRequest, Refused
+
+from icefield_explorer import background
+from icefield_explorer.rendering import page
+
+_TABS: Final = (
+    ("table", "Overview"),
+    ("schema", "Schema"),
+    ("snapshots", "Snapshots"),
+    ("files", "Files"),
+    ("health", "Health"),
+    ("plan", "Plan"),
+    ("rows", "Rows"),
+)
+
+_WAIT: Final = 0.5
+"""Seconds that a page waits for all of its results together."""
+
+
+@dataclass(frozen=True)
+class TableVisit:
+    """A table at one version, as the client of a request may see it."""
+
+    request: PageRequest
+    table: Table
+    tab: str
+    until: float = field(default_factory=lambda: time.monotonic() + _WAIT)
+
+    @classmethod
+    def of(cls, request: PageRequest, tab: str, *, files: bool = False) -> TableVisit:
+        """The visit that a request's path names. With ``files``, the client needs the right to plan scans.
+
+        Raises ``Refused``, ``NoSuchTable``.
+        """
+        name = request.name(1, "table")
+        if len(name) < 2:
+            raise Refused(404, "NotFoundException", "a table has a namespace")
+        table = request.access.table(name)
+        if files:
+            request.access.check_files(name)
+        return cls(request, table, tab)
+
+    @property
+    def sees_files(self) -> bool:
+        """Whether the client may plan scans, and so see files and their statistics."""
+        return self.request.access.allows("planTableScan", self.table.name())
+
+    def asked(self, name: str, most: int = 4000) -> str:
+        """A parameter of the query, without blanks around it. Raises ``InvalidArgument`` if it is too long."""
+        given = self.request.query.get(name, "").strip()
+        if len(given) > most:
+            raise InvalidArgument(f"the parameter {name} has more than {most:,} characters")
+        return given
+
+    def number(self, name: str, most: int = 1_000_000) -> int:
+        """A whole number of the query, from 0 on; 0 without one."""
+        given = self.asked(name, 20) or "0"
+        if not given.isascii() or not given.isdecimal() or int(given) > most:
+            raise InvalidArgument(f"the parameter {name} is a number from 0 to {most:,}")
+        return int(given)
+
+    def snapshot(self, given: str) -> Snapshot | None:
+        """The snapshot of an id, a branch or a tag; the current one without either. Raises ``NoSuchSnapshot``."""
+        if not given:
+            return self.table.current_snapshot()
+        found = self.table.snapshot_by_name(given)
+        if found is None and given.isascii() and given.lstrip("-").isdecimal() and len(given) < 21:
+            found = self.table.snapshot_by_id(int(given))
+        if found is None:
+            raise NoSuchSnapshot(f"the table has no snapshot, branch or tag {given:.100}")
+        return found
+
+    def result(self, what: str, work: Callable[[], Any], *of: Any) -> Any:
+        """The result of costly work about this version, or None while it is under way; see ``BackgroundResults``."""
+        metadata = self.table.metadata
+        version = (self.table.metadata_location, metadata.table_uuid, metadata.last_updated_ms)
+        key = (what, *of, self.table.name(), *version, self.table.io.catalog)
+        return background.RESULTS.get(key, work, max(0.0, self.until - time.monotonic()))
+
+    def facts(self) -> Facts | None:
+        """The numbers of the table, or None while they are being read."""
+        found: Facts | None = self.result("facts", lambda: facts_of(self.table))
+        return found
+
+    def page(self, template: str, *, refresh: bool = False, **values: Any) -> Answer:
+        """The page, with the heading and the tabs of all pages about a table."""
+        own: dict[str, Any] = {"name": self.table.name(), "table": self.table, "tab": self.tab, "tabs": _TABS}
+        return page(self.request, template, refresh=refresh, pending=refresh, **own, **values)

@@ -1,0 +1,210 @@
+"""The explorer's pages: read as HTML, and compared with the tables."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+import pyarrow as pa
+import pytest
+from explored import HOSTILE, TABLE_PAGES, ExploredPage, explored_catalog, explorer_client, settled
+from icefield import Catalog, Plugins
+from icefield_rest_server import Options
+from local_client import LocalClient
+
+ELEMENTS = {"img", "script", "iframe", "object", "embed", "style", "base"}
+"""Elements that no page has: each in an answer would come from a name."""
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return explored_catalog()
+
+
+@pytest.fixture(scope="module")
+def client(catalog: Catalog) -> LocalClient:
+    return explorer_client(catalog)
+
+
+def page(client: LocalClient, path: str) -> ExploredPage:
+    answer = settled(client, f"/ui{path}")
+    assert answer.status_code == 200, answer.text
+    return ExploredPage(answer.text)
+
+
+def test_every_link_from_the_catalog_on_leads_to_a_page_without_foreign_markup(client: LocalClient) -> None:
+    waiting, seen = ["/ui/"], set[str]()
+    while waiting:
+        path = waiting.pop()
+        if path in seen or len(seen) > 150:
+            continue
+        seen.add(path)
+        answer = settled(client, path)
+        assert answer.status_code == 200, (path, answer.text)
+        found = ExploredPage(answer.text)
+        names = {tag for tag, _ in found.elements}
+        assert not names & ELEMENTS, path
+        for tag, attributes in found.elements:
+            assert not [key for key in attributes if key.startswith("on") or key in ("style", "srcdoc")], (path, tag)
+        assert all(each.startswith(("/ui", "#")) for each in found.links), path
+        waiting += [each.partition("#")[0] for each in found.links if each.startswith("/ui")]
+    assert {path.split("/")[2].partition("?")[0] for path in seen} >= {"", "namespace", "view", *TABLE_PAGES}
+    assert quote(HOSTILE, safe="") in "".join(seen)
+
+
+def test_the_overview_states_the_numbers_columns_refs_and_properties_of_a_table(
+    client: LocalClient, catalog: Catalog
+) -> None:
+    text = page(client, "/table/sales/orders").text
+    current = catalog.load_table("sales.orders").current_snapshot()
+    assert current is not None
+    assert f"Rows {current.summary['total-records']} " in text
+    assert f"Data files {current.summary['total-data-files']} " in text
+    assert "month(at), country" in text
+    assert "audit-2023 tag" in text
+    assert "comment All orders since 2023" in text
+    assert "ISO code of the country" in text
+
+
+def test_the_schema_page_has_statistics_and_history(client: LocalClient, catalog: Catalog) -> None:
+    text = page(client, "/schema/sales/orders").text
+    ids = catalog.load_table("sales.orders").scan(selected_fields=("id",)).to_arrow()["id"].to_pylist()
+    lowest = re.search(r" id long required 0 0 % (\d+) (\d+) ", text)
+    assert lowest is not None
+    assert int(lowest[1]) <= min(ids)
+    assert int(lowest[2]) >= max(ids)
+    assert "renamed amount to total" in text
+    assert "added note: string" in text
+
+
+def test_the_time_line_has_each_snapshot_with_its_operation_and_author(client: LocalClient, catalog: Catalog) -> None:
+    text = page(client, "/snapshots/sales/orders").text
+    for snapshot in catalog.load_table("sales.orders").snapshots():
+        assert f"{snapshot.snapshot_id}: what it changed" in text
+    assert text.count(" append ") >= 4
+    assert " delete · icefield" in text
+
+
+def test_the_difference_of_two_snapshots_lists_exactly_the_files_that_differ(
+    client: LocalClient, catalog: Catalog
+) -> None:
+    table = catalog.load_table("sales.orders")
+    found = page(client, "/diff/sales/orders?from=audit-2023&to=main").text
+    before, after = (
+        set(table.inspect.scan("files", snapshot_id=table.refs()[name].snapshot_id).to_arrow()["file_path"].to_pylist())
+        for name in ("audit-2023", "main")
+    )
+    assert f"Added: {len(after - before)} file" in found
+    assert f"Removed: {len(before - after)} file" in found
+    assert "renamed amount to total" in found
+
+
+def test_the_heat_map_has_each_partition(client: LocalClient, catalog: Catalog) -> None:
+    partitions = catalog.load_table("sales.orders").inspect.partitions()
+    for measure in ("size", "files", "rows", "deletes"):
+        cells = [
+            each
+            for tag, each in page(client, f"/files/sales/orders?by={measure}").elements
+            if tag == "li" and (each.get("class") or "").startswith("heat-")
+        ]
+        assert len(cells) == partitions.num_rows
+
+
+@pytest.mark.parametrize("given", ["", "country = 'DE'", "id < 100000", "country = 'DE' and id < 50000", "id is null"])
+def test_a_plan_reads_the_files_of_the_scan_and_says_why_no_others(
+    client: LocalClient, catalog: Catalog, given: str
+) -> None:
+    table = catalog.load_table("sales.orders")
+    read = table.scan(given).plan_arrow().num_rows if given else table.scan().plan_arrow().num_rows
+    every = table.scan().plan_arrow()
+    countries = [each["country"] for each in every["partition"].to_pylist()]
+    pruned = countries.count("FR") if "country" in given else 0
+    text = page(client, f"/plan/sales/orders?filter={quote(given)}").text
+    assert f"Files read {read} " in text
+    assert f"Left out by partition {pruned} " in text
+    assert f"Left out by statistics {every.num_rows - read - pruned} " in text
+
+
+def test_a_filter_that_cannot_be_read_is_explained(client: LocalClient) -> None:
+    assert "cannot read the filter" in page(client, "/plan/sales/orders?filter=id+%3C").text
+    assert "nope" in page(client, "/plan/sales/orders?filter=nope+%3D+1").text
+
+
+def test_rows_are_shown_of_a_tag_and_by_a_query(client: LocalClient) -> None:
+    assert "50 rows" in page(client, "/rows/sales/orders?at=audit-2023").text
+    query = quote('SELECT country, count(*) AS n FROM "sales"."orders" GROUP BY ALL ORDER BY country')
+    text = page(client, f"/rows/sales/orders?sql={query}").text
+    assert re.search(r"2 rows Rows country n DE \d+ FR \d+", text)
+
+
+def test_the_health_page_has_advice_debt_manifests_and_the_doctors_findings(client: LocalClient) -> None:
+    text = page(client, "/health/sales/orders?doctor=run").text
+    assert "Compact data files" in text
+    assert "Delete debt" in text
+    assert re.search(r"\d+ checks, \d+ finding", text)
+
+
+def test_sections_of_other_plugins_are_on_the_health_page(client: LocalClient) -> None:
+    assert "Tending Nothing was done to sales.orders <b>yet</b>." in page(client, "/health/sales/orders").text
+
+
+@pytest.mark.parametrize("name", TABLE_PAGES)
+def test_a_table_without_rows_has_all_pages(client: LocalClient, name: str) -> None:
+    assert "empty" in page(client, f"/{name}/web/empty").text
+
+
+def test_the_pages_change_nothing_and_say_so_to_other_methods(client: LocalClient, catalog: Catalog) -> None:
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        answer = client.request(method, "/ui/rows/web/clicks")
+        assert answer.status_code == 405
+        assert answer.headers["allow"] == "GET, HEAD"
+    assert client.head("/ui/table/web/clicks").content == b""
+    for path in ("/ui/", "/ui/table/web/clicks", "/ui/rows/web/clicks", "/ui/table/no/such"):
+        for tag, attributes in ExploredPage(client.get(path).text).elements:
+            assert tag != "form" or attributes["method"] == "get"
+
+
+def test_each_answer_has_the_headers_that_keep_others_out(client: LocalClient) -> None:
+    for path in (
+        "/ui",
+        "/ui/",
+        "/ui/table/web/clicks",
+        "/ui/table/no/such",
+        "/ui/nothing",
+        "/ui/rows/web/clicks?sql=x",
+    ):
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert headers["cache-control"] == "no-store"
+
+
+def test_credentials_among_properties_are_hidden(client: LocalClient, catalog: Catalog) -> None:
+    given = {"s3.secret-access-key": "hush-hush", "owner": "ann"}
+    catalog.load_table("web.clicks").append(pa.table({"id": [4]}), snapshot_properties=given)
+    text = page(client, "/diff/web/clicks").text
+    assert "owner ann" in text
+    assert "hush-hush" not in text
+
+
+def test_installed_plugins_provide_the_pages_to_serve_with_ui() -> None:
+    settings = Options(ui=True).settings(plugins=Plugins.installed())
+    assert "ui" in settings.pages
+    assert Options().settings(plugins=Plugins.installed()).pages == {}
+
+
+def test_the_pages_work_below_another_application(catalog: Catalog) -> None:
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    inner = explorer_client(catalog).app
+    mounted = LocalClient(Starlette(routes=[Mount("/lake", inner)]))
+    found = ExploredPage(mounted.get("/lake/ui/").text)
+    assert found.links
+    assert all(each.startswith(("/lake/ui", "#")) for each in found.links)
+    assert mounted.get(found.links[-1]).status_code == 200

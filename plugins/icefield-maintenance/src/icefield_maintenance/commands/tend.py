@@ -1,0 +1,60 @@
+"""Keep the tables of the catalog at the goals of a policy, and of their properties."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from icefield.errors import IcefieldError
+from icefield_cli import Context, Row, size
+
+from icefield_maintenance.tend import Policy, Tending
+
+_COLUMNS = ("table", "operation", "outcome", "requests", "bytes", "rewritten", "because")
+_OF_PROPERTIES = {"rules": [{"tables": "*"}]}
+
+
+def run(context: Context, policy: str | None, tables: tuple[str, ...], every: int | None, dry_run: bool) -> None:
+    """Run the command."""
+    chosen = Policy.from_mapping(_OF_PROPERTIES) if policy is None else Policy.from_file(policy)
+    tending = Tending(context.catalog, chosen)
+    names = [context.catalog.load_table(each).name() for each in tables] or None
+    while True:
+        began = time.monotonic()
+        outcomes: Counter[str] = Counter()
+        try:
+            context.rows(_rows(tending, names, dry_run, outcomes), _COLUMNS, _for_people)
+        except IcefieldError as error:
+            if every is None:
+                raise
+            context.hint(f"this round has failed, and the next one follows: {error}")
+        if every is None:
+            break
+        sys.stdout.flush()
+        time.sleep(max(0.0, every / 1000 - (time.monotonic() - began)))
+    if not outcomes:
+        context.hint("all tables are at their goals")
+    if failed := outcomes["failed"]:
+        raise IcefieldError(f"{failed:,} of {outcomes.total():,} operations failed")
+
+
+def _rows(
+    tending: Tending, names: list[tuple[str, ...]] | None, dry_run: bool, outcomes: Counter[str]
+) -> Iterator[Row]:
+    for operation in tending.run(names, dry_run=dry_run):
+        outcomes[operation.outcome] += 1
+        yield {**asdict(operation), "at": operation.at.isoformat(timespec="milliseconds")}
+
+
+def _for_people(row: Row) -> Row:
+    measure, rewritten = ("measured", "rewritten_bytes") if row["outcome"] == "done" else ("planned", "planned_rewrite")
+    return {
+        **row,
+        "requests": f"{-row[f'{measure}_requests']:+,}",
+        "bytes": f"-{size(row[f'{measure}_bytes'])}",
+        "rewritten": size(row[rewritten]),
+        "because": row["message"] or row["reason"],
+    }

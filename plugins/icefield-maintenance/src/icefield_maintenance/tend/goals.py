@@ -1,0 +1,120 @@
+"""The goals of a table: the state in which ``tend`` keeps it, with presets for common kinds of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Final
+
+import msgspec
+from icefield.errors import InvalidArgument
+from icefield.metadata import Property
+from msgspec import Meta, Struct
+
+from icefield_maintenance.properties import (
+    TEND_BYTES_PER_FILE,
+    TEND_DELETE_FILES,
+    TEND_DELETED_ROWS,
+    TEND_FILES_PER_SCAN,
+    TEND_MANIFESTS,
+    TEND_ORPHAN_AGE,
+    TEND_PRESET,
+    TEND_SNAPSHOT_AGE,
+    TEND_SNAPSHOTS,
+    TEND_STATISTICS_AGE,
+)
+from icefield_maintenance.tend.quantities import Size, Span
+
+Count = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(gt=0, le=1)]
+
+
+class Goals(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """The goals of a table; ``GOALS`` describes each. A goal that is None is not pursued."""
+
+    files_per_scan: Count | None = None
+    bytes_per_file: Size | None = None
+    deleted_rows: Share | None = None
+    delete_files: Count | None = None
+    manifests: Count | None = None
+    snapshot_age: Span | None = None
+    snapshots: Count | None = None
+    orphan_age: Span | None = None
+    statistics_age: Span | None = None
+
+    def over(self, base: Goals) -> Goals:
+        """These goals, and those of ``base`` for each that is None."""
+        names = Goals.__struct_fields__
+        return Goals(**{name: _first(getattr(self, name), getattr(base, name)) for name in names})
+
+
+def _first(own: Any, other: Any) -> Any:
+    return other if own is None else own
+
+
+GOALS: Final[Mapping[str, Property]] = MappingProxyType(
+    {
+        "files-per-scan": TEND_FILES_PER_SCAN,
+        "bytes-per-file": TEND_BYTES_PER_FILE,
+        "deleted-rows": TEND_DELETED_ROWS,
+        "delete-files": TEND_DELETE_FILES,
+        "manifests": TEND_MANIFESTS,
+        "snapshot-age": TEND_SNAPSHOT_AGE,
+        "snapshots": TEND_SNAPSHOTS,
+        "orphan-age": TEND_ORPHAN_AGE,
+        "statistics-age": TEND_STATISTICS_AGE,
+    }
+)
+"""The goals by their names in policies, with the table properties that describe and state them."""
+
+PRESETS: Final[Mapping[str, Goals]] = MappingProxyType(
+    {
+        "append-only": Goals(
+            files_per_scan=8, manifests=50, snapshot_age=Span.parse("5d"), orphan_age=Span.parse("7d")
+        ),
+        "upsert-heavy": Goals(
+            files_per_scan=12,
+            deleted_rows=0.15,
+            delete_files=4,
+            manifests=50,
+            snapshot_age=Span.parse("3d"),
+            orphan_age=Span.parse("7d"),
+        ),
+        "streaming": Goals(
+            files_per_scan=16,
+            deleted_rows=0.2,
+            delete_files=8,
+            manifests=100,
+            snapshot_age=Span.parse("1d"),
+            snapshots=1000,
+            orphan_age=Span.parse("7d"),
+        ),
+    }
+)
+"""The goals for common kinds of tables; the simulator justifies them."""
+
+
+def preset(name: str) -> Goals:
+    """The goals of a preset. Raises ``InvalidArgument`` for an unknown name."""
+    if name not in PRESETS:
+        raise InvalidArgument(f"there is no preset {name!r:.40}: it is one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def converted(given: Any, kind: Any, place: str, *, strict: bool = True) -> Any:
+    """Make a value of a type from TOML, or with ``strict=False`` from strings.
+
+    Raises ``InvalidArgument`` that names ``place``.
+    """
+    try:
+        return msgspec.convert(given, kind, strict=strict, dec_hook=lambda wanted, value: wanted.parse(value))
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(f"{place} cannot be used: {error}") from error
+
+
+def goals_in(properties: Mapping[str, str], base: Goals) -> Goals:
+    """The goals that the properties of a table state, over those of the policy. Raises ``InvalidArgument``."""
+    given = {name: properties[each.name] for name, each in GOALS.items() if each.name in properties}
+    own: Goals = converted(given, Goals, "a goal among the table's properties", strict=False)
+    chosen = properties.get(TEND_PRESET.name)
+    return own.over(base if chosen is None else preset(chosen.lower()).over(base))

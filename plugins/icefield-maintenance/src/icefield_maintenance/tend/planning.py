@@ -1,0 +1,226 @@
+"""The plan for a table: the operations that bring it to its goals, each with its reason, gain and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from icefield.manifest import read_manifest_list
+from icefield.metadata import GC_ENABLED, TableMetadata, get_bool
+
+from icefield_maintenance import gains
+from icefield_maintenance.expiry.retention import Retention, expired
+from icefield_maintenance.gains import Gain
+from icefield_maintenance.tend.costs import ScanCost, scan_cost, total
+from icefield_maintenance.tend.goals import Goals
+from icefield_maintenance.tend.policy import Erasure
+
+if TYPE_CHECKING:
+    from icefield import Table
+
+_DAY_MS: Final = 86_400_000
+_HOUR_MS: Final = 3_600_000
+_ALL: Final = 1 << 62
+_WORTH_IT: Final = 0.1
+"""The share of the snapshots that makes an expiry worth its commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """An operation that a table needs: a method of ``table.maintenance`` with its keywords, and the reason.
+
+    ``gain`` is the cost by which a scan of the whole table falls, and ``rewritten_bytes`` the bytes that the operation
+    reads to rewrite them. ``is_urgent``: it waits for no window, and no budget limits it.
+    """
+
+    operation: str
+    reason: str
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    gain: ScanCost = field(default_factory=ScanCost)
+    rewritten_bytes: int = 0
+    is_urgent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """The decisions for a table, in the order in which they are carried out."""
+
+    table: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def gain(self) -> ScanCost:
+        """The cost by which a scan falls."""
+        return sum((each.gain for each in self.decisions), ScanCost())
+
+    @property
+    def rewritten_bytes(self) -> int:
+        """The bytes that all operations rewrite."""
+        return sum(each.rewritten_bytes for each in self.decisions)
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The rank among the tables, the lowest first: urgent plans, then the gain of each rewritten byte."""
+        return not any(each.is_urgent for each in self.decisions), -self.gain.weight / (self.rewritten_bytes + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The parts of a table's record that a plan depends on.
+
+    These are the time of the last search for orphans, and the reasons of the finished erasures.
+    """
+
+    orphans_ms: int | None = None
+    erasures: frozenset[str] = frozenset()
+
+
+def decisions(
+    table: Table, goals: Goals, now_ms: int, done: Done, erasures: Sequence[Erasure] = ()
+) -> Iterator[Decision]:
+    """The decisions for a table, one after another. Reads metadata and manifests, but no data file.
+
+    Each follows from the version that the table has when it is asked for. So a caller that carries them out as they
+    come sees the effect of the earlier ones. ``now_ms`` is in ms since 1970 UTC. Raises errors of the storage.
+    """
+    yield from _erasures(erasures, done, now_ms)
+    if table.current_snapshot() is None:
+        return
+    for of_files in (_of_equality_deletes, _of_data_files, _of_position_deletes, _of_manifests):
+        yield from of_files(table, goals)
+    for of_metadata in (_statistics, _expiry):
+        yield from of_metadata(table.metadata, goals, now_ms)
+    yield from _orphans(table.metadata, goals, now_ms, done)
+
+
+def _erasures(erasures: Sequence[Erasure], done: Done, now_ms: int) -> Iterator[Decision]:
+    for each in erasures:
+        if each.reason not in done.erasures:
+            yield Decision(
+                operation="erase",
+                reason=each.reason,
+                options={"row_filter": each.where},
+                is_urgent=now_ms > each.deadline_ms - _DAY_MS,
+            )
+
+
+def _of_data_files(table: Table, goals: Goals) -> Iterator[Decision]:
+    if goals.files_per_scan is None and goals.deleted_rows is None:
+        return
+    options: dict[str, Any] = {
+        # A partition whose files are few is left alone, unless its rows are deleted.
+        "min_input_files": _ALL if goals.files_per_scan is None else goals.files_per_scan + 1,
+        "delete_ratio_threshold": goals.deleted_rows or 1.0,
+    }
+    if goals.bytes_per_file is not None:
+        options["target_file_size_bytes"] = int(goals.bytes_per_file)
+    summary = _summary(table.metadata)
+    rows, deleted = total(summary.get("total-records")), total(summary.get("total-position-deletes"))
+    gain = gains.of_data_files(table, deleted / rows if rows else 0.0, **options)
+    if gain is not None:
+        yield _decision(
+            gain, f"{_many(gain.before, 'data file')} in {_many(gain.places, 'partition')} become about {gain.after}"
+        )
+
+
+def _of_equality_deletes(table: Table, goals: Goals) -> Iterator[Decision]:
+    if goals.delete_files is None or _summary(table.metadata).get("total-equality-deletes") == "0":
+        return
+    gain = gains.of_equality_deletes(table)
+    if gain is not None and gain.before > goals.delete_files:
+        yield _decision(gain, f"{_many(gain.before, 'equality delete file')}, of at most {goals.delete_files}")
+
+
+def _of_position_deletes(table: Table, goals: Goals) -> Iterator[Decision]:
+    """Drop delete files that apply to nothing, such as after a rewrite of data files, and pack the others."""
+    if goals.delete_files is None or _summary(table.metadata).get("total-delete-files") == "0":
+        return
+    gain = gains.of_dangling_deletes(table)
+    if gain is not None and gain.before > goals.delete_files:
+        yield _decision(gain, f"{_many(gain.before, 'delete file')} without a data file to apply to")
+    gain = gains.of_position_deletes(table, min_input_files=goals.delete_files + 1)
+    if gain is not None:
+        yield _decision(gain, _many(gain.before, "small delete file"))
+
+
+def _of_manifests(table: Table, goals: Goals) -> Iterator[Decision]:
+    snapshot = table.current_snapshot()
+    if goals.manifests is None or snapshot is None:
+        return
+    if len(read_manifest_list(table.io, snapshot, table.metadata).manifests) <= goals.manifests:
+        return
+    gain = gains.of_manifests(table)
+    if gain is not None and gain.fewer > goals.manifests:
+        yield _decision(gain, f"{_many(gain.before, 'manifest')} become about {gain.after}")
+
+
+def _decision(gain: Gain, reason: str) -> Decision:
+    return Decision(
+        operation=gain.operation,
+        reason=reason,
+        options=gain.options,
+        gain=ScanCost(gain.fewer, gain.saved),
+        rewritten_bytes=gain.rewritten,
+    )
+
+
+def _statistics(metadata: TableMetadata, goals: Goals, now_ms: int) -> Iterator[Decision]:
+    if goals.statistics_age is None:
+        return
+    kinds: dict[str, Sequence[Any]] = {"compute_table_stats": metadata.statistics}
+    if metadata.spec().fields:
+        kinds["compute_partition_stats"] = metadata.partition_statistics
+    for operation, files in kinds.items():
+        snapshots = [metadata.snapshot_by_id(each.snapshot_id) for each in files]
+        newest = max((each.timestamp_ms for each in snapshots if each is not None), default=None)
+        is_current = any(each.snapshot_id == metadata.current_snapshot_id for each in files)
+        if is_current or (newest is not None and now_ms - newest <= goals.statistics_age):
+            continue
+        age = "there are none" if newest is None else f"they are {_hours(now_ms - newest)} old"
+        reads = scan_cost(metadata).bytes if operation == "compute_table_stats" else 0
+        yield Decision(operation=operation, reason=f"statistics: {age}", rewritten_bytes=reads)
+
+
+def _expiry(metadata: TableMetadata, goals: Goals, now_ms: int) -> Iterator[Decision]:
+    if not get_bool(metadata.properties, GC_ENABLED):
+        return
+    limits = [] if goals.snapshot_age is None else [now_ms - goals.snapshot_age]
+    if goals.snapshots is not None and metadata.current_snapshot_id is not None:
+        for number, snapshot_id in enumerate(metadata.ancestor_ids(metadata.current_snapshot_id), 1):
+            snapshot = metadata.snapshot_by_id(snapshot_id)
+            if number > goals.snapshots or snapshot is None:
+                break
+            oldest = snapshot.timestamp_ms
+        if number > goals.snapshots:
+            limits.append(oldest)
+    if limits:
+        options = {"older_than": max(limits)}
+        gone = expired(metadata, Retention(now_ms, max(limits)))
+        if len(gone.snapshot_ids) >= _WORTH_IT * len(metadata.snapshots) or gone.refs:
+            reason = f"beyond the age or number: {_many(len(gone.snapshot_ids), 'snapshot')}"
+            yield Decision(operation="expire_snapshots", reason=reason, options=options)
+
+
+def _orphans(metadata: TableMetadata, goals: Goals, now_ms: int, done: Done) -> Iterator[Decision]:
+    age = goals.orphan_age
+    if age is None or not get_bool(metadata.properties, GC_ENABLED):
+        return
+    since = done.orphans_ms if done.orphans_ms is not None else metadata.snapshots[0].timestamp_ms
+    if now_ms - since >= age:
+        options = {"older_than": now_ms - max(age, _DAY_MS), "dry_run": False}
+        reason = f"the last search for orphan files was {_hours(now_ms - since)} ago"
+        yield Decision(operation="remove_orphan_files", reason=reason, options=options)
+
+
+def _summary(metadata: TableMetadata) -> Mapping[str, str]:
+    snapshot = metadata.current_snapshot()
+    return {} if snapshot is None else snapshot.summary
+
+
+def _hours(span_ms: int) -> str:
+    return f"{span_ms / _HOUR_MS:,.0f} hours"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,175 @@
+"""The record: a table of the catalog with a row for each operation that ``tend`` has carried out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Literal
+
+import pyarrow as pa
+from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable
+
+from icefield_maintenance.tend.planning import Done
+
+if TYPE_CHECKING:
+    from icefield import Catalog, Table
+
+_PROPERTIES: Final = {"commit.retry.num-retries": "20"}
+"""The properties of the record: several processes append to it."""
+
+Outcome = Literal["done", "lost", "failed", "planned", "postponed", "held"]
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_DAY_MS: Final = 86_400_000
+_HOUR_MS: Final = 3_600_000
+_MEMORY_MS: Final = 7 * _DAY_MS
+"""The age to which the record is read, but for erasures and searches for orphans, which are read whatever their age."""
+
+_LONGEST_PAUSE: Final = 24
+"""The longest pause after losses, in hours."""
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("at", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("table", pa.string(), nullable=False),
+        pa.field("operation", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("planned_requests", pa.int64()),
+        pa.field("planned_bytes", pa.int64()),
+        pa.field("planned_rewrite", pa.int64()),
+        pa.field("measured_requests", pa.int64()),
+        pa.field("measured_bytes", pa.int64()),
+        pa.field("rewritten_bytes", pa.int64()),
+        pa.field("seconds", pa.float64()),
+        pa.field("owner", pa.string()),
+        pa.field("message", pa.string()),
+    ]
+)
+"""The columns of the record.
+
+The requests and bytes, planned and measured, are the cost by which a scan of the whole table falls. ``planned_rewrite``
+and ``rewritten_bytes`` are the bytes that the operation rewrites.
+"""
+
+_READ: Final = ("at", "table", "operation", "reason", "outcome", "rewritten_bytes", "seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TendedOperation:
+    """An operation that was carried out, or is not carried out now; the record holds the former.
+
+    ``outcome``: ``done``; ``lost`` to other writers; ``failed``, as ``message`` says; ``planned`` in a dry run;
+    ``postponed``, as ``message`` says; ``held`` by another process. ``at`` is the time of its beginning.
+    """
+
+    at: dt.datetime
+    table: str
+    operation: str
+    outcome: Outcome
+    reason: str = ""
+    planned_requests: int = 0
+    planned_bytes: int = 0
+    planned_rewrite: int = 0
+    measured_requests: int = 0
+    measured_bytes: int = 0
+    rewritten_bytes: int = 0
+    seconds: float = 0.0
+    owner: str = ""
+    message: str = ""
+
+
+@dataclass(slots=True)
+class _Past:
+    """The past of an operation on one table: its losses since it was last done, the last attempt, and when done."""
+
+    losses: int = 0
+    last_ms: int = 0
+    done_ms: int | None = None
+
+
+class TendRecord:
+    """The record of a catalog, in the table ``name``; without a name, the memory of this process.
+
+    Only a summary is held: for each operation of a table its losses and times, finished erasures, and the last day.
+    """
+
+    def __init__(self, catalog: Catalog, name: str | None, now_ms: int) -> None:
+        self._catalog, self.name = catalog, name
+        self._pasts: dict[tuple[str, str], _Past] = {}
+        self._erasures: dict[str, set[str]] = {}
+        self._spent: list[tuple[int, int, float]] = []
+        self._table: Table | None = None
+        self._lock = Lock()
+        if name is not None:
+            for each in self._rows(name, now_ms):
+                self._note(each, now_ms)
+
+    def spent(self, now_ms: int) -> tuple[int, float]:
+        """The rewritten bytes, and the hours, of the 24 hours before a time."""
+        with self._lock:
+            self._spent = [each for each in self._spent if each[0] > now_ms - _DAY_MS]
+            return sum(each[1] for each in self._spent), sum(each[2] for each in self._spent) / 3600
+
+    def done(self, table: str) -> Done:
+        """The last search for orphans in a table, and its finished erasures."""
+        past = self._pasts.get((table, "remove_orphan_files"), _Past())
+        return Done(orphans_ms=past.done_ms, erasures=frozenset(self._erasures.get(table, ())))
+
+    def pause_ms(self, table: str, operation: str, now_ms: int) -> int:
+        """The rest of the pause after losses: an hour, and twice as long after each further one."""
+        past = self._pasts.get((table, operation), _Past())
+        pause = min(2.0 ** (past.losses - 1), _LONGEST_PAUSE) * _HOUR_MS if past.losses else 0
+        return max(0, past.last_ms + int(pause) - now_ms)
+
+    def add(self, operation: TendedOperation) -> None:
+        """Add an operation. Raises errors of commits."""
+        with self._lock:
+            self._note(operation, _ms(operation.at))
+            if self.name is None:
+                return
+            if self._table is None:
+                self._table = self._opened(self.name)
+            self._table.append(pa.Table.from_pylist([asdict(operation)], schema=SCHEMA))
+
+    def _note(self, operation: TendedOperation, now_ms: int) -> None:
+        at = _ms(operation.at)
+        past = self._pasts.setdefault((operation.table, operation.operation), _Past())
+        past.last_ms = max(past.last_ms, at)
+        if operation.outcome == "done":
+            past.losses, past.done_ms = 0, past.last_ms
+            if operation.operation == "erase":
+                self._erasures.setdefault(operation.table, set()).add(operation.reason)
+        else:
+            past.losses += 1
+        if at > now_ms - _DAY_MS:
+            self._spent.append((at, operation.rewritten_bytes, operation.seconds))
+
+    def _rows(self, name: str, now_ms: int) -> Iterator[TendedOperation]:
+        try:
+            table = self._table = self._catalog.load_table(name)
+        except (NoSuchTable, NoSuchNamespace):
+            return
+        if missing := [each for each in _READ if each not in table.schema().column_names]:
+            raise InvalidArgument(f"table {name} is no record of maintenance: it has no column {missing[0]}")
+        since = time_of(now_ms - _MEMORY_MS).isoformat()
+        needed = f"at >= '{since}' or operation in ('erase', 'remove_orphan_files')"
+        found = table.scan(needed, selected_fields=_READ).to_arrow()
+        for batch in found.sort_by("at").to_batches():
+            for row in batch.to_pylist():
+                yield TendedOperation(**row)
+
+    def _opened(self, name: str) -> Table:
+        self._catalog.create_namespace_if_not_exists(tuple(name.split("."))[:-1])
+        return self._catalog.create_table_if_not_exists(name, SCHEMA, properties=_PROPERTIES)
+
+
+def _ms(at: dt.datetime) -> int:
+    return (at - _EPOCH) // dt.timedelta(milliseconds=1)
+
+
+def time_of(at_ms: int) -> dt.datetime:
+    """A time in ms since 1970 UTC as a datetime."""
+    return _EPOCH + dt.timedelta(milliseconds=at_ms)

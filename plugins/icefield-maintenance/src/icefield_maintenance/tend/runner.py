@@ -1,0 +1,207 @@
+"""Maintenance by a policy: tables are planned, ranked by their gain for each rewritten byte, and maintained."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from icefield.abc import ServedCatalog, WorkRunner
+from icefield.errors import CommitFailed, IcefieldError
+from icefield.metadata import get_bool
+from icefield.toolkit import map_ahead
+
+from icefield_maintenance.all_tables import all_tables
+from icefield_maintenance.properties import TEND_ENABLED
+from icefield_maintenance.tend.goals import Goals, goals_in
+from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, TableLease, new_owner
+from icefield_maintenance.tend.measuring import measured
+from icefield_maintenance.tend.planning import Decision, TablePlan, decisions
+from icefield_maintenance.tend.policy import Policy
+from icefield_maintenance.tend.record import Outcome, TendedOperation, TendRecord, time_of
+
+if TYPE_CHECKING:
+    from icefield import Catalog, Table
+
+_HOUR_MS: Final = 3_600_000
+_INTERRUPTED: Final = Decision(
+    operation="expire_snapshots",
+    reason="a process that maintained the table has ended early: its expiry may have left files",
+    options={"older_than": 0},
+)
+_LOST: Final = "another process has taken the table over: the lease was not renewed in time"
+
+Name = tuple[str, ...]
+
+
+class Tending:
+    """The maintenance of the tables of a catalog by a policy; ``run`` can be called again and again.
+
+    ``runner`` reads and writes data files, for example in the tasks of Spark; planning and commits stay in this
+    process. Two of them, on any machines, do not maintain a table at the same time; see ``LeasedTable``.
+    """
+
+    def __init__(self, catalog: Catalog, policy: Policy, *, runner: WorkRunner | None = None) -> None:
+        self.catalog, self.policy = catalog, policy
+        self._runner = runner
+        self._owner = new_owner()
+        self._at_goals: dict[Name, tuple[str, int]] = {}
+        self._lock = Lock()
+        self._reserved = 0
+        self._record: TendRecord | None = None
+
+    def run(self, tables: Iterable[Name] | None = None, *, dry_run: bool = False) -> Iterator[TendedOperation]:
+        """Maintain the tables that the policy names, or those of ``tables`` among them.
+
+        First every table is planned, from its metadata. Then the tables follow one another, ``budget.concurrency`` at
+        once: urgent erasures first, then the greatest gain for each rewritten byte. Yields the operations as they end,
+        and those that wait for a window, the budget or the end of a pause. An error of one table concerns no other
+        one. ``dry_run`` yields the plan. Raises errors of the catalog and of the record.
+        """
+        if self._record is None or self.policy.record is not None:  # others may have added to it
+            self._record = TendRecord(self.catalog, self.policy.record, _now_ms())
+        plans: list[TablePlan] = []
+        for plan in map_ahead(self._names(tables), self._surveyed, self.policy.budget.concurrency):
+            if isinstance(plan, TendedOperation):
+                yield plan
+            elif plan is not None:
+                plans.append(plan)
+        plans.sort(key=lambda each: each.rank)
+        work = self._foreseen if dry_run else self._maintained
+        for operations in map_ahead(plans, work, self.policy.budget.concurrency):
+            yield from operations
+
+    def _names(self, tables: Iterable[Name] | None) -> Iterator[Name]:
+        named = all_tables(self.catalog) if tables is None else tables
+        return (name for name in named if self.policy.names(name))
+
+    def _surveyed(self, name: Name) -> TablePlan | TendedOperation | None:
+        """The plan of a table; None if nothing is to be done. An unreadable table gives a failed operation."""
+        try:
+            table = self.catalog.load_table(name)
+            location, hour = table.metadata_location, _now_ms() // _HOUR_MS
+            if self._at_goals.get(name) == (location, hour):
+                return None
+            plan = TablePlan(name, tuple(self._decisions(table)))
+        except (IcefieldError, OSError) as error:
+            return self._outcome(name, Decision(operation="plan", reason="the table was planned"), "failed", str(error))
+        if plan.decisions:
+            return plan
+        if TableLease.of(table.metadata) is None:  # otherwise the lease of a dead process may end
+            self._at_goals[name] = (location, hour)
+        return None
+
+    def _decisions(self, table: Table) -> Iterator[Decision]:
+        if get_bool(table.properties, TEND_ENABLED):
+            name = table.name()
+            goals = goals_in(table.properties, self.policy.goals_of(name) or Goals())
+            done = self._recorded.done(".".join(name))
+            held = TableLease.of(table.metadata)
+            if held is not None and held.owner != self._owner and held.until_ms <= _now_ms():
+                yield _INTERRUPTED
+            yield from decisions(table, goals, _now_ms(), done, self.policy.erasures_of(name))
+
+    def _foreseen(self, plan: TablePlan) -> list[TendedOperation]:
+        found = []
+        for decision in plan.decisions:
+            postponed = self._postponed(plan.table, decision)
+            outcome: Outcome = "postponed" if postponed else "planned"
+            found.append(self._outcome(plan.table, decision, outcome, postponed))
+        return found
+
+    def _maintained(self, plan: TablePlan) -> list[TendedOperation]:
+        name = plan.table
+        foreseen = self._foreseen(plan)
+        if all(each.outcome == "postponed" for each in foreseen):
+            return foreseen
+        is_compared = not isinstance(self.catalog.backend, ServedCatalog)
+        done: list[TendedOperation] = []
+        try:
+            table = self.catalog.load_table(name)
+            with LeasedTable(table, self._owner, self.policy.lease, is_compared=is_compared) as leased:
+                table = self.catalog.load_table(name)
+                interrupted = [_INTERRUPTED] if leased.was_abandoned else []
+                for decision in chain(interrupted, self._decisions(table)):
+                    postponed = _LOST if leased.is_lost() else self._postponed(name, decision, reserve=True)
+                    if postponed:
+                        done.append(self._outcome(name, decision, "postponed", postponed))
+                    else:
+                        done.append(self._carried_out(table, decision))
+        except LeaseHeld as error:
+            done.append(self._outcome(name, plan.decisions[0], "held", str(error)))
+        except (IcefieldError, OSError) as error:
+            done.append(self._outcome(name, plan.decisions[0], "failed", str(error)))
+        return done
+
+    def _carried_out(self, table: Table, decision: Decision) -> TendedOperation:
+        """Carry out an operation, and add it to the record."""
+        maintenance = table.maintenance if self._runner is None else table.maintenance.on(self._runner)
+        found = self._outcome(table.name(), decision, "done")
+        begun = time.monotonic()
+        try:
+            result = getattr(maintenance, decision.operation)(**decision.options)
+        except (IcefieldError, OSError) as error:
+            outcome: Outcome = "lost" if isinstance(error, CommitFailed) else "failed"
+            # A message may quote the filter of an erasure, which the record must not hold.
+            message = type(error).__name__ if decision.operation == "erase" else str(error)
+            found = replace(found, outcome=outcome, message=message)
+        else:
+            found = replace(found, **measured(result))
+        finally:
+            with self._lock:
+                self._reserved -= decision.rewritten_bytes
+        found = replace(found, seconds=round(time.monotonic() - begun, 3))
+        self._recorded.add(found)
+        return found
+
+    def _postponed(self, table: Name, decision: Decision, *, reserve: bool = False) -> str:
+        """The reason for which an operation waits; empty if it can be carried out now.
+
+        ``reserve`` then takes its bytes from the budget, until it has been carried out.
+        """
+        with self._lock:
+            reason = "" if decision.is_urgent else self._reason_to_wait(table, decision)
+            if reserve and not reason:
+                self._reserved += decision.rewritten_bytes
+        return reason
+
+    def _reason_to_wait(self, table: Name, decision: Decision) -> str:
+        now, budget = _now_ms(), self.policy.budget
+        pause = self._recorded.pause_ms(".".join(table), decision.operation, now)
+        if pause:
+            return f"it lost or failed before: the next attempt is in {pause // 60_000 + 1} minutes"
+        if not budget.is_open(now):
+            return f"no window is open: {', '.join(budget.windows)} UTC"
+        nbytes, hours = self._recorded.spent(now)
+        if budget.hours_per_day is not None and hours >= budget.hours_per_day:
+            return f"the budget of {budget.hours_per_day} hours per day is spent"
+        left = None if budget.bytes_per_day is None else max(0, budget.bytes_per_day - nbytes - self._reserved)
+        if left is not None and decision.rewritten_bytes > left:
+            return f"the budget has {left:,} bytes left today, and it rewrites {decision.rewritten_bytes:,}"
+        return ""
+
+    def _outcome(self, table: Name, decision: Decision, outcome: Outcome, message: str = "") -> TendedOperation:
+        return TendedOperation(
+            at=time_of(_now_ms()),
+            table=".".join(table),
+            operation=decision.operation,
+            reason=decision.reason,
+            outcome=outcome,
+            planned_requests=decision.gain.requests,
+            planned_bytes=decision.gain.bytes,
+            planned_rewrite=decision.rewritten_bytes,
+            owner=self._owner,
+            message=message,
+        )
+
+    @property
+    def _recorded(self) -> TendRecord:
+        assert self._record is not None
+        return self._record
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
