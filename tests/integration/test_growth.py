@@ -18,7 +18,7 @@ from icefield.engine import EqualityDeletes
 from icefield.expressions import In, bound
 from icefield.manifest import DataFile
 from icefield.scan.deletes.store import HELD_BYTES
-from icefield.toolkit import conform, prune_batch
+from icefield.toolkit import conform
 from icefield.transaction import UpdateSchema
 from icefield.types.arrow.types import plain_array
 from tables import new_table
@@ -55,18 +55,12 @@ def appending_batches(columns: int) -> Work:
     return lambda: table.append(iter([batch] * BATCHES))
 
 
-def pruning_batches(columns: int) -> Work:
-    batch = wide_batch(columns)
-    wanted = batch.schema.remove_metadata()
-    return lambda: [prune_batch(batch, wanted) for _ in range(BATCHES)]
-
-
 def conforming_batches(columns: int) -> Work:
     batch = wide_batch(columns)
     return lambda: [conform(batch, batch.schema) for _ in range(BATCHES)]
 
 
-COLUMNS = {appending_batches: 400, pruning_batches: 400, conforming_batches: 400}
+COLUMNS = {appending_batches: 400, conforming_batches: 400}
 
 
 @pytest.mark.parametrize("shape", COLUMNS, ids=lambda shape: shape.__name__)

@@ -11,7 +11,7 @@ from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.schema import Schema, schema_to_arrow, schema_to_json
 from icefield.types import ListType, MapType, NestedField, StructType, VariantType
-from icefield.types.values import variant_to_python
+from icefield_parquet.variants import variant_to_python
 from parquet_files import read_as, write_rows
 from parquet_footer import elements
 from parquet_forge import forge

@@ -14,7 +14,6 @@ SPECIFIED = (
     "PARQUET:field_id",  # Arrow's key of a field id
     "arrow.parquet.variant",  # Arrow's extension type of variants
     "parquet.variant",  # its former name
-    "encoding (Parquet)",  # the title of the specification of variants
     'DEFAULT_FORMAT: Final = "parquet"',  # Iceberg's default of write.format.default
     "spark.sql.streaming.queryId",  # Iceberg's keys of a streaming epoch in a summary
     "spark.sql.streaming.epochId",

@@ -49,7 +49,7 @@ from icefield.types import (
     VariantType,
 )
 from icefield.types.arrow.nested import map_entries
-from icefield.types.values import variant_to_python
+from icefield_parquet.variants import variant_to_python
 
 NULL = "null"
 Encode = Callable[[Any], str]

@@ -33,7 +33,8 @@ from icefield.errors import (
     TableExists,
     ViewExists,
 )
-from icefield.toolkit import MetastoreStrategy, MetastoreViews
+from icefield.toolkit import MetastoreStrategy
+from icefield_sql.metastore_views import MetastoreViews
 
 
 class Store:

@@ -15,7 +15,6 @@ from icefield.expressions import (
     FieldSummaries,
     PartitionSummaries,
     bind,
-    has_live_files,
     manifests_may_match,
     parse,
 )
@@ -181,14 +180,6 @@ def test_predicates_on_several_partition_fields_combine():
     assert manifests_may_match(AlwaysTrue(), decoded).all()
     only = PartitionSummaries.decode(struct_type, 3, [numbers, texts], only=frozenset({1001}))
     assert set(only.fields) == {1001}
-
-
-@pytest.mark.spec("ML-21", "SCAN-17")
-def test_only_counts_known_to_be_zero_rule_a_manifest_out():
-    added = pa.array([0, 0, None, 1, -1, None, 0], pa.int32())
-    existing = pa.array([0, None, 0, 0, 0, None, 3], pa.int32())
-    assert has_live_files(added, existing, 7).tolist() == [False, True, True, True, True, True, True]
-    assert has_live_files(None, existing, 7).all()
 
 
 def test_an_expression_must_be_bound():

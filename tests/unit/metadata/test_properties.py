@@ -77,7 +77,6 @@ def test_values_are_typed():
 
 def test_properties_of_one_column_are_found_by_its_name():
     properties = {"write.metadata.metrics.column.a.b": "full", "write.parquet.bloom-filter-enabled.column.x": "true"}
-    assert p.columns_with(properties, p.METRICS_COLUMN) == {"a.b": "full"}
     assert p.get_bool(properties, PARQUET_BLOOM_FILTER_ENABLED, "x") is True
     assert p.get_bool(properties, PARQUET_BLOOM_FILTER_ENABLED, "y") is False
     assert p.find_property("write.metadata.metrics.column.a.b") is p.METRICS_COLUMN

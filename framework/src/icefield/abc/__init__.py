@@ -62,10 +62,6 @@ if TYPE_CHECKING:
     from icefield.abc.manifest_format import ManifestFormat as ManifestFormat
     from icefield.abc.manifest_format import ManifestFormatReader as ManifestFormatReader
     from icefield.abc.manifest_format import ManifestReadRequest as ManifestReadRequest
-    from icefield.abc.scans import ListedFile as ListedFile
-    from icefield.abc.scans import ListedFiles as ListedFiles
-    from icefield.abc.scans import ListedNumbers as ListedNumbers
-    from icefield.abc.scans import ListedValues as ListedValues
     from icefield.abc.scans import ScanListing as ScanListing
     from icefield.abc.scans import ScanPlanRequest as ScanPlanRequest
     from icefield.abc.scans import ScanService as ScanService
@@ -78,6 +74,7 @@ if TYPE_CHECKING:
     from icefield.abc.work import WorkRunner as WorkRunner
     from icefield.abc.work import unnoted as unnoted
     from icefield.expressions import BooleanExpression as BooleanExpression
+    from icefield.manifest import DataFile as DataFile
     from icefield.metadata import EncryptedKey as EncryptedKey
     from icefield.metadata import TableMetadata as TableMetadata
     from icefield.metadata import TableRequirement as TableRequirement

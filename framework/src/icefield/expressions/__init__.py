@@ -23,7 +23,6 @@ from icefield.expressions.file_metrics import inclusive_metrics as inclusive_met
 from icefield.expressions.file_metrics import strict_metrics as strict_metrics
 from icefield.expressions.manifest_evaluator import FieldSummaries as FieldSummaries
 from icefield.expressions.manifest_evaluator import PartitionSummaries as PartitionSummaries
-from icefield.expressions.manifest_evaluator import has_live_files as has_live_files
 from icefield.expressions.manifest_evaluator import manifests_may_match as manifests_may_match
 from icefield.expressions.parser import Filter as Filter
 from icefield.expressions.parser import as_expression as as_expression

@@ -15,7 +15,7 @@ import pyarrow as pa
 from icefield.expressions.bound import BoundPredicate
 from icefield.expressions.bounds import Bounds, Mask, to_mask
 from icefield.expressions.expressions import BooleanExpression, Op
-from icefield.expressions.file_metrics import NAN_MAY_MATCH, combine, counts
+from icefield.expressions.file_metrics import NAN_MAY_MATCH, combine
 from icefield.types import StructType
 from icefield.types.values import from_bytes_array
 
@@ -69,14 +69,6 @@ class PartitionSummaries:
                 _present(lower, num_manifests) | _present(upper, num_manifests),
             )
         return cls(num_manifests, fields)
-
-
-def has_live_files(added: Any, existing: Any, num_manifests: int) -> Mask:
-    """Which manifests may list files that are not deleted, by their counts of added and existing files.
-
-    Only two counts known to be zero rule a manifest out. A null or negative count is unknown.
-    """
-    return (counts(added, num_manifests) != 0) | (counts(existing, num_manifests) != 0)  # type: ignore[no-any-return]
 
 
 def manifests_may_match(expression: BooleanExpression, summaries: PartitionSummaries) -> Mask:

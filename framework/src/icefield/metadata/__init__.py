@@ -29,7 +29,6 @@ from icefield.metadata.properties import MIN_SNAPSHOTS_TO_KEEP as MIN_SNAPSHOTS_
 from icefield.metadata.properties import WRITE_FORMAT_DEFAULT as WRITE_FORMAT_DEFAULT
 from icefield.metadata.properties import WRITE_TARGET_FILE_SIZE as WRITE_TARGET_FILE_SIZE
 from icefield.metadata.properties import Property as Property
-from icefield.metadata.properties import columns_with as columns_with
 from icefield.metadata.properties import find_value as find_value
 from icefield.metadata.properties import get_bool as get_bool
 from icefield.metadata.properties import get_float as get_float

@@ -301,16 +301,6 @@ def get_bool(properties: Mapping[str, str], declared: Property, column: str = ""
     return bool(_required(properties, declared, column))
 
 
-def columns_with(properties: Mapping[str, str], declared: Property) -> dict[str, Any]:
-    """The typed values of a property that holds for one column each, by column name."""
-    prefix = declared.name
-    return {
-        name[len(prefix) :]: declared.parse(string, name[len(prefix) :])
-        for name, string in properties.items()
-        if name.startswith(prefix)
-    }
-
-
 def _required(properties: Mapping[str, str], declared: Property, column: str) -> Any:
     value = find_value(properties, declared, column)
     if value is None:

@@ -27,7 +27,7 @@ from icefield.scan.planning.plan_table import PlanTable
 from icefield.scan.planning.planned_files import PlannedFiles, PlannedManifest
 from icefield.scan.planning.splits import combine_tasks, split_task
 from icefield.scan.reading import read_tasks
-from icefield.scan.service.served import ServedScan
+from icefield.scan.served import ServedScan
 from icefield.scan.tasks import FileScanTask, ScanContext
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types.arrow.types import with_dictionaries
@@ -175,6 +175,8 @@ class FileScan(BaseScan):
         snapshot_id, begin, of_snapshot = version
         names = tuple(name for name in self.selected_fields if name != "*" and self.schema.has_field(name))
         asked = ScanPlanRequest(
+            self.metadata,
+            self.schema,
             snapshot_id,
             () if "*" in self.selected_fields else names,
             self._bound_filter,
@@ -183,7 +185,7 @@ class FileScan(BaseScan):
             self.limit,
             begin,
         )
-        return ServedScan(self.service, asked, self.metadata, self.io, self.schema, self.identifier, self.projection)
+        return ServedScan(self.service, asked, self.io, self.identifier, self.projection)
 
     @abstractmethod
     def _version_asked(self) -> tuple[int, int | None, bool] | None:

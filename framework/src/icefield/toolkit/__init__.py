@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from icefield.metadata.file_names import file_system_metadata_name as file_system_metadata_name
     from icefield.metadata.file_names import temporary_metadata_name as temporary_metadata_name
     from icefield.metadata.file_names import version_of as version_of
+    from icefield.metadata.file_names import writes_gzip as writes_gzip
     from icefield.metadata.metrics import Metrics as Metrics
     from icefield.metadata.metrics import MetricsCollector as MetricsCollector
     from icefield.metadata.property_checks import callers_level as callers_level
@@ -80,7 +81,8 @@ if TYPE_CHECKING:
     from icefield.toolkit.log_redaction import without_debug_log as without_debug_log
     from icefield.toolkit.metastore_strategy import MetastoreStrategy as MetastoreStrategy
     from icefield.toolkit.metastore_strategy import OutcomeUnknown as OutcomeUnknown
-    from icefield.toolkit.metastore_views import MetastoreViews as MetastoreViews
+    from icefield.toolkit.metastore_strategy import next_location as next_location
+    from icefield.toolkit.metastore_strategy import unknown_commit as unknown_commit
     from icefield.toolkit.multipart_output import PartedOutput as PartedOutput
     from icefield.toolkit.options import is_true as is_true
     from icefield.toolkit.options import whole_number as whole_number
@@ -111,8 +113,7 @@ if TYPE_CHECKING:
     from icefield.types.arrow.nested import times_as_numbers as times_as_numbers
     from icefield.types.arrow.nested import validate_full as validate_full
     from icefield.types.arrow.nested import validity_buffer as validity_buffer
-    from icefield.types.arrow.prune import prune_array as prune_array
-    from icefield.types.arrow.prune import prune_batch as prune_batch
+    from icefield.types.arrow.nested import with_values as with_values
     from icefield.types.arrow.types import DOC_KEY as DOC_KEY
     from icefield.types.arrow.types import FIELD_ID_KEY as FIELD_ID_KEY
     from icefield.types.arrow.types import TYPE_KEY as TYPE_KEY
@@ -127,10 +128,10 @@ if TYPE_CHECKING:
     from icefield.types.values import decimal_from_unscaled as decimal_from_unscaled
     from icefield.types.values import from_arrow_scalar as from_arrow_scalar
     from icefield.types.values import value_from_bytes as value_from_bytes
+    from icefield.types.values import value_from_json as value_from_json
+    from icefield.types.values import value_to_bytes as value_to_bytes
     from icefield.types.values import value_to_json as value_to_json
     from icefield.types.values.distinct import distinct as distinct
-    from icefield.types.values.variant import variant_names as variant_names
-    from icefield.types.values.variant import variant_to_python as variant_to_python
 
 __getattr__, __dir__ = lazy_names(__name__)
 __all__ = __dir__()

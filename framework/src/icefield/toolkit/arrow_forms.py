@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -10,7 +11,6 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidArgument
 from icefield.toolkit.batches import bare_batch
 from icefield.types.arrow.nested import as_lists, list_parts, retype, struct_array, unwrap
-from icefield.types.arrow.prune import arrays_named
 from icefield.types.arrow.types import child_fields, is_list_like
 
 _STRINGS: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
@@ -40,7 +40,7 @@ def conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     """
     if not len(columns):
         return bare_batch(batch.num_rows)
-    arrays = arrays_named(batch.schema, batch.columns, columns)
+    arrays = _arrays_named(batch.schema, batch.columns, columns)
     made = [as_form(array, field.type, field.name) for array, field in zip(arrays, columns, strict=True)]
     for array, field in zip(made, columns, strict=True):
         _check_nulls(array, field)
@@ -84,7 +84,7 @@ def _struct(array: pa.StructArray, wanted: pa.DataType, name: str) -> pa.Array:
     have, fields = child_fields(array.type), child_fields(wanted)
     # A value below a null struct may be invalid for its type, so it must become null before the conversion.
     children = array.flatten() if array.null_count else [array.field(at) for at in range(len(have))]
-    found = arrays_named(have, children, fields)
+    found = _arrays_named(have, children, fields)
     made = [as_form(child, field.type, f"{name}.{field.name}") for child, field in zip(found, fields, strict=True)]
     return struct_array(wanted, made, array)
 
@@ -131,3 +131,20 @@ def _children(array: pa.Array) -> tuple[list[pa.Array], list[pa.Field]]:
 
 def _has_required(kind: pa.DataType) -> bool:
     return any(not field.nullable or _has_required(field.type) for field in child_fields(kind))
+
+
+def _arrays_named(held: Iterable[pa.Field], arrays: Sequence[pa.Array], wanted: Iterable[pa.Field]) -> list[pa.Array]:
+    """The array of each wanted field, found by its name among the held fields and their arrays.
+
+    Raises ``InvalidArgument`` for a wanted name that no held field has, or more than one.
+    """
+    by_name: dict[str, list[pa.Array]] = {}
+    for field, array in zip(held, arrays, strict=True):
+        by_name.setdefault(field.name, []).append(array)
+    chosen = []
+    for field in wanted:
+        found = by_name.get(field.name, [])
+        if len(found) != 1:
+            raise InvalidArgument(f"{len(found)} columns are named '{field.name}'; exactly one is needed")
+        chosen.append(found[0])
+    return chosen

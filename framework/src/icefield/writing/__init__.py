@@ -3,6 +3,7 @@
 from icefield.base.lazy_names import public_names
 from icefield.manifest import DataFile as DataFile
 from icefield.manifest import DataFileContent as DataFileContent
+from icefield.manifest import files_of_columns as files_of_columns
 from icefield.writing.context import WriteContext as WriteContext
 from icefield.writing.data_writer import write_batches as write_batches
 from icefield.writing.deletes import DeleteContext as DeleteContext

@@ -10,9 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.schema import Schema, schema_to_arrow
-from icefield.toolkit import retype, variant_to_python
+from icefield.toolkit import retype
 from icefield.types import ListType, MapType, NestedField, StructType, VariantType
 from icefield_parquet.schema import without_extensions
+from icefield_parquet.variants import variant_to_python
 from icefield_parquet.variants.shredded_types import shredded_types
 from icefield_parquet.variants.shredding import shredded
 from icefield_parquet.variants.unshredding import unshredded

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from icefield.errors import IcefieldError, InvalidArgument, InvalidFile, UnsupportedFeature
-from icefield.toolkit import VARIANT_ARROW, variant_names, variant_to_python
+from icefield.toolkit import VARIANT_ARROW
+from icefield_parquet.variants.decoding import variant_names, variant_to_python
 from icefield_parquet.variants.parts import encode_array, encode_object, object_fields
 from icefield_parquet.variants.unshredding import unshredded
 from icefield_parquet.variants.whole import stored_columns, with_whole_variants

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
-from icefield.abc import ListedFile, ListedFiles, ScanListing, ScanPlanRequest, ScanService, TableName
-from icefield.errors import IcefieldError, InvalidArgument, StorageError
+from icefield.abc import DataFile, FileAccess, ScanListing, ScanPlanRequest, ScanService, TableName
+from icefield.errors import IcefieldError, InvalidArgument, InvalidMetadata, StorageError
 from icefield.expressions import AlwaysTrue
 from icefield.toolkit import Backoff, SharedClients, decodable, filter_to_json
 
 from icefield_rest.connection import MAX_TABLE, joined
 from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import ErrorModel, ServiceRefusal, Uncertain, error_of
+from icefield_rest.listed_files import ListedFile, ListedReader, statistics_names
 from icefield_rest.service import Service
 from icefield_rest.settings import PLANNING, SERVER
 from icefield_rest.vended import VendedCredential, vended
@@ -29,6 +30,9 @@ _LONGEST_FILTER: Final = 512 * 1024
 """Bytes of JSON. Services refuse long requests; without a filter all files are listed, and all rows filtered here."""
 _SERVICES: Final[SharedClients[Service]] = SharedClients()
 _LOG: Final = logging.getLogger(__name__)
+
+_Listed = list[tuple[DataFile, tuple[DataFile, ...]]]
+"""Data files, each with the delete files that apply to it."""
 
 
 @decodable
@@ -45,14 +49,16 @@ class _Tasks(msgspec.Struct, rename="kebab"):
     delete_files: list[ListedFile] | None = None
     plan_tasks: list[str] | None = None
 
-    def listed(self) -> ListedFiles:
-        """The files of the part."""
-        tasks = self.file_scan_tasks or []
-        return ListedFiles(
-            [task.data_file for task in tasks],
-            [task.delete_file_references for task in tasks],
-            self.delete_files or [],
-        )
+    def listed(self, reader: ListedReader, before: Set[str]) -> _Listed:
+        """The files of the part, without the locations of ``before``. Raises ``InvalidMetadata``."""
+        tasks = [task for task in self.file_scan_tasks or () if task.data_file.file_path not in before]
+        found = [task.delete_file_references for task in tasks]
+        deletes = reader.delete_files(self.delete_files or []) if any(found) else []
+        wrong = next((place for places in found for place in places if not 0 <= place < len(deletes)), None)
+        if wrong is not None:
+            raise InvalidMetadata(f"the service names delete file {wrong} of a list of {len(deletes)}")
+        files = reader.data_files([task.data_file for task in tasks])
+        return list(zip(files, [tuple([deletes[place] for place in places]) for places in found], strict=True))
 
 
 class _PlanResponse(_Tasks, rename="kebab"):
@@ -85,11 +91,9 @@ class RestScans(ScanService):
     def plan(self, asked: ScanPlanRequest) -> ScanListing:
         what = f"planning a scan of {'.'.join(self.table)}"
         self.service.needs(Endpoint.PLAN, what)
-        if asked.begin is None:
-            return self._planned(asked, what)
-        before = self._appended_by(asked.begin, asked, what)
-        found = self._planned(asked, what)
-        return ScanListing(_without(found.parts, before), found.access) if before else found
+        before = set[str]() if asked.begin is None else self._appended_by(asked.begin, asked, what)
+        parts, access = self._planned(asked, what)
+        return ScanListing(_listed(parts, ListedReader(asked), before), access)
 
     def _appended_by(self, snapshot_id: int, asked: ScanPlanRequest, what: str) -> set[str]:
         """Return the files that a service lists from a snapshot to itself.
@@ -97,14 +101,14 @@ class RestScans(ScanService):
         By the protocol there are no such files, because a range excludes its first snapshot. Java's reference server
         includes this snapshot, so its files are removed from listings of longer ranges.
         """
-        own = replace(asked, begin=snapshot_id, snapshot_id=snapshot_id, statistics=())
+        own = replace(asked, begin=snapshot_id, snapshot_id=snapshot_id, statistics=False)
         try:
-            listed = self._planned(own, what)
+            parts, _ = self._planned(own, what)
         except InvalidArgument:  # that there is nothing in between
             return set()
-        return {file.file_path for part in listed.parts for file in part.files}
+        return {task.data_file.file_path for part in parts for task in part.file_scan_tasks or ()}
 
-    def _planned(self, asked: ScanPlanRequest, what: str) -> ScanListing:
+    def _planned(self, asked: ScanPlanRequest, what: str) -> tuple[Iterator[_Tasks], tuple[FileAccess, ...]]:
         plan: _PlanResponse = self._ask("POST", "plan", what, _plan, body=_body(asked))
         plan_id = plan.plan_id
         if plan.status == "submitted":
@@ -113,7 +117,7 @@ class RestScans(ScanService):
             raise self._failed(plan, what)
         found = plan.storage_credentials or []
         _, access, _ = vended(self.service, self.table, dict(self.config), found, self.location, time.time())
-        return ScanListing(self._parts(plan, plan_id, what), access if found else ())
+        return self._parts(plan, plan_id, what), access if found else ()
 
     def _waited_for(self, plan_id: str | None, what: str) -> _PlanResponse:
         """Wait for a submitted plan, and return it. Raises ``StorageError`` if it takes too long."""
@@ -139,10 +143,10 @@ class RestScans(ScanService):
             self._cancel(plan_id)
             raise
 
-    def _parts(self, plan: _PlanResponse, plan_id: str | None, what: str) -> Iterator[ListedFiles]:
+    def _parts(self, plan: _PlanResponse, plan_id: str | None, what: str) -> Iterator[_Tasks]:
         """Iterate over the parts in the service's order, and prefetch some."""
         if not plan.plan_tasks:
-            yield plan.listed()
+            yield plan
             return
         self.service.needs(Endpoint.FETCH_TASKS, what)
         waiting: deque[Future[_Tasks]] = deque()
@@ -159,7 +163,7 @@ class RestScans(ScanService):
                 while left and len(waiting) < _AT_ONCE:
                     body = {"plan-task": left.popleft()}
                     waiting.append(pool.submit(self._ask, "POST", "tasks", what, _tasks, body=body))
-                yield part.listed()
+                yield part
                 if not waiting:
                     return
                 part = waiting.popleft().result()
@@ -222,13 +226,11 @@ def _rebuilt(name: str, given: Mapping[str, str], *rest: Any) -> RestScans:
     return RestScans(_SERVICES.get(key, lambda: Service(name, given)), *rest)
 
 
-def _without(parts: Iterator[ListedFiles], before: Set[str]) -> Iterator[ListedFiles]:
-    """The parts without some files."""
+def _listed(parts: Iterator[_Tasks], reader: ListedReader, before: Set[str]) -> Iterator[_Listed]:
+    """The files of the parts, without the locations of ``before``."""
     with closing(parts):  # type: ignore[type-var]
         for part in parts:
-            kept = [place for place, file in enumerate(part.files) if file.file_path not in before]
-            files, deletes = [part.files[place] for place in kept], [part.deletes[place] for place in kept]
-            yield ListedFiles(files, deletes, part.delete_files)
+            yield part.listed(reader, before)
 
 
 def _body(asked: ScanPlanRequest) -> dict[str, Any]:
@@ -251,7 +253,7 @@ def _body(asked: ScanPlanRequest) -> dict[str, Any]:
         if written is not None and len(msgspec.json.encode(written)) <= _LONGEST_FILTER:
             body["filter"] = written
     if asked.statistics:
-        body["stats-fields"] = list(asked.statistics)
+        body["stats-fields"] = statistics_names(asked.schema)
     if asked.limit is not None and asked.begin is None:
         body["min-rows-requested"] = asked.limit
     return body

@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from icefield import Schema
 from icefield import types as iceberg
 from icefield.errors import InvalidArgument
-from icefield.toolkit import VARIANT_ARROW, prune_array
+from icefield.toolkit import VARIANT_ARROW
 from pyspark.sql import types as spark
 
+from icefield_spark.pruning import prune_array
 from icefield_spark.types import TIME, VARIANT
 
 _AT_ONCE: Final = 8192

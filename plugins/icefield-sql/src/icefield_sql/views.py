@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from icefield.abc import TableName
 from icefield.errors import NoSuchView, NotSupportedByCatalog, StorageError, TableExists, ViewExists
-from icefield.toolkit import MetastoreViews, OutcomeUnknown
+from icefield.toolkit import OutcomeUnknown
 
 from icefield_sql.database import Database
 from icefield_sql.engines import DatabaseConnectionLost, NameTaken, SqlConnection
+from icefield_sql.metastore_views import MetastoreViews
 from icefield_sql.strategy import insert_row, is_view, location_in, looking, named, rename_row, swap_row
 from icefield_sql.tables import IS_VIEW, NAMED, VIEW
 

@@ -38,7 +38,8 @@ from icefield.types import (
     VariantType,
     shown,
 )
-from icefield.types.values import initial_value, promote, to_internal, to_python, write_value
+from icefield.types.values import initial_value, promote, to_internal, write_value
+from python_values import to_python
 from vectors import VECTORS
 
 PST = timezone(timedelta(hours=-8))
@@ -183,32 +184,6 @@ def _loses_keys(kind, internal):
         case StructType():
             return any(_loses_keys(child.field_type, v) for child, v in zip(kind.fields, internal, strict=True))
     return False
-
-
-@pytest.mark.parametrize(
-    ("kind", "internal", "shown"),
-    [
-        (DateType(), -1, date(1969, 12, 31)),
-        (TimestampNanoType(), 1_000_000_001, np.datetime64("1970-01-01T00:00:01.000000001")),
-        (UUIDType(), bytes(16), uuid.UUID(int=0)),
-        (POINT, (1, None), {"x": 1, "y": None}),
-        (MapType(1, POINT, 2, "int"), (((1, 2), 3),), [({"x": 1, "y": 2}, 3)]),
-        (VariantType(), (b"m", b"v"), {"metadata": b"m", "value": b"v"}),
-        (ListType(1, "date"), (0, None), [date(1970, 1, 1), None]),
-    ],
-    ids=repr,
-)
-def test_internal_values_are_shown_as_pythons_objects(kind, internal, shown):
-    assert to_python(kind, internal) == shown
-    assert to_python(kind, None) is None
-
-
-@pytest.mark.parametrize(
-    ("kind", "internal"), [(DateType(), 2**31 - 1), (TimestampType(), -(2**63)), (TimestampNanoType(), -(2**63))]
-)
-def test_a_day_that_python_lacks_is_a_typed_error(kind, internal):
-    with pytest.raises(InvalidArgument, match="Python has no"):
-        to_python(kind, internal)
 
 
 @pytest.mark.spec("DEF-14", "SCH-14")

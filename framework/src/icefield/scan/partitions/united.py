@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from icefield.partitioning.tuples import Ints
 from icefield.schema import Schema
 from icefield.types import IcebergType, NestedField, StructType, UnknownType
 from icefield.types.arrow.types import to_arrow_type
+from icefield.types.values import to_arrow_array
 
 
 class UnitedPartition:
@@ -29,6 +31,7 @@ class UnitedPartition:
 
     def __init__(self, specs: Iterable[PartitionSpec], types: Mapping[int, StructType]) -> None:
         fields: dict[int, NestedField] = {}
+        self._types = types
         self._valued: dict[int, dict[int, int]] = {}
         for spec in sorted(specs, key=lambda spec: spec.spec_id):
             places = self._valued[spec.spec_id] = {}
@@ -87,6 +90,10 @@ class UnitedPartition:
                 child = partition.field(place)
                 children.append(child if child.type == field.type else child.cast(field.type))
         return struct_array(children, list(self.arrow_type), len(partition))
+
+    def of_values(self, spec_id: int, partitions: Sequence[tuple[Any, ...]]) -> pa.StructArray:
+        """Partition tuples of one spec, of internal values, as the united struct."""
+        return self.tuples(spec_id, to_arrow_array(self._types[spec_id], partitions))
 
     def _field(self, name: str) -> NestedField:
         return next(field for field in self.type.fields if field.name == name)

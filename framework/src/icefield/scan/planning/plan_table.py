@@ -9,11 +9,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from icefield.manifest import DataFile
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import COLUMN_TYPES, MAP_TYPES
 from icefield.scan.partitions.united import UnitedPartition
 from icefield.scan.planning.planned_files import PlannedFiles
-from icefield.scan.service.served import ServedFiles
+from icefield.scan.served import ServedFiles
 
 _BEFORE: Final = {"content": f.CONTENT, "file_path": f.FILE_PATH, "file_format": f.FILE_FORMAT}
 _AFTER: Final = {
@@ -70,7 +71,7 @@ class PlanTable:
         for field in self.schema:
             match field.name:
                 case "partition":
-                    array = self._served_partitions(part, [file.spec_id for file in files])
+                    array = self._served_partitions(files)
                 case "delete_files":
                     paths = [[each.file_path for each in part.delete_files(row)] for row in range(len(part))]
                     array = pa.array(paths, _DELETES)
@@ -83,13 +84,14 @@ class PlanTable:
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _served_partitions(self, part: ServedFiles, spec_ids: list[int]) -> pa.Array:
+    def _served_partitions(self, files: list[DataFile]) -> pa.Array:
         order: list[int] = []
+        spec_ids = [file.spec_id for file in files]
         found = [pa.array([], self._united.arrow_type)] if not spec_ids else []
         for spec_id in sorted(set(spec_ids)):
             rows = [row for row, each in enumerate(spec_ids) if each == spec_id]
             order += rows
-            found.append(self._united.tuples(spec_id, part.partition_array(spec_id, rows)))
+            found.append(self._united.of_values(spec_id, [files[row].partition for row in rows]))
         return pa.concat_arrays(found).take(pa.array(np.argsort(order), pa.int64()))
 
     def _planned(self, planned: PlannedFiles) -> pa.RecordBatch:

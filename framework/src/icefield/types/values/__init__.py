@@ -21,9 +21,5 @@ from icefield.types.values.internal import write_value as write_value
 from icefield.types.values.json import value_from_json as value_from_json
 from icefield.types.values.json import value_to_json as value_to_json
 from icefield.types.values.python import to_internal as to_internal
-from icefield.types.values.python import to_python as to_python
-from icefield.types.values.variant import VariantLeaf as VariantLeaf
-from icefield.types.values.variant import variant_bounds_from_bytes as variant_bounds_from_bytes
-from icefield.types.values.variant import variant_to_python as variant_to_python
 
 __all__ = public_names(__name__)

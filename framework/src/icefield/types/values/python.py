@@ -1,4 +1,4 @@
-"""Conversion of users' values to internal values, and of internal values to Python objects."""
+"""Conversion of users' values to internal values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import struct
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from operator import index
 from typing import Any, Final
@@ -28,7 +28,6 @@ from icefield.types.values.json import value_from_json
 _EPOCH: Final = datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = date(1970, 1, 1)
-_MICROSECOND: Final = timedelta(microseconds=1)
 _INTEGER_STRING: Final = re.compile(r"\s*[+-]?[0-9]{1,40}\s*")
 
 
@@ -276,52 +275,6 @@ _CONVERSIONS: Final[dict[type[IcebergType], Callable[[IcebergType, Any], Any]]] 
     ListType: _list,
     MapType: _map,
 }
-
-
-def to_python(iceberg_type: IcebergType, internal: Any) -> Any:
-    """The Python object of an internal value.
-
-    A date, time or timestamp is an object of ``datetime`` (in UTC, if the type has a zone), and a timestamp with
-    nanoseconds a ``numpy.datetime64[ns]``. A uuid is a ``uuid.UUID``, a struct a dict by name, a list a list, a map a
-    dict (a list of pairs if its keys are nested). Raises ``InvalidArgument`` for a day that Python's calendar lacks,
-    and for the nanosecond value that numpy uses for NaT.
-    """
-    if internal is None:
-        return None
-    match iceberg_type:
-        case iceberg.DateType():
-            year, month, day = calendar.date_from_days(internal)
-            if not 1 <= year <= 9999:
-                raise InvalidArgument(f"Python has no date for {calendar.format_date(internal)}")
-            return date(year, month, day)
-        case iceberg.TimeType():
-            return (datetime.min + timedelta(microseconds=internal)).time()
-        case iceberg.TimestampNanoType() | iceberg.TimestamptzNanoType():
-            instant = np.datetime64(internal, "ns")
-            if np.isnat(instant):
-                raise InvalidArgument(
-                    f"Python has no datetime {internal} nanoseconds from 1970: numpy means null by it"
-                )
-            return instant
-        case iceberg.AnyTimestampType():
-            try:
-                return (_EPOCH_UTC if iceberg_type.has_zone else _EPOCH) + internal * _MICROSECOND
-            except OverflowError:
-                raise InvalidArgument(f"Python has no datetime {internal} microseconds from 1970") from None
-        case iceberg.UUIDType():
-            return uuid.UUID(bytes=internal)
-        case StructType():
-            pairs = zip(iceberg_type.fields, internal, strict=True)
-            return {child.name: to_python(child.field_type, item) for child, item in pairs}
-        case ListType():
-            return [to_python(iceberg_type.element_type, item) for item in internal]
-        case MapType():
-            key, value = iceberg_type.key_type, iceberg_type.value_type
-            items = [(to_python(key, k), to_python(value, v)) for k, v in internal]
-            return items if key.is_nested else dict(items)
-        case iceberg.VariantType():
-            return {"metadata": internal[0], "value": internal[1]}
-    return internal
 
 
 def _unfit(iceberg_type: IcebergType, value: Any) -> InvalidArgument:

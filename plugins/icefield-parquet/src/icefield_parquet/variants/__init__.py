@@ -1,1 +1,3 @@
-"""Variants: the type that a file's variants are shredded into, its columns, and whole variants made of them."""
+"""Variants: the type that they are shredded into, its columns, whole variants made of them, and their values."""
+
+from icefield_parquet.variants.decoding import variant_to_python as variant_to_python

@@ -16,8 +16,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.toolkit import VARIANT_ARROW, variant_names
+from icefield.toolkit import VARIANT_ARROW
 
+from icefield_parquet.variants.decoding import variant_names
 from icefield_parquet.variants.parts import encode_array, encode_object, object_fields
 
 _NULL: Final = b"\x00"

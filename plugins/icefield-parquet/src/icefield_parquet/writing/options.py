@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.metadata import columns_with, find_value, get_bool, get_int, get_str
+from icefield.metadata import Property, find_value, get_bool, get_int, get_str
 
 from icefield_parquet.properties import (
     PARQUET_BLOOM_FILTER_ENABLED,
@@ -119,7 +119,7 @@ def _level(properties: Mapping[str, str], codec: str) -> int | None:
 def _statistics(
     properties: Mapping[str, str], leaf_paths: Mapping[str, str], all_counted: bool, shredded: Mapping[str, str]
 ) -> bool | list[str]:
-    wanted = columns_with(properties, PARQUET_STATS_ENABLED)
+    wanted = _columns_with(properties, PARQUET_STATS_ENABLED)
     if all_counted and all(wanted.values()):
         return True
     parts = [path for path, name in shredded.items() if wanted.get(name, True)]
@@ -138,7 +138,7 @@ def _newer_arguments(arguments: dict[str, Any], properties: Mapping[str, str], l
 def _bloom_filters(properties: Mapping[str, str], leaf_paths: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     most = get_int(properties, PARQUET_BLOOM_FILTER_MAX_BYTES)
     blooms: dict[str, dict[str, Any]] = {}
-    for name, enabled in columns_with(properties, PARQUET_BLOOM_FILTER_ENABLED).items():
+    for name, enabled in _columns_with(properties, PARQUET_BLOOM_FILTER_ENABLED).items():
         if not enabled or name not in leaf_paths:
             continue
         fpp = find_value(properties, PARQUET_BLOOM_FILTER_FPP, name)
@@ -152,3 +152,13 @@ def _values_of_bloom_filter(most_bytes: int, fpp: float) -> int:
     """The most values for which a filter takes at most ``most_bytes``; pyarrow rounds its size up to a power of two."""
     size = max(_SMALLEST_BLOOM_FILTER, 1 << most_bytes.bit_length() - 1)
     return max(1, int(-size * math.log(1 - fpp ** (1 / 8))))
+
+
+def _columns_with(properties: Mapping[str, str], declared: Property) -> dict[str, Any]:
+    """The typed values of a property that holds for one column each, by column name."""
+    prefix = declared.name
+    return {
+        name[len(prefix) :]: declared.parse(string, name[len(prefix) :])
+        for name, string in properties.items()
+        if name.startswith(prefix)
+    }

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 from icefield.abc import CurrentView, TableName, ViewProposal
 from icefield.errors import FileMissing, IcefieldError, StorageError
 from icefield.metadata import decode_view_metadata, encode_view_metadata
-from icefield.metadata.file_names import writes_gzip
-from icefield.toolkit.from_catalogs import checked_pointer
-from icefield.toolkit.metastore_strategy import OutcomeUnknown, next_location, unknown_commit
-from icefield.toolkit.publishing import delete_quietly
+from icefield.toolkit import (
+    OutcomeUnknown,
+    checked_pointer,
+    delete_quietly,
+    next_location,
+    unknown_commit,
+    writes_gzip,
+)
 
 if TYPE_CHECKING:
-    from icefield.storage import FileIO
+    from icefield import FileIO
 
 _log = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from icefield.abc import ListedFile
+from icefield.abc import ScanPlanRequest
 from icefield.errors import InvalidMetadata
 from icefield.expressions import AlwaysTrue
-from icefield.scan.service.listed_files import ListedReader
 from icefield.schema import Schema
 from icefield.types import NestedField, parse_type
+from icefield_rest.listed_files import ListedFile, ListedReader
 from planned_tables import PlannedTable, spec
 
 SCHEMA = Schema(
@@ -27,7 +27,7 @@ def reader() -> ListedReader:
     table = PlannedTable(specs=specs, schema=SCHEMA)
     table.commit()
     metadata = table.metadata
-    return ListedReader(metadata, metadata.schema(), AlwaysTrue(), {})
+    return ListedReader(ScanPlanRequest(metadata, metadata.schema(), 1, (), AlwaysTrue()))
 
 
 def listed(*partitions: str, spec_id: int = 0) -> list[ListedFile]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
-from icefield import Schema
+from icefield import FileIO, MemoryFileSystem, Plugins, Schema
 from icefield.abc import TableName, ViewProposal
-from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import CommitStateUnknown, StorageError, ViewExists
 from icefield.metadata import ViewMetadata, ViewRepresentation, ViewVersion, new_view_metadata
-from icefield.plugins import Plugins
-from icefield.storage import FileIO
-from icefield.toolkit import MetastoreViews
 from icefield.types import LongType, NestedField
+from icefield_sql.metastore_views import MetastoreViews
 
 VIEW = ("db", "v")
 ERRORS = [KeyError("bug"), StorageError("the lock could not be given back"), StorageError("reset", retryable=True)]

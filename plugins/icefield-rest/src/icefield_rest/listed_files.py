@@ -1,4 +1,4 @@
-"""Conversion of the files that a service lists in JSON to data files, with the same checks as for manifests."""
+"""The files of a plan in JSON, and their conversion to data files with the same checks as for manifests."""
 
 from __future__ import annotations
 
@@ -7,22 +7,77 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-import pyarrow as pa
-
-from icefield.abc import ListedFile, ListedNumbers, ListedValues
-from icefield.base.secrets import without_userinfo
+import msgspec
+from icefield.abc import ScanPlanRequest
 from icefield.errors import InvalidArgument, InvalidMetadata
-from icefield.expressions import AlwaysTrue, BooleanExpression, Residuals
-from icefield.manifest import DataFile, DataFileContent, files_of_columns
-from icefield.manifest.columns import struct_array
-from icefield.metadata import TableMetadata
-from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
-from icefield.types import BinaryType, DecimalType, DoubleType, FixedType, FloatType, IcebergType, StringType
-from icefield.types.values import value_from_bytes, value_from_json, value_to_bytes
-from icefield.types.values.arrow import to_arrow_array
+from icefield.toolkit import decodable, value_from_bytes, value_from_json, value_to_bytes, without_userinfo
+from icefield.types import (
+    BinaryType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    PrimitiveType,
+    StringType,
+)
+from icefield.writing import DataFile, DataFileContent, files_of_columns
+
+Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+@decodable
+class ListedNumbers(msgspec.Struct, frozen=True, gc=False):
+    """Numbers by field id, as two lists."""
+
+    keys: tuple[Number, ...] = ()
+    values: tuple[Number, ...] = ()
+
+
+@decodable
+class ListedValues(msgspec.Struct, frozen=True, gc=False):
+    """Values by field id, as two lists: in the JSON form of the field's type, or as bytes in hexadecimal digits."""
+
+    keys: tuple[Number, ...] = ()
+    values: tuple[Any, ...] = ()
+
+
+@decodable
+class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", gc=False):
+    """A data file or a delete file in JSON, by the names of the REST protocol.
+
+    ``content`` is ``data``, ``position-deletes`` or ``equality-deletes``. ``partition`` has the JSON form of a value
+    for each field of the spec, in order, or by field id.
+    """
+
+    file_path: str
+    file_format: str
+    record_count: Number
+    file_size_in_bytes: Number
+    content: str = "data"
+    spec_id: Number = 0
+    partition: tuple[Any, ...] | dict[str, Any] = ()
+    split_offsets: tuple[Number, ...] | None = None
+    sort_order_id: Number | None = None
+    first_row_id: Number | None = None
+    equality_ids: tuple[Number, ...] | None = None
+    referenced_data_file: str | None = None
+    content_offset: Number | None = None
+    content_size_in_bytes: Number | None = None
+    column_sizes: ListedNumbers | None = None
+    value_counts: ListedNumbers | None = None
+    null_value_counts: ListedNumbers | None = None
+    nan_value_counts: ListedNumbers | None = None
+    lower_bounds: ListedValues | None = None
+    upper_bounds: ListedValues | None = None
+    key_metadata: str | None = None
+
+    def __repr__(self) -> str:  # the key metadata holds a key
+        return f"ListedFile({self.file_path!r})"
+
 
 _CONTENTS: Final = {
     "data": DataFileContent.DATA,
@@ -53,33 +108,22 @@ _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 def _key_metadata(listed: ListedFile) -> bytes | None:
     """The key metadata of a file, from hexadecimal digits."""
     if listed.key_metadata is not None and not _HEXADECIMAL.fullmatch(listed.key_metadata):
-        raise invalid_listing(listed, "with key metadata that are no hexadecimal digits")
+        raise _invalid(listed, "with key metadata that are no hexadecimal digits")
     return None if listed.key_metadata is None else bytes.fromhex(listed.key_metadata)
 
 
 class ListedReader:
-    """Converts the listed files of a service, by the specs of a table.
+    """Converts the listed files of a service, by the specs of the table, with the statistics that were asked for."""
 
-    ``statistics``: the types of the fields with column statistics, by id.
-    """
-
-    def __init__(
-        self,
-        metadata: TableMetadata,
-        schema: Schema,
-        row_filter: BooleanExpression,
-        statistics: Mapping[int, IcebergType],
-    ) -> None:
+    def __init__(self, asked: ScanPlanRequest) -> None:
+        metadata, schema = asked.metadata, asked.schema
         schemas = list(metadata.schemas)
-        self._statistics = statistics
-        self._filter = row_filter
-        self._schema = schema
-        self._specs: Mapping[int, PartitionSpec] = {spec.spec_id: spec for spec in metadata.partition_specs}
+        wanted = map(schema.find_field, statistics_names(schema) if asked.statistics else ())
+        self._statistics: Mapping[int, IcebergType] = {each.field_id: each.field_type for each in wanted}
         self._types: Mapping[int, list[tuple[int, IcebergType]]] = {
             spec.spec_id: [(each.field_id, each.field_type) for each in spec.partition_type(schema, schemas).fields]
             for spec in metadata.partition_specs
         }
-        self._residuals: dict[int, Residuals] = {}
 
     def data_files(self, listed: Sequence[ListedFile]) -> list[DataFile]:
         """Data files. Raises ``InvalidMetadata``."""
@@ -88,15 +132,6 @@ class ListedReader:
     def delete_files(self, listed: Sequence[ListedFile]) -> list[DataFile]:
         """Delete files. Raises ``InvalidMetadata``."""
         return self._files(listed, of_rows=False)
-
-    def residual(self, file: DataFile) -> BooleanExpression:
-        """The residual filter for the rows of a file."""
-        if isinstance(self._filter, AlwaysTrue):
-            return self._filter
-        found = self._residuals.get(file.spec_id)
-        if found is None:
-            found = self._residuals[file.spec_id] = Residuals(self._specs[file.spec_id], self._schema, self._filter)
-        return found.of(file.partition)
 
     def _files(self, listed: Sequence[ListedFile], *, of_rows: bool) -> list[DataFile]:
         """Data files, converted column by column."""
@@ -111,13 +146,6 @@ class ListedReader:
             found = [self._of_columns(each) for each in listed]
             columns |= {name: [each.get(name, {}) for each in found] for name in (*_COUNTS, *_BOUNDS)}
         return files_of_columns(len(listed), columns)
-
-    def partition_array(self, spec_id: int, partitions: Sequence[tuple[Any, ...]]) -> pa.StructArray:
-        """Partition tuples of one spec in columns."""
-        kinds = [kind for _, kind in self._types[spec_id]]
-        children = [to_arrow_array(kind, [each[at] for each in partitions]) for at, kind in enumerate(kinds)]
-        fields = [pa.field(str(at), child.type) for at, child in enumerate(children)]
-        return struct_array(children, fields, len(partitions))
 
     def _of_columns(self, listed: ListedFile) -> dict[str, Any]:
         """The statistics of the wanted fields."""
@@ -145,13 +173,13 @@ class ListedReader:
         if not forms:
             return
         if len(forms) > 1:
-            raise invalid_listing(listed, "with bounds of columns in two forms")
+            raise _invalid(listed, "with bounds of columns in two forms")
         read = _decoded if True in forms else _encoded
         try:
             for name in given:
                 yield name, {key: read(kind, value) for each, key, kind, value in wanted if each == name}
         except (InvalidArgument, ValueError) as error:
-            raise invalid_listing(listed, f"with a bound that cannot be: {error}") from error
+            raise _invalid(listed, f"with a bound that cannot be: {error}") from error
 
     def _partitions(self, listed: Sequence[ListedFile]) -> Sequence[tuple[Any, ...]]:
         """The partition of each file."""
@@ -192,12 +220,30 @@ class ListedReader:
         """The values of a partition in JSON, one for each field of its spec."""
         types = self._types.get(listed.spec_id)
         if types is None:
-            raise invalid_listing(listed, f"with partition spec {listed.spec_id}, which the table has not")
+            raise _invalid(listed, f"with partition spec {listed.spec_id}, which the table has not")
         given = listed.partition
         values = tuple(given.get(str(number)) for number, _ in types) if isinstance(given, dict) else given
         if len(values) != len(types):
-            raise invalid_listing(listed, f"with {len(values)} partition values in place of {len(types)}")
+            raise _invalid(listed, f"with {len(values)} partition values in place of {len(types)}")
         return values
+
+
+def statistics_names(schema: Schema) -> list[str]:
+    """The names of the columns with statistics, without ambiguous ones."""
+    found = ((number, schema.find_type(number), schema.find_column_name(number)) for number in schema.field_ids)
+    return [
+        name
+        for number, kind, name in found
+        if name is not None and isinstance(kind, PrimitiveType) and _means(schema, name, number)
+    ]
+
+
+def _means(schema: Schema, name: str, number: int) -> bool:
+    """Whether a dotted name refers to this column and to no other."""
+    try:
+        return schema.find_field(name).field_id == number
+    except InvalidArgument:
+        return False
 
 
 def _partitions(kinds: Sequence[IcebergType], given: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
@@ -222,7 +268,7 @@ def _check_partition(listed: ListedFile, kinds: Sequence[IcebergType], values: S
         for kind, value in zip(kinds, values, strict=True):
             _value(kind, value)
     except InvalidArgument as error:
-        raise invalid_listing(listed, f"with a partition that cannot be: {error.message}") from error
+        raise _invalid(listed, f"with a partition that cannot be: {error.message}") from error
 
 
 def _contents(listed: Sequence[ListedFile], of_rows: bool) -> list[DataFileContent | None]:
@@ -243,11 +289,11 @@ def _check(listed: ListedFile, of_rows: bool) -> None:
     content = _CONTENTS.get(listed.content)
     if content is None or listed.file_size_in_bytes < 0:
         stated = f"as '{listed.content[:40]}' of {listed.file_size_in_bytes} bytes"
-        raise invalid_listing(listed, f"{stated}, which cannot be")
+        raise _invalid(listed, f"{stated}, which cannot be")
     if of_rows and content is not DataFileContent.DATA:
-        raise invalid_listing(listed, "as a file of rows, and as one of deletes")
+        raise _invalid(listed, "as a file of rows, and as one of deletes")
     if not of_rows and content is DataFileContent.DATA:
-        raise invalid_listing(listed, "as one of deletes, though it is a file of rows")
+        raise _invalid(listed, "as one of deletes, though it is a file of rows")
 
 
 def _value(kind: IcebergType, value: Any) -> Any:
@@ -256,7 +302,7 @@ def _value(kind: IcebergType, value: Any) -> Any:
     return value_from_json(kind, value)
 
 
-def invalid_listing(listed: ListedFile, reason: str) -> InvalidMetadata:
+def _invalid(listed: ListedFile, reason: str) -> InvalidMetadata:
     """The error for an invalid file of a service's list."""
     location = without_userinfo(listed.file_path)[:300]
     return InvalidMetadata(f"the service lists {location} {reason}", location=location)
@@ -264,7 +310,7 @@ def invalid_listing(listed: ListedFile, reason: str) -> InvalidMetadata:
 
 def _pairs(listed: ListedFile, given: ListedNumbers | ListedValues) -> list[tuple[int, Any]]:
     if len(given.keys) != len(given.values):
-        raise invalid_listing(listed, f"with {len(given.values)} statistics of {len(given.keys)} columns")
+        raise _invalid(listed, f"with {len(given.values)} statistics of {len(given.keys)} columns")
     return list(zip(given.keys, given.values, strict=True))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
 from icefield.types import DecimalType, IntegerType, StringType, TimestampType
-from icefield.types.values import VariantLeaf, variant_bounds_from_bytes, variant_to_python
+from icefield_parquet.variants.decoding import VariantLeaf, variant_bounds_from_bytes, variant_to_python
 from outcomes import counted_outcomes
 
 outcomes = counted_outcomes()
@@ -123,6 +123,21 @@ def test_bounds_that_are_no_object_of_primitives_are_refused(value):
 def test_bytes_that_are_no_variant_are_refused(meta, value):
     with pytest.raises(InvalidArgument):
         variant_to_python(meta, value)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (primitive(11, struct.pack("<i", 2**31 - 1)), r"Python has no date for \+5881580-07-11"),
+        (primitive(11, struct.pack("<i", -(2**31))), "Python has no date for -5877641-06-23"),
+        (primitive(13, struct.pack("<q", -(2**63))), "microseconds from 1970"),
+        (primitive(19, struct.pack("<q", -(2**63))), "numpy means null"),
+    ],
+    ids=repr,
+)
+def test_a_day_that_python_lacks_is_a_typed_error(data, words):
+    with pytest.raises(InvalidArgument, match=words):
+        variant_to_python(metadata([]), data)
 
 
 def test_deep_and_self_referring_variants_are_refused():

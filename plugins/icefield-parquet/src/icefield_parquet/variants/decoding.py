@@ -6,16 +6,20 @@ encoding (Parquet); bounds of a variant column, Appendix D.
 
 from __future__ import annotations
 
+import uuid
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 from icefield import types as iceberg
 from icefield.errors import InvalidArgument
-from icefield.types.primitive import IcebergType
-from icefield.types.values.binary import value_from_bytes
-from icefield.types.values.internal import decimal_from_unscaled
-from icefield.types.values.python import to_python
+from icefield.toolkit import decimal_from_unscaled, value_from_bytes, value_to_json
+from icefield.types import IcebergType
 
+_EPOCH: Final = datetime(1970, 1, 1)
+_EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 _MAX_DEPTH: Final = 100
 _SHORT_STRING, _OBJECT, _ARRAY = 1, 2, 3
 
@@ -45,9 +49,12 @@ class VariantLeaf(NamedTuple):
 
 
 def variant_to_python(metadata: bytes, value: bytes) -> Any:
-    """The Python object of a variant: dicts, lists, and leaves in the form of ``to_python``.
+    """The Python object of a variant: dicts, lists, and their leaves.
 
-    Raises ``InvalidArgument`` for bytes that are no variant, or a variant nested deeper than 100 levels.
+    A date, time or timestamp is an object of ``datetime`` (in UTC, if the type has a zone), and a timestamp with
+    nanoseconds a ``numpy.datetime64[ns]``. A uuid is a ``uuid.UUID``. Raises ``InvalidArgument`` for bytes that are no
+    variant, a variant nested deeper than 100 levels, a day that Python's calendar lacks, and the nanosecond value that
+    numpy uses for NaT.
     """
     return _shown(_VariantDecoder(metadata, value).decode(0, 0))
 
@@ -74,7 +81,35 @@ def _shown(decoded: Any) -> Any:
         return {name: _shown(item) for name, item in decoded.items()}
     if isinstance(decoded, list):
         return [_shown(item) for item in decoded]
-    return to_python(decoded.field_type, decoded.internal)
+    return _leaf(decoded)
+
+
+def _leaf(leaf: VariantLeaf) -> Any:
+    """The Python object of a primitive value."""
+    kind, internal = leaf
+    match kind:
+        case iceberg.DateType():
+            try:
+                return date.fromordinal(_EPOCH_ORDINAL + internal)
+            except (OverflowError, ValueError):
+                raise InvalidArgument(f"Python has no date for {value_to_json(kind, internal)}") from None
+        case iceberg.TimeType():
+            return (datetime.min + timedelta(microseconds=internal)).time()
+        case iceberg.TimestampNanoType() | iceberg.TimestamptzNanoType():
+            instant = np.datetime64(internal, "ns")
+            if np.isnat(instant):
+                raise InvalidArgument(
+                    f"Python has no datetime {internal} nanoseconds from 1970: numpy means null by it"
+                )
+            return instant
+        case iceberg.TimestampType() | iceberg.TimestamptzType():
+            try:
+                return (_EPOCH_UTC if kind.has_zone else _EPOCH) + timedelta(microseconds=internal)
+            except OverflowError:
+                raise InvalidArgument(f"Python has no datetime {internal} microseconds from 1970") from None
+        case iceberg.UUIDType():
+            return uuid.UUID(bytes=internal)
+    return internal
 
 
 def _number(data: bytes, start: int, size: int) -> int:

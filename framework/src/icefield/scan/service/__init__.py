@@ -1,1 +1,0 @@
-"""Scans that a service plans."""
