@@ -45,8 +45,6 @@ ROTATION: Final = Rule(
 def examine(subject: Subject, ledger: Ledger) -> None:
     """Look at the keys of an encrypted table, and at the key metadata of its files."""
     metadata = subject.metadata
-    if not metadata.is_encrypted:
-        return
     for rule in (KEYS, KEY_METADATA, PLAIN_FILES, ROTATION):
         ledger.look_at(rule)
     keys = {key.key_id: key for key in metadata.encryption_keys}
@@ -86,4 +84,6 @@ def _look(ledger: Ledger, location: str, data: bytes | None) -> None:
         ledger.breach(KEY_METADATA, location, str(error))
 
 
-RULES: Final = RuleGroup((KEYS, KEY_METADATA, PLAIN_FILES, ROTATION), examine)
+RULES: Final = RuleGroup(
+    (KEYS, KEY_METADATA, PLAIN_FILES, ROTATION), examine, lambda subject: subject.metadata.is_encrypted
+)

@@ -54,6 +54,8 @@ def examined(subject: Subject, mended: frozenset[tuple[str, str]] = frozenset())
             observed, _, advice = str(group).partition("; ")
             yield _unexamined(name, observed, advice or "report it to the author of the plugin")
             continue
+        if group.applies is not None and not group.applies(subject):
+            continue
         started = time.perf_counter()
         ledger = Ledger(group.rules, mended)
         stopped = stop_of(name, group, subject, ledger)

@@ -19,10 +19,12 @@ class RuleGroup:
     """Rules for tables, and the function that checks them.
 
     ``examine`` looks at a version of a table, and notes the rules that it breaks in the ledger. It changes nothing.
+    ``applies`` says whether the rules are about a table at all; without it, they are about every table.
     """
 
     rules: tuple[Rule, ...]
     examine: Callable[[Subject, Ledger], None]
+    applies: Callable[[Subject], bool] | None = None
 
 
 def provided(plugins: Plugins) -> Iterator[tuple[str, RuleGroup | BrokenPlugin]]:
