@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from icefield import Provider, hookimpl
 
+_JAVA = "org.apache.iceberg"
+
 
 @hookimpl
 def icefield_encryptions() -> Sequence[Provider]:
@@ -13,5 +15,16 @@ def icefield_encryptions() -> Sequence[Provider]:
 
 @hookimpl
 def icefield_key_services() -> Sequence[Provider]:
-    """Provide the key service ``local``."""
-    return [Provider("local", "icefield_encryption.local_keystore:LocalKeystore", contract=(1, 1))]
+    """Provide the key services ``local``, ``aws``, ``gcp``, ``azure`` and ``vault``; Java's class names count, too."""
+    package = "icefield_encryption"
+    return [
+        Provider("local", f"{package}.local_keystore:LocalKeystore", contract=(1, 1)),
+        Provider(("aws", f"{_JAVA}.aws.AwsKeyManagementClient"), f"{package}.aws_kms:AwsKms", contract=(1, 1)),
+        Provider(("gcp", f"{_JAVA}.gcp.GcpKeyManagementClient"), f"{package}.google_kms:GoogleKms", contract=(1, 1)),
+        Provider(
+            ("azure", f"{_JAVA}.azure.keymanagement.AzureKeyManagementClient"),
+            f"{package}.azure_key_vault:AzureKeyVault",
+            contract=(1, 1),
+        ),
+        Provider("vault", f"{package}.vault_transit:VaultTransit", contract=(1, 1)),
+    ]

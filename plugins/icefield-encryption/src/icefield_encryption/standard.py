@@ -81,9 +81,7 @@ class StandardEncryption(TableEncryption):
             raise DecryptionFailed(f"table {metadata.location}: the key '{key_id}' has another form", key_id=key_id)
         return found
 
-    def wrap_list_key(
-        self, metadata: TableMetadata, key: FileKey, *, renew: bool = False
-    ) -> tuple[EncryptedKey, ...]:
+    def wrap_list_key(self, metadata: TableMetadata, key: FileKey, *, renew: bool = False) -> tuple[EncryptedKey, ...]:
         parent = None if renew else usable_key(metadata)
         made: tuple[EncryptedKey, ...] = ()
         if parent is None:
@@ -138,9 +136,7 @@ def usable_key(metadata: TableMetadata) -> EncryptedKey | None:
     found = [
         (made, key)
         for key in metadata.encryption_keys
-        if key.encrypted_by_id == master
-        and is_key_encryption_key(key)
-        and (made := _made_ms(metadata, key)) > oldest
+        if key.encrypted_by_id == master and is_key_encryption_key(key) and (made := _made_ms(metadata, key)) > oldest
     ]
     return max(found, key=lambda each: each[0])[1] if found else None
 
