@@ -52,9 +52,9 @@ class CountingIO(FileIO):
         super().__init__(*args, **kwargs)
         self.opened: list[str] = []
 
-    def open_input(self, location: str) -> Any:
+    def open_input(self, location: str, *key: Any, **given: Any) -> Any:
         self.opened.append(location)
-        return super().open_input(location)
+        return super().open_input(location, *key, **given)
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Any:
         raise AssertionError("nothing may be listed")

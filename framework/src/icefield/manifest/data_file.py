@@ -50,7 +50,7 @@ class DataFile:
     nan_value_counts: Mapping[int, int] = field(default_factory=lambda: _NONE, hash=False)
     lower_bounds: Mapping[int, bytes] = field(default_factory=lambda: _NONE, hash=False)
     upper_bounds: Mapping[int, bytes] = field(default_factory=lambda: _NONE, hash=False)
-    key_metadata: bytes | None = None
+    key_metadata: bytes | None = field(default=None, repr=False)
     split_offsets: tuple[int, ...] | None = None
     equality_ids: tuple[int, ...] | None = None
     sort_order_id: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
@@ -51,7 +51,7 @@ class ManifestFile:
     existing_rows_count: int | None = None
     deleted_rows_count: int | None = None
     partitions: tuple[FieldSummary, ...] | None = None
-    key_metadata: bytes | None = None
+    key_metadata: bytes | None = field(default=None, repr=False)
     first_row_id: int | None = None
 
     @property

@@ -154,7 +154,9 @@ MANIFEST_LISTS: Final[LruCache[Hashable, ManifestList]] = decoded_cache(64 * 102
 """Every manifest list that was read or written in this process, up to a bound."""
 
 
-def read_manifest_list(io: FileIO, snapshot: Snapshot, metadata: TableMetadata, *, summaries: bool = True) -> ManifestList:
+def read_manifest_list(
+    io: FileIO, snapshot: Snapshot, metadata: TableMetadata, *, summaries: bool = True
+) -> ManifestList:
     """The manifests of a snapshot. Without ``summaries`` nothing is known of their partitions, and nothing is cached.
 
     An old v1 snapshot may name its manifests itself: their lengths and specs are then read from the manifests.

@@ -141,9 +141,7 @@ class ManifestReader:
         """The file itself, to be handed to ``read``; from the cache if it is there."""
         data = None if self._scope is None else FILES.get(self._file_key(manifest))
         if data is None:
-            data = self.io.read(
-                manifest.manifest_path, limit=MAX_MANIFEST_BYTES, key_metadata=manifest.key_metadata
-            )
+            data = self.io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES, key_metadata=manifest.key_metadata)
         return FetchedManifest(data)
 
     def prepare(self, manifest: ManifestFile, fetched: FetchedManifest, limit: int) -> None:

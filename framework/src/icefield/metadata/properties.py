@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
 from icefield.base.secrets import has_password, holds_credential
-from icefield.errors import IcefieldError, InvalidArgument, UnsupportedFeature
+from icefield.errors import IcefieldError, InvalidArgument
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -28,7 +28,7 @@ from icefield.metadata.entries import (
     StatisticsFile,
 )
 from icefield.metadata.json_array import JsonArray
-from icefield.metadata.properties import METADATA_PREVIOUS_VERSIONS_MAX, FrozenDict, get_int
+from icefield.metadata.properties import ENCRYPTION_KEY_ID, METADATA_PREVIOUS_VERSIONS_MAX, FrozenDict, get_int
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.snapshots import Snapshot, new_snapshot_id
 from icefield.metadata.timestamps import in_utc
@@ -77,6 +77,13 @@ class TableMetadata:
     next_row_id: int | None = 0
     encryption_keys: JsonArray[EncryptedKey] = field(default_factory=lambda: JsonArray(ENCRYPTION_KEYS))
     extra: Mapping[str, bytes] = field(default_factory=FrozenDict)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the table has encrypted files, or its new files are to be encrypted."""
+        if ENCRYPTION_KEY_ID.name in self.properties or len(self.encryption_keys):
+            return True
+        return any(each.key_id is not None for each in self.snapshots.records)
 
     def schema(self) -> Schema:
         """The current schema."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from icefield.errors import InvalidArgument, InvalidSchema
+from icefield.metadata.properties import ENCRYPTION_KEY_ID
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.partitioning import PartitionField, PartitionSpec
 from icefield.partitioning.spec import PARTITION_FIELD_ID_START, takes_name_of_column, validate_spec
@@ -114,3 +115,13 @@ def _sources(metadata: TableMetadata) -> Iterator[tuple[int, Transform, str]]:
     for position, order in enumerate(metadata.sort_order().fields):
         if order.transform.is_known:
             yield order.source_id, order.transform, f"sort field {position}"
+
+
+def check_encryption(properties: Mapping[str, str], format_version: int) -> None:
+    """Raise ``InvalidArgument`` for the master key of a table whose format version has no encryption keys."""
+    if ENCRYPTION_KEY_ID.name in properties and format_version < 3:
+        raise InvalidArgument(
+            f"the property {ENCRYPTION_KEY_ID.name} needs format version 3, and the table has {format_version}; set "
+            "format-version to 3 with it",
+            property=ENCRYPTION_KEY_ID.name,
+        )

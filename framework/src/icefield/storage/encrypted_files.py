@@ -19,7 +19,7 @@ KMS_TYPE: Final = "encryption.kms-type"
 KMS_IMPL: Final = "encryption.kms-impl"
 """Properties of a catalog: the key service by its name, or by the name of the class of Java's client for it."""
 
-_STANDARD: Final = b"\1"
+STANDARD: Final = b"\1"
 """The first byte of the standard key metadata. Impala sets other metadata on plain files."""
 _KEY_LENGTHS: Final = (16, 24, 32)
 
@@ -49,13 +49,12 @@ def key_length(metadata: TableMetadata) -> int | None:
     if ENCRYPTION_KEY_ID.name in metadata.properties:
         length = get_int(metadata.properties, ENCRYPTION_DATA_KEY_LENGTH)
         return length if metadata.format_version >= 3 and length in _KEY_LENGTHS else 0
-    is_keyed = len(metadata.encryption_keys) or any(one.key_id is not None for one in metadata.snapshots.records)
-    return 0 if is_keyed else None
+    return 0 if metadata.is_encrypted else None
 
 
 def is_encrypted(key_metadata: bytes | None) -> bool:
     """Whether key metadata is the standard one, so that its file must be encrypted."""
-    return key_metadata is not None and key_metadata[:1] == _STANDARD
+    return key_metadata is not None and key_metadata[:1] == STANDARD
 
 
 def opened(
@@ -74,13 +73,18 @@ def opened(
         raise
 
 
-def created(encryption: TableEncryption, sink: OutputStream, length: int, native: bool) -> NewFile:
-    """A file with a new key of ``length`` bytes. Raises ``UnsupportedFeature`` for 0: see ``key_length``."""
-    if not length:
+def check_key_length(length: int | None) -> None:
+    """Raise ``UnsupportedFeature`` for a table with encrypted files whose new files would be plain."""
+    if length == 0:
         raise UnsupportedFeature(
-            f"the table has encrypted files, and a new one would be plain: format version 3 is needed, the property "
-            f"{ENCRYPTION_KEY_ID.name}, and 16, 24 or 32 as {ENCRYPTION_DATA_KEY_LENGTH.name}"
+            "the table is encrypted, and files that are written now would be plain: format version 3 is needed, the "
+            f"property {ENCRYPTION_KEY_ID.name}, and 16, 24 or 32 as {ENCRYPTION_DATA_KEY_LENGTH.name}"
         )
+
+
+def created(encryption: TableEncryption, sink: OutputStream, length: int, native: bool) -> NewFile:
+    """A file with a new key of ``length`` bytes. Raises as ``check_key_length``."""
+    check_key_length(length)
     key = encryption.new_key(length)
     if native:
         sink.key = key

@@ -17,6 +17,7 @@ from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import folder_below, metadata_folder
 from icefield.metadata.properties import (
+    ENCRYPTION_KEY_ID,
     FOLDER_STORAGE_PATH,
     OBJECT_STORAGE_ENABLED,
     OBJECT_STORAGE_PARTITIONED_PATHS,
@@ -71,7 +72,8 @@ class LocationProvider:
             data_folder=data,
             metadata_folder=metadata_folder(location, properties),
             object_storage=object_storage,
-            partitioned_paths=get_bool(properties, OBJECT_STORAGE_PARTITIONED_PATHS),
+            partitioned_paths=ENCRYPTION_KEY_ID.name not in properties
+            and (not object_storage or get_bool(properties, OBJECT_STORAGE_PARTITIONED_PATHS)),
             context="" if data == base or data.startswith(base + "/") else "/".join(filter(None, folders[-2:])),
         )
 
@@ -82,10 +84,11 @@ class LocationProvider:
         too long for file systems and stores are shortened, and end with a hash of the full name or path.
         """
         with_partition = f"{_shortened(partition_path)}/{file_name}" if partition_path else file_name
-        if not self.object_storage:
-            return f"{self.data_folder}/{with_partition}"
-        # The hash is of the file name alone, or of the partition path and the name if paths have partition values.
+        # Paths of an encrypted table have no partition values.
         name = with_partition if self.partitioned_paths else file_name
+        if not self.object_storage:
+            return f"{self.data_folder}/{name}"
+        # The hash is of the file name alone, or of the partition path and the name if paths have partition values.
         entropy = _entropy(name)
         if self.context:
             return f"{self.data_folder}/{entropy}/{self.context}/{name}"

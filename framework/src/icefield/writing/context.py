@@ -14,6 +14,7 @@ from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.schema.row_lineage import with_lineage
 from icefield.storage import FileIO, LocationProvider
+from icefield.storage.encrypted_files import check_key_length
 from icefield.types import DecimalType
 
 BUFFER_BYTES = 512 << 20
@@ -58,6 +59,7 @@ class WriteContext:
                     "written; delete the column",
                     field_id=each.field_id,
                 )
+        check_key_length(self.io.key_length)
         if self.target_file_bytes < 1 or self.buffer_bytes < 1:
             raise InvalidArgument("target_file_bytes and buffer_bytes must be positive")
 

@@ -1,8 +1,15 @@
-"""The providers of this plugin."""
+"""The hooks of this plugin."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from icefield import Provider, hookimpl
+from icefield import Provider, TableService, hookimpl
+
+if TYPE_CHECKING:
+    from icefield_cli import Command
+    from icefield_maintenance import HealthRules
 
 _JAVA = "org.apache.iceberg"
 
@@ -28,3 +35,38 @@ def icefield_key_services() -> Sequence[Provider]:
         ),
         Provider("vault", f"{package}.vault_transit:VaultTransit", contract=(1, 1)),
     ]
+
+
+@hookimpl
+def icefield_table_services() -> Sequence[TableService]:
+    """Provide ``table.encryption``."""
+    return [TableService("encryption", "icefield_encryption.table_keys:TableKeys")]
+
+
+@hookimpl(optionalhook=True)
+def icefield_commands() -> Sequence[Command]:
+    """Provide ``icefield encryption``."""
+    from icefield_cli import Argument, Command, Option
+
+    return [
+        Command(
+            "encryption",
+            "Show or change the encryption of a table: status, rotate, encrypt, rewrite.\n\n"
+            "rotate makes a new key-encryption key. encrypt turns a plain table into an encrypted one, and rewrite\n"
+            "writes all rows anew with new keys; both expire the snapshots before.",
+            "icefield_encryption.command:run",
+            (
+                Argument("action"),
+                Argument("table"),
+                Option("key_id", "The id of the master key, for encrypt."),
+            ),
+        )
+    ]
+
+
+@hookimpl(optionalhook=True)
+def icefield_health_rules() -> Sequence[HealthRules]:
+    """Provide the rules of encrypted tables."""
+    from icefield_maintenance import HealthRules
+
+    return [HealthRules("encryption", "icefield_encryption.health_rules:RULES")]

@@ -22,10 +22,8 @@ def encode(key: FileKey) -> bytes:
     return bytes([VERSION]) + _bytes(key.key) + b"\2" + _bytes(key.aad_prefix) + length
 
 
-def decode(data: bytes, location: str) -> FileKey | None:
-    """The key of key metadata; None for metadata without this version. Raises ``DecryptionFailed`` for damage."""
-    if not data or data[0] != VERSION:
-        return None
+def decode(data: bytes, location: str) -> FileKey:
+    """The key of key metadata. Raises ``DecryptionFailed`` for damage, and for another version."""
     try:
         reader = _Fields(data)
         key = reader.bytes(max(_KEY_LENGTHS))
@@ -33,7 +31,12 @@ def decode(data: bytes, location: str) -> FileKey | None:
         length = reader.long() if reader.is_given() else None
     except (IndexError, ValueError):
         key, prefix, length = b"", b"", None
-    if len(key) not in _KEY_LENGTHS or reader.at != len(data) or (length is not None and length < 0):
+    if (
+        data[:1] != bytes([VERSION])
+        or len(key) not in _KEY_LENGTHS
+        or reader.at != len(data)
+        or (length is not None and length < 0)
+    ):
         raise DecryptionFailed(f"the key metadata of {location} is damaged", location=location)
     return FileKey(key, prefix, length)
 

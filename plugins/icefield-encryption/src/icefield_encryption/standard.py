@@ -48,7 +48,7 @@ class StandardEncryption(TableEncryption):
     def key_metadata(self, key: FileKey) -> bytes:
         return key_metadata.encode(key)
 
-    def key_of(self, data: bytes, location: str) -> FileKey | None:
+    def key_of(self, data: bytes, location: str) -> FileKey:
         return key_metadata.decode(data, location)
 
     def stored_size(self, size: int) -> int:
@@ -76,13 +76,10 @@ class StandardEncryption(TableEncryption):
                 "one of the two was changed",
                 location=metadata.location,
             ) from None
-        found = key_metadata.decode(plain, metadata.location)
-        if found is None:
-            raise DecryptionFailed(f"table {metadata.location}: the key '{key_id}' has another form", key_id=key_id)
-        return found
+        return key_metadata.decode(plain, metadata.location)
 
-    def wrap_list_key(self, metadata: TableMetadata, key: FileKey, *, renew: bool = False) -> tuple[EncryptedKey, ...]:
-        parent = None if renew else usable_key(metadata)
+    def wrap_list_key(self, metadata: TableMetadata, key: FileKey) -> tuple[EncryptedKey, ...]:
+        parent = usable_key(metadata)
         made: tuple[EncryptedKey, ...] = ()
         if parent is None:
             parent = self.new_key_encryption_key(metadata)
@@ -100,6 +97,12 @@ class StandardEncryption(TableEncryption):
         found = EncryptedKey(_new_id(), _text(wrapped), master, {KEY_TIMESTAMP: str(now_ms())})
         self._remember(wrapped, master, key, service.key_life_seconds)
         return found
+
+    def wrapped_anew(self, metadata: TableMetadata, key: EncryptedKey) -> EncryptedKey:
+        """A key-encryption key, wrapped by the present version of the master key."""
+        plain, master = self._key(metadata, key), _master_id(metadata)
+        wrapped = self.key_service().wrap(plain, master)
+        return EncryptedKey(key.key_id, _text(wrapped), master, dict(key.properties))
 
     def _key(self, metadata: TableMetadata, parent: EncryptedKey) -> bytes:
         """A key-encryption key, unwrapped, for as long as its service allows."""

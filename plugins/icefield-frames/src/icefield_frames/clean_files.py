@@ -31,7 +31,7 @@ def takes_clean_files(scan: Any) -> bool:
 def path_if_clean(task: FileScanTask, wanted: pa.Schema, io: Any) -> str | None:
     """The local path of a file that has all columns under their ids, names and types; None for another file."""
     file = task.file
-    if task.delete_files or not task.is_whole_file or file.file_format.lower() != "parquet":
+    if task.delete_files or not task.is_whole_file or file.file_format.lower() != "parquet" or file.key_metadata:
         return None
     try:
         with io.open_input(file.file_path) as opened, ExitStack() as held:

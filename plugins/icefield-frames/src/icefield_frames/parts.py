@@ -16,7 +16,7 @@ from icefield_frames.selection import Selection, is_of_files, narrowed, with_col
 
 PLANNING: Final = re.compile(
     r"(uri|token|credential|oauth2-server-uri)$|urn:ietf:params:oauth:token-type:"
-    r"|(lock|dynamodb|hive|iceberg\.hive|rest|header|ssl|gcp\.auth)\."
+    r"|(lock|dynamodb|hive|iceberg\.hive|rest|header|ssl|gcp\.auth|encryption)\."
 )
 """The properties that only the driver needs: it alone asks a metastore, a lock or a REST service."""
 

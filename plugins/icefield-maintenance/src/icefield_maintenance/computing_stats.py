@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 from icefield.engine import UnitedPartition, united_partition
-from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.errors import InvalidArgument, NoSuchSnapshot, UnsupportedFeature
 from icefield.metadata import (
     WRITE_FORMAT_DEFAULT,
     PartitionStatisticsFile,
@@ -15,7 +15,6 @@ from icefield.metadata import (
     StatisticsFile,
     TableMetadata,
     get_str,
-    refuse_plain_files,
 )
 from icefield.transaction import TableAccess, UpdateStatistics
 
@@ -65,7 +64,7 @@ def _of_partitions(
         metadata: TableMetadata,
     ) -> tuple[TableMetadata, Snapshot, UnitedPartition, pa.Table] | PartitionStatisticsFile | None:
         snapshot = _snapshot(metadata, snapshot_id)
-        refuse_plain_files(metadata)
+        _refuse_encrypted(metadata)
         united = united_partition(metadata)
         if snapshot is None:
             return None
@@ -98,7 +97,7 @@ def _of_columns(
 ) -> StatisticsFile | None:
     def sketched(metadata: TableMetadata) -> tuple[TableMetadata, Snapshot | None, list[table_stats.CountedColumn]]:
         snapshot = _snapshot(metadata, snapshot_id)
-        refuse_plain_files(metadata)
+        _refuse_encrypted(metadata)
         schema = metadata.schema() if snapshot is None else metadata.schema_of(snapshot)
         wanted = table_stats.sketched_columns(schema, columns)
         if snapshot is not None:
@@ -117,6 +116,15 @@ def _of_columns(
         return made
 
     return _registered(target, snapshot, location, write)
+
+
+def _refuse_encrypted(metadata: TableMetadata) -> None:
+    """Raise ``UnsupportedFeature`` for an encrypted table: the format has no place for the key of such a file."""
+    if metadata.is_encrypted:
+        raise UnsupportedFeature(
+            f"table {metadata.location} is encrypted, and a file of statistics would hold values of it in plain",
+            location=metadata.location,
+        )
 
 
 def _registered(target: TableAccess, snapshot: Snapshot, location: str, write: Callable[[UpdateStatistics], T]) -> T:

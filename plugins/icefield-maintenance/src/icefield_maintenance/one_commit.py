@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from icefield.engine import Head, head_of
-from icefield.metadata import TableMetadata, refuse_plain_files
+from icefield.metadata import TableMetadata
 from icefield.transaction import Action, TableAccess
 
 from icefield_maintenance.deletes import ConvertEqualityDeletesResult, RemoveDanglingDeletesResult, RewriteDeletesResult
@@ -40,7 +40,6 @@ def done(target: TableAccess, begin: Callable[[Stage], MaintenanceAction[R]], br
     if dry_run:
 
         def planned(metadata: TableMetadata) -> R:
-            refuse_plain_files(metadata)
             maintenance = begin(_not_staged)
             maintenance.plan(Head(metadata, head_of(metadata, branch), target.io))
             return maintenance.result

@@ -28,7 +28,13 @@ class ParquetFormat(FormatOfManyFiles):
     extension: ClassVar[str] = "parquet"
     magic: ClassVar[bytes] = b"PAR1"
     abilities = frozenset(
-        {FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.DICTIONARIES, FormatAbility.ENCRYPTS, FormatAbility.SKIPS}
+        {
+            FormatAbility.SPLITS,
+            FormatAbility.FILTERS,
+            FormatAbility.DICTIONARIES,
+            FormatAbility.ENCRYPTS,
+            FormatAbility.SKIPS,
+        }
     )
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:

@@ -17,7 +17,7 @@ _BROADCAST_FROM_BYTES: Final = 1 << 20
 
 PLANNING: Final = re.compile(
     r"(uri|token|credential|oauth2-server-uri)$|urn:ietf:params:oauth:token-type:"
-    r"|(lock|dynamodb|hive|iceberg\.hive|rest|header|ssl|gcp\.auth)\."
+    r"|(lock|dynamodb|hive|iceberg\.hive|rest|header|ssl|gcp\.auth|encryption)\."
 )
 """The properties that only the driver needs: it alone asks a metastore, a lock or a REST service."""
 

@@ -141,9 +141,9 @@ def test_each_delete_file_is_read_once_a_scan(monkeypatch: pytest.MonkeyPatch) -
     opened: list[str] = []
     plain = type(table.io).open_input
 
-    def noted(self: Any, location: str) -> Any:
+    def noted(self: Any, location: str, *key: Any, **given: Any) -> Any:
         opened.append(location)
-        return plain(self, location)
+        return plain(self, location, *key, **given)
 
     deletes = {file.file_path for task in table.scan().plan_files() for file in task.delete_files}
     monkeypatch.setattr(type(table.io), "open_input", noted)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.catalog.inspection.selection import narrow
+from icefield.catalog.inspection.selection import narrow, without_keys
 from icefield.catalog.inspection.source import MetadataSource
 from icefield.manifest import ManifestEntries, ManifestRequest
 from icefield.manifest import schemas as f
@@ -158,6 +158,8 @@ class EntryColumns:
                 return pa.array(np.full(len(entries), entries.spec_id, np.int32))
             case "file_format":
                 return pc.utf8_upper(entries.column(f.FILE_FORMAT))
+            case "key_metadata":
+                return without_keys(entries.column(f.KEY_METADATA))
         return entries.column(_NUMBERS[field.name])
 
     def _file_fields(self) -> list[pa.Field]:

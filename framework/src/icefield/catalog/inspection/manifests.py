@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from icefield.catalog.inspection.manifest_pruning import bounded
 from icefield.catalog.inspection.metadata_scan import MetadataTable
-from icefield.catalog.inspection.selection import MetadataSelection
+from icefield.catalog.inspection.selection import MetadataSelection, without_keys
 from icefield.catalog.inspection.source import MetadataSource
 from icefield.expressions import PartitionSummaries, bound_leaves, manifests_may_match
 from icefield.manifest import ManifestContent, ManifestList
@@ -117,6 +117,8 @@ class ManifestsTable(MetadataTable):
             return pa.array(np.full(len(rows), snapshot.snapshot_id, np.int64))
         if name == "partition_summaries":
             return _summary_lists(self._source, manifests, rows)
+        if name == "key_metadata":
+            return without_keys(manifests.columns[KEY_METADATA].take(pa.array(rows)))
         if name in _PLAIN:
             return manifests.columns[_PLAIN[name]].take(pa.array(rows))
         number, content = _COUNTS[name]

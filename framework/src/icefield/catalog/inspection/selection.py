@@ -7,14 +7,21 @@ from itertools import count
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind, evaluate, field_ids
 from icefield.manifest.columns import struct_array
 from icefield.scan.planning.pruning import Mask
 from icefield.schema import Schema
+from icefield.storage.encrypted_files import STANDARD
 from icefield.types import NestedField, StructType
 from icefield.types.arrow.types import from_arrow_fields
+
+
+def without_keys(key_metadata: pa.Array) -> pa.Array:
+    """Key metadata as metadata tables show it: of the standard one, which holds the key, the version byte alone."""
+    return pc.if_else(pc.starts_with(key_metadata, STANDARD), pa.scalar(STANDARD, key_metadata.type), key_metadata)
 
 
 class MetadataSelection:

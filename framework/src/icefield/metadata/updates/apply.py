@@ -24,7 +24,14 @@ from icefield.metadata.updates.definitions import (
     SetDefaultSpec,
 )
 from icefield.metadata.updates.table import AssignUUID, SetLocation, SetProperties, UpgradeFormatVersion
-from icefield.metadata.validation import check_defaults_fit, check_location, check_names_differ, check_spec, parsed_uuid
+from icefield.metadata.validation import (
+    check_defaults_fit,
+    check_encryption,
+    check_location,
+    check_names_differ,
+    check_spec,
+    parsed_uuid,
+)
 from icefield.partitioning import UNPARTITIONED, UNSORTED, PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import order_for_new_table, validate_order
 from icefield.partitioning.spec import PARTITION_FIELD_ID_START, spec_for_new_table
@@ -92,6 +99,7 @@ def new_table_metadata(
     """
     stored = check_properties(properties or {})
     version = _format_version(format_version, stored.pop(FORMAT_VERSION.name, None))
+    check_encryption(stored, version)
     fresh, ids = assign_fresh_ids(schema.with_schema_id(0))
     check_schema(fresh, version)
     first_spec = spec_for_new_table(spec, ids)

@@ -22,7 +22,7 @@ from icefield.metadata.properties import (
 from icefield.metadata.snapshots import Operation
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import Drafts, TableDrafts
-from icefield.metadata.validation import check_location, parsed_uuid
+from icefield.metadata.validation import check_encryption, check_location, parsed_uuid
 from icefield.metadata.views import ViewMetadata
 
 Located = TypeVar("Located", TableMetadata, ViewMetadata)
@@ -176,12 +176,7 @@ def _check_encryption(metadata: TableMetadata, updates: Mapping[str, str]) -> No
         raise InvalidArgument(
             f"the property {name} of {metadata.location} is '{known}', and cannot become '{given}'", property=name
         )
-    if metadata.format_version < 3:
-        raise InvalidArgument(
-            f"table {metadata.location} has format version {metadata.format_version}, and encryption needs version 3; "
-            "set format-version to 3 with it",
-            property=name,
-        )
+    check_encryption(updates, metadata.format_version)
 
 
 def _upgraded(string: bytes, manifest_lists: Mapping[int, str]) -> bytes:

@@ -23,6 +23,7 @@ from icefield.metadata.requirements import AssertRefSnapshotID, AssertTableUUID,
 from icefield.metadata.snapshots import STAGED_WAP_ID, Operation, Snapshot
 from icefield.scan.deletes.targets import DELETE_STATISTICS, data_files_of
 from icefield.storage import LocationProvider
+from icefield.storage.encrypted_files import check_key_length
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.head.branch_head import Head, checked_branch, head_of, merged_masks, next_row_id
 from icefield.transaction.snapshots.manifests import ManifestAssembler, Numbers, Remaining
@@ -110,6 +111,7 @@ class SnapshotProducer(Action):
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """Write the manifests (once) and the list (on each attempt), and add the snapshot. Nothing for no change."""
+        check_key_length(context.io.key_length)
         if not self._follows:
             self.write_result.clear()
         branch = self._target(base)
@@ -125,7 +127,9 @@ class SnapshotProducer(Action):
         if branch is None:
             # A service that merges commits by their requirements may expire the parent of this snapshot.
             head_id = None if head.snapshot is None else head.snapshot.snapshot_id
-            return Changes((*keys, AddSnapshot(snapshot)), (*same_table(base), AssertRefSnapshotID(MAIN_BRANCH, head_id)))
+            return Changes(
+                (*keys, AddSnapshot(snapshot)), (*same_table(base), AssertRefSnapshotID(MAIN_BRANCH, head_id))
+            )
         moved = self._moved(base, branch, snapshot.snapshot_id)
         return Changes((*keys, AddSnapshot(snapshot), moved, *remembering(base, branch, [snapshot])), same_table(base))
 

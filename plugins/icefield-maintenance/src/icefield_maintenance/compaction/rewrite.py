@@ -11,7 +11,7 @@ import pyarrow as pa
 from icefield.abc import MaintenanceProgress, Note
 from icefield.engine import head_of
 from icefield.errors import CommitFailed, CommitStateUnknown, FileMissing
-from icefield.metadata import Snapshot, TableMetadata, refuse_plain_files
+from icefield.metadata import Snapshot, TableMetadata
 from icefield.scan import TableScan
 from icefield.transaction import TableAccess
 
@@ -77,7 +77,6 @@ class _Rewrite:
 
     def plan(self, metadata: TableMetadata, only: pa.Array | None) -> list[FileGroup]:
         """The groups of a version of the table."""
-        refuse_plain_files(metadata)
         sizes, spec = self._sizes(metadata, self._ordering(metadata)), self.policy.spec(metadata)
         if head_of(metadata, self.branch) is None:
             return []

@@ -34,7 +34,7 @@ class VectorCopies:
 
     def _copies(self, vectors: Sequence[DataFile]) -> Iterator[tuple[DataFile, tuple[bytes, int]]]:
         location = vectors[0].file_path
-        source = self._io.open_input(location)
+        source = self._io.open_input(location, vectors[0].key_metadata)
         try:
             for vector in vectors:
                 yield vector, _blob(source, vector)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from icefield.engine import branches_moved, remembering_expired
 from icefield.errors import NoSuchSnapshot
 from icefield.metadata import (
     MAIN_BRANCH,
     AssertRefSnapshotID,
+    RemoveEncryptionKey,
     RemoveSnapshotRef,
     RemoveSnapshots,
     TableMetadata,
@@ -67,9 +68,22 @@ def changes_of(base: TableMetadata, asked: Retention, io: FileIO | None) -> tupl
         kept = [name for name, ref in base.refs.items() if ref.is_branch and name not in found.refs]
         updates += remembering_expired(base, kept, found.snapshot_ids)
         updates.append(RemoveSnapshots(found.snapshot_ids))
+        updates += [RemoveEncryptionKey(key_id) for key_id in _unused_keys(base, found.snapshot_ids)]
     requirements: list[TableRequirement] = [
         AssertRefSnapshotID(name, ref.snapshot_id) for name, ref in base.refs.items()
     ]
     if MAIN_BRANCH not in base.refs:
         requirements.append(AssertRefSnapshotID(MAIN_BRANCH, None))
     return found, Changes(tuple(updates), tuple(requirements))
+
+
+def _unused_keys(base: TableMetadata, gone: Collection[int]) -> list[str]:
+    """The ids of the encryption keys that no snapshot needs once some are ``gone``.
+
+    The last key-encryption key stays: a concurrent commit may use it.
+    """
+    keys = {key.key_id: key.encrypted_by_id for key in base.encryption_keys}
+    lists = {each.key_id for each in base.snapshots if each.snapshot_id not in gone}
+    encrypting = [key_id for key_id, by in keys.items() if by not in keys]
+    used = lists | {keys.get(key_id) for key_id in lists if key_id is not None} | {*encrypting[-1:]}
+    return [key_id for key_id in keys if key_id not in used]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from icefield.abc import MaintenanceProgress, WorkRunner
 from icefield.engine import CONTENT_KINDS, FileKind
 from icefield.errors import IcefieldError
-from icefield.metadata import TableMetadata, apply_updates, refuse_plain_files, with_metadata_log
+from icefield.metadata import TableMetadata, apply_updates, with_metadata_log
 from icefield.storage import FileIO, TableFiles, delete_files, refuse_twins
 from icefield.transaction import TableAccess
 
@@ -35,7 +35,6 @@ The last list is deleted after all other lists, even if a store deletes many fil
 
 def expire(target: TableAccess, asked: Retention, *, dry_run: bool, clean_files: bool) -> ExpireSnapshotsResult:
     """Expire snapshots, then delete what only they referred to; see ``MaintenanceTable.expire_snapshots``."""
-    refuse_plain_files(target.metadata)
     if clean_files:
         refuse_twins(target.io, target.strategy, target.metadata, target.metadata_location, "expiry")
     if dry_run:

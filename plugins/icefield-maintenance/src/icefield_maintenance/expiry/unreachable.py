@@ -12,7 +12,7 @@ If no manifest expires, as after appends that keep theirs, no manifest is read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -21,7 +21,7 @@ import pyarrow as pa
 from icefield.abc import WorkRunner
 from icefield.engine import FileKind, Kinds, files_of_manifests, manifests_of
 from icefield.manifest import ManifestFile
-from icefield.metadata import METADATA_DELETE_AFTER_COMMIT, Snapshot, TableMetadata, get_bool
+from icefield.metadata import METADATA_DELETE_AFTER_COMMIT, EncryptedKey, Snapshot, TableMetadata, get_bool
 from icefield.storage import FileIO, HashedLocations, LocationSet, TableFiles, folders_in
 
 from icefield_maintenance.candidates import DeletionCandidates
@@ -37,6 +37,7 @@ class Gone:
     statistics: list[str] = field(default_factory=list)
     partition_statistics: list[str] = field(default_factory=list)
     metadata_files: list[str] = field(default_factory=list)
+    keys: list[EncryptedKey] = field(default_factory=list)
 
     @classmethod
     def between(cls, before: TableMetadata, after: TableMetadata, wanted: Iterable[int] | None = None) -> Gone:
@@ -49,6 +50,7 @@ class Gone:
             [each.statistics_path for each in before.statistics if each.snapshot_id in ids],
             [each.statistics_path for each in before.partition_statistics if each.snapshot_id in ids],
             [e.metadata_file for e in before.metadata_log if deletes and e.metadata_file not in logged],
+            [key for key in before.encryption_keys if not after.encryption_keys.has(key.key_id)],
         )
 
     def add(self, other: Gone) -> None:
@@ -58,6 +60,7 @@ class Gone:
         self.statistics.extend(other.statistics)
         self.partition_statistics.extend(other.partition_statistics)
         self.metadata_files.extend(other.metadata_files)
+        self.keys.extend(each for each in other.keys if each not in self.keys)
 
     def __bool__(self) -> bool:
         return bool(self.snapshots or self.statistics or self.partition_statistics or self.metadata_files)
@@ -122,7 +125,8 @@ def unreachable(
         return found
     seen = LocationSet()
     kept_manifests = manifests_of(io, kept, kept.snapshots, places, seen, lenient=False)
-    doomed = manifests_of(io, kept, gone.snapshots, places, seen, lenient=True)
+    with_keys = replace(kept, encryption_keys=kept.encryption_keys.extended(gone.keys)) if gone.keys else kept
+    doomed = manifests_of(io, with_keys, gone.snapshots, places, seen, lenient=True)
     for locations, kinds in files_of_manifests(
         io, [one for one in doomed if _may_hold_files(one)], live=True, runner=runner
     ):

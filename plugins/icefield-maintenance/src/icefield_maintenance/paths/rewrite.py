@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.errors import IcefieldError, InvalidArgument
+from icefield.errors import IcefieldError, InvalidArgument, UnsupportedFeature
 from icefield.manifest import DataFile, ManifestContent, ManifestFile, counted, read_manifest_list, write_manifest_list
-from icefield.metadata import Snapshot, TableMetadata, decode_metadata, metadata_folder, refuse_plain_files
+from icefield.metadata import Snapshot, TableMetadata, decode_metadata, metadata_folder
 from icefield.storage import FileIO
 from icefield.toolkit import map_ahead
 from pyarrow import csv
@@ -49,7 +49,11 @@ def rewrite_table_path(
     prefixes = Prefixes.of(source_prefix, target_prefix)
     if location is None:
         raise InvalidArgument("the table has no metadata file yet, and so nothing to copy")
-    refuse_plain_files(metadata)
+    if metadata.is_encrypted:
+        raise UnsupportedFeature(
+            f"table {metadata.location} is encrypted: its files cannot be rewritten for a copy",
+            location=metadata.location,
+        )
     if end_version is not None and not is_called(location, end_version):
         location = _found(metadata, end_version)
         metadata = decode_metadata(io.read_metadata(location), location)

@@ -18,7 +18,7 @@ from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.toolkit import Metrics, all_skipped, to_arrow_type, with_dictionaries
 
-from icefield_parquet.encryption import decryption
+from icefield_parquet.encryption import check_magic, decryption, has_distinct_dictionaries, has_encrypted_footer
 from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.guard.codecs import check_codecs
 from icefield_parquet.guard.column_chunks import check_column_chunks
@@ -48,10 +48,8 @@ In a remote file the first row group is decoded alone: it must be fetched first,
 
 _BATCH_BYTES = 64 << 20
 _TEXT_WIDTH = 16
-_TAIL = 8
 _MAGIC = 4
 """Bytes of a file before the first row group."""
-_ENCRYPTED = b"PARE"
 
 _MOST_ROWS_FOR_A_BYTE_BITS = 31
 """The most rows for each byte of a file, as a power of two, by the limit of a page's values. It bounds the batches of
@@ -75,6 +73,8 @@ class ParquetReader(TypedReader):
             with reading(location, "the footer", keyed=not guards):
                 size = source.size
                 tail = read_tail(source, size) if guards else None
+                if not guards:
+                    check_magic(source)
                 # Without a whole footer, pyarrow raises the error.
                 self._file = self._open(None if tail is None else _footer_in(checked_tail(tail, location)))
                 self._is_near = self._watched is None
@@ -87,7 +87,7 @@ class ParquetReader(TypedReader):
                 self._schema = without_extensions(self._file.schema_arrow)
                 self._rows = [self._footer.row_group(at).num_rows for at in range(self._footer.num_row_groups)]
         except IcefieldError as error:
-            encrypted = guards and isinstance(error, InvalidFile) and _is_encrypted(source)
+            encrypted = guards and isinstance(error, InvalidFile) and has_encrypted_footer(source)
             source.close()
             if encrypted:
                 raise UnsupportedFeature(f"{location} has an encrypted footer", location=location) from error
@@ -183,12 +183,13 @@ class ParquetReader(TypedReader):
     ) -> DecodedColumns:
         """Return the columns for pyarrow to decode, and which of them it returns as dictionaries."""
         entries: dict[int, dict[int, int]] = {}
-        if self._sees_pages:  # anywhere else each page would be a request
+        distinct = self._key is not None and has_distinct_dictionaries(self._footer)
+        if self._sees_pages or distinct:  # anywhere else each page would be a request
             groups = [at for run, _ in runs for at in run]
             found = {leaf.index for inside in columns for leaf in inside if leaf.field_id in request.dictionaries}
             together = [[self._footer.row_group(at) for at in run] for run, _ in runs]
             found.update(repeated_strings(together, request.columns, columns))
-            sizes = {index: self._dictionary_sizes(index, groups) for index in found}
+            sizes = {index: {} if distinct else self._dictionary_sizes(index, groups) for index in found}
             entries = {index: known for index, known in sizes.items() if known is not None}
         paths = self._paths(entries)
 
@@ -205,8 +206,8 @@ class ParquetReader(TypedReader):
         if not paths:
             return plain
         open_more = partial(open_file, [*paths.values()])
-        known = {index: entries[index] for index in paths}
-        fit = partial(self._fit, [index for index in strings if index not in known])
+        known = {} if distinct else {index: entries[index] for index in paths}
+        fit = partial(self._fit, [index for index in strings if index not in paths])
         return DecodedColumns(schema, chunks, [open_more()], open_more, known, plain, fit)
 
     def _fit(self, strings: Sequence[int], groups: list[int], rows: int, size: int) -> tuple[int, int]:
@@ -461,13 +462,6 @@ def _is_whole(split: Split, size: int) -> bool:
 
 def _footer_in(tail: bytes) -> Any:
     return pq.ParquetFile(pa.BufferReader(tail), **_LIMITS).metadata
-
-
-def _is_encrypted(source: InputFile) -> bool:
-    try:
-        return source.read_at(max(0, source.size - _TAIL), _TAIL)[-4:] == _ENCRYPTED
-    except (OSError, ValueError):
-        return False
 
 
 def _wanted_leaves(file_schema: pa.Schema, columns: pa.Schema) -> list[list[Leaf]]:

@@ -118,6 +118,8 @@ def check_fits_spark(spark: SparkSession, context: WriteContext) -> None:
     """Raise ``UnfitForSpark`` if a table's schema, properties or session rule out Spark's own writer."""
     if context.file_format != "parquet":
         raise UnfitForSpark(f"the table's files are {context.file_format}")
+    if context.io.key_length is not None:
+        raise UnfitForSpark("the table is encrypted, and Spark's writer cannot be given the keys of its files")
     if context.locations.object_storage:
         raise UnfitForSpark("write.object-storage.enabled spreads files over folders")
     names = [field.name for field in context.schema.fields]

@@ -71,7 +71,7 @@ def _look_at_blob(subject: Subject, vector: DataFile, footers: Footers, ledger: 
     """Check that the Puffin file and the manifest entry name the same data file for a vector."""
     if vector.file_path not in footers:
         footers[vector.file_path] = {}  # an error in a footer is reported once
-        footers[vector.file_path] = _read_footer(subject, vector.file_path)
+        footers[vector.file_path] = _read_footer(subject, vector)
     named = footers[vector.file_path].get((vector.content_offset, vector.content_size_in_bytes))
     stated = vector.referenced_data_file
     if named is not None and stated and named != stated:
@@ -79,9 +79,10 @@ def _look_at_blob(subject: Subject, vector: DataFile, footers: Footers, ledger: 
         ledger.breach(rules.DELETE_REFERENCES, vector.file_path, found)
 
 
-def _read_footer(subject: Subject, path: str) -> Mapping[tuple[int | None, int | None], str]:
+def _read_footer(subject: Subject, vector: DataFile) -> Mapping[tuple[int | None, int | None], str]:
     try:
-        with PuffinReader(subject.io.open_input(path), path) as reader:
+        path = vector.file_path
+        with PuffinReader(subject.io.open_input(path, vector.key_metadata), path) as reader:
             vectors = [blob for blob in reader.blobs if blob.type == BlobType.DELETION_VECTOR]
     except UnsupportedFeature:
         return {}  # an unsupported footer is no breach

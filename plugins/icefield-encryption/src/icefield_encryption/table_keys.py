@@ -1,0 +1,153 @@
+"""The service ``table.encryption``: what is encrypted of a table, new keys, and encrypting a plain table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.metadata import AddEncryptionKey, EncryptedKey, RemoveEncryptionKey, TableMetadata, TableUpdate
+from icefield.transaction import Action, ActionContext, Changes
+
+from icefield_encryption.standard import StandardEncryption, is_key_encryption_key, usable_key
+
+if TYPE_CHECKING:
+    from icefield import Table
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptionStatus:
+    """The master key of a table, and its files by whether they are encrypted, over all snapshots."""
+
+    key_id: str | None
+    """The id of the master key, as the table states it; None for a plain table."""
+    key_version: str | None
+    """The version of the master key that wraps new keys, if its service has versions."""
+    key_encryption_keys: int
+    manifest_lists: int
+    plain_manifest_lists: int
+    manifests: int
+    plain_manifests: int
+    files: int
+    """Data files and delete files."""
+    plain_files: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no snapshot refers to a plain file."""
+        return self.key_id is not None and not (self.plain_manifest_lists or self.plain_manifests or self.plain_files)
+
+
+class TableKeys:
+    """The encryption of one table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __repr__(self) -> str:
+        return f"TableKeys({self._table.name()!r})"
+
+    def status(self) -> EncryptionStatus:
+        """Count the files of all snapshots. Raises ``KeyUnavailable`` without the master key."""
+        metadata = self._table.metadata
+        key_id = metadata.properties.get("encryption.key-id")
+        version = None
+        if key_id is not None:
+            version = self._table.io.encryption.key_service().master_key(key_id).version
+        files, plain_files = _counted(self._table.inspect.all_files(), "file_path")
+        manifests, plain_manifests = _counted(self._table.inspect.all_manifests(), "path")
+        return EncryptionStatus(
+            key_id,
+            version,
+            sum(map(is_key_encryption_key, metadata.encryption_keys)),
+            len(metadata.snapshots),
+            sum(each.key_id is None for each in metadata.snapshots),
+            manifests,
+            plain_manifests,
+            files,
+            plain_files,
+        )
+
+    def rotate(self) -> None:
+        """Make a new key-encryption key, and wrap the older ones anew with the present version of the master key.
+
+        New manifest lists use the new key. No file is rewritten. Afterwards no earlier version of the master key is
+        needed. Raises ``InvalidArgument`` for a plain table.
+        """
+        with self._table.transaction() as tx:
+            RotateKeys(tx.stage).commit()
+
+    def encrypt(self, key_id: str) -> EncryptionStatus:
+        """Encrypt a plain table with a master key: all its rows are written anew, and its history is expired.
+
+        Sets the format version to 3. No plain file can be reached afterwards, and the plain files are deleted. Raises
+        ``UnsupportedFeature``, and changes nothing, for a table with tags or other branches than ``main``, whose
+        snapshots would keep plain files. Needs icefield-maintenance.
+        """
+        table = self._table
+        others = sorted(table.metadata.refs.keys() - {"main"})
+        if others:
+            raise UnsupportedFeature(
+                f"the snapshots of {', '.join(others)} would keep plain files of table {table.name()}; remove these "
+                "branches and tags first"
+            )
+        table.io.encryption.key_service().master_key(key_id)
+        if table.metadata.properties.get("encryption.key-id") is None:
+            table.set_properties({"format-version": str(max(3, table.format_version)), "encryption.key-id": key_id})
+        table.set_properties({"encryption.key-id": key_id})
+        return self.rewrite()
+
+    def rewrite(self) -> EncryptionStatus:
+        """Write all rows of ``main`` anew, with new keys, and expire the snapshots before; old files are deleted.
+
+        Needs icefield-maintenance. Branches and tags keep their snapshots; ``status`` counts their files too.
+        """
+        table = self._table
+        if table.metadata.current_snapshot() is not None:
+            table.maintenance.rewrite_data_files(rewrite_all=True)
+            table.refresh()
+            table.maintenance.remove_dangling_deletes()
+            table.refresh()
+            table.maintenance.rewrite_manifests()
+            table.refresh()
+            newest = table.metadata.last_updated_ms + 1
+            table.maintenance.expire_snapshots(older_than=newest, retain_last=1)
+            table.refresh()
+        return self.status()
+
+
+class RotateKeys(Action):
+    """Adds a new key-encryption key, and wraps the others anew."""
+
+    def __init__(self, stage: Callable[[Action], None]) -> None:
+        super().__init__(stage)
+        self._made: EncryptedKey | None = None
+
+    def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
+        """The keys to replace and to add. Raises ``InvalidArgument`` for a plain table."""
+        if "encryption.key-id" not in base.properties:
+            raise InvalidArgument(f"table {'.'.join(context.name)} is not encrypted, and has no keys to rotate")
+        encryption = context.io.encryption
+        assert isinstance(encryption, StandardEncryption)
+        if self._made is not None and base.encryption_keys.has(self._made.key_id):
+            return Changes()
+        updates: list[TableUpdate] = []
+        for key in base.encryption_keys:
+            if is_key_encryption_key(key):
+                updates += [RemoveEncryptionKey(key.key_id), AddEncryptionKey(encryption.wrapped_anew(base, key))]
+        self._made = self._made or encryption.new_key_encryption_key(base)
+        return Changes((*updates, AddEncryptionKey(self._made)))
+
+
+def needs_rotation(metadata: TableMetadata) -> bool:
+    """Whether no key-encryption key of an encrypted table may encrypt new keys any more."""
+    return any(map(is_key_encryption_key, metadata.encryption_keys)) and usable_key(metadata) is None
+
+
+def _counted(shown: pa.Table, name: str) -> tuple[int, int]:
+    """How many files there are, each once, and how many of them are plain."""
+    plain = shown.filter(pc.is_null(shown.column("key_metadata")))
+    return tuple(len(pc.unique(part.column(name))) for part in (shown, plain))  # type: ignore[return-value]

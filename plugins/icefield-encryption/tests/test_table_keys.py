@@ -1,0 +1,147 @@
+"""Rotating keys, encrypting a plain table, and what the doctor says of keys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from encrypted_tables import MASTER, SCHEMA, catalog_in, files_of, ids, keystore, new_table, rows
+from icefield.errors import InvalidArgument, KeyUnavailable, UnsupportedFeature
+from icefield.manifest import clear_caches
+from icefield_cli.main import main
+from icefield_encryption import standard
+from icefield_encryption.local_keystore import LocalKeystore, add_key
+from icefield_maintenance.doctor import Result, examine_table
+
+
+def without_version_1(path: Path) -> None:
+    held = json.loads(path.read_text())
+    del held["keys"][MASTER]["versions"]["1"]
+    path.write_text(json.dumps(held))
+
+
+def test_rotation_frees_a_table_of_the_earlier_version_of_its_master_key(tmp_path):
+    table = new_table(catalog_in(tmp_path))
+    table.append(rows(0))
+    add_key(keystore(tmp_path), MASTER)
+    table.encryption.rotate()
+    table.append(rows(100))
+    without_version_1(keystore(tmp_path))
+    again = catalog_in(tmp_path).load_table("db.t")
+    assert ids(again) == [*range(200)]
+    status = again.encryption.status()
+    assert (status.key_version, status.key_encryption_keys, status.files, status.is_complete) == ("2", 2, 6, True)
+    lists = [key.encrypted_by_id for key in again.metadata.encryption_keys if not standard.is_key_encryption_key(key)]
+    assert len(set(lists)) == 2  # the second list has the new key
+
+
+def test_a_key_encryption_key_is_replaced_after_its_life(tmp_path, monkeypatch):
+    table = new_table(catalog_in(tmp_path))
+    table.append(rows(0))
+    later = standard.now_ms() + standard.KEY_LIFE_MS + 1
+    monkeypatch.setattr(standard, "now_ms", lambda: later)
+    assert by_rule(table)["key-rotation"] is Result.WARNING
+    table.append(rows(100))
+    assert by_rule(table)["key-rotation"] is Result.OK
+    assert table.encryption.status().key_encryption_keys == 2
+    assert ids(table) == [*range(200)]
+
+
+def test_an_unwrapped_key_is_asked_for_again_after_the_life_that_its_service_states(tmp_path, monkeypatch):
+    monkeypatch.setattr(LocalKeystore, "key_life_seconds", 0.0)
+    table = new_table(catalog_in(tmp_path))
+    table.append(rows(0))
+    assert len(ids(table)) == 100
+    keystore(tmp_path).unlink()
+    clear_caches()
+    with pytest.raises(KeyUnavailable):
+        table.scan().to_arrow()
+
+
+def test_a_plain_table_is_encrypted_and_no_plain_file_is_left(tmp_path):
+    catalog = catalog_in(tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table(
+        "db.t", SCHEMA, partition_spec=["part"], properties={"write.delete.mode": "merge-on-read"}
+    )
+    table.append(rows(0))
+    table.append(rows(100))
+    table.delete("id = 7")
+    table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "old").commit()
+    with pytest.raises(UnsupportedFeature, match="old"):
+        table.encryption.encrypt(MASTER)
+    table.manage_snapshots().remove_tag("old").commit()
+    with pytest.raises(KeyUnavailable):
+        table.encryption.encrypt("no-such-key")
+    assert "encryption.key-id" not in table.metadata.properties
+    status = table.encryption.encrypt(MASTER)
+    assert status.is_complete
+    assert ids(table) == sorted({*range(200)} - {7})
+    for path in files_of(tmp_path / "warehouse"):
+        assert b"confidential-" not in path.read_bytes(), path
+        assert path.suffix in (".json", ".text") or path.read_bytes()[:4] in (b"AGS1", b"PARE"), path
+
+
+def test_plain_files_of_an_encrypted_table_are_read_and_reported(tmp_path):
+    catalog = catalog_in(tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, properties={"format-version": "3"})
+    table.append(rows(0))
+    table.set_properties({"encryption.key-id": MASTER})
+    table.append(rows(100))
+    assert ids(table) == [*range(200)]
+    status = table.encryption.status()
+    assert (status.plain_manifest_lists, status.plain_manifests, status.plain_files) == (1, 1, 1)
+    assert not status.is_complete
+    assert by_rule(table)["plain-files"] is Result.WARNING
+    assert table.encryption.rewrite().is_complete
+    assert by_rule(table)["plain-files"] is Result.OK
+
+
+def by_rule(table):
+    return {
+        finding.check.split(": ")[-1]: finding.result for group in examine_table(table) for finding in group.findings
+    }
+
+
+def test_the_doctor_finds_a_missing_key(tmp_path):
+    table = new_table(catalog_in(tmp_path))
+    table.append(rows(0))
+    assert by_rule(table)["encryption-keys"] is Result.OK
+    path = Path(table.metadata_location.removeprefix("file://"))
+    document = json.loads(path.read_text())
+    document["encryption-keys"] = [key for key in document["encryption-keys"] if key["encrypted-by-id"] == MASTER]
+    path.write_text(json.dumps(document))
+    assert by_rule(catalog_in(tmp_path).load_table("db.t"))["encryption-keys"] is Result.FAILED
+
+
+def test_a_plain_table_has_no_keys_to_rotate(tmp_path):
+    catalog = catalog_in(tmp_path)
+    catalog.create_namespace("db")
+    with pytest.raises(InvalidArgument, match="is not encrypted"):
+        catalog.create_table("db.t", SCHEMA).encryption.rotate()
+
+
+def test_the_command_rotates_and_shows_no_key(tmp_path, capsys):
+    table = new_table(catalog_in(tmp_path))
+    table.append(rows(0))
+    given = {"type": "directory", "warehouse": str(tmp_path / "warehouse"), "encryption.kms-type": "local",
+             "encryption.local.keystore": str(keystore(tmp_path))}  # fmt: skip
+    properties = [word for pair in given.items() for word in ("--property", "=".join(pair))]
+
+    def ran(*words):
+        try:
+            status = main([*words, *properties])
+        except SystemExit as ended:
+            status = ended.code
+        return status or 0, capsys.readouterr()
+
+    assert ran("encryption", "rotate", "db.t")[0] == 0
+    status, out = ran("encryption", "status", "db.t", "--output", "json")
+    assert status == 0
+    assert json.loads(out.out)["key_encryption_keys"] == 2
+    assert ran("encryption", "twist", "db.t")[0] == 2
+    assert ran("encryption", "encrypt", "db.t")[0] == 2
+    held = json.loads(keystore(tmp_path).read_text())["keys"][MASTER]["versions"]
+    assert not any(secret in out.out + out.err for secret in held.values())

@@ -1,0 +1,143 @@
+"""Iceberg's Java library reads the encrypted tables that Icefield writes, and Icefield those of the library."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from icefield import Plugins, load_catalog
+from icefield.abc import FileKey
+from icefield.catalog import Catalog, Table
+from icefield.schema import schema_to_json
+from icefield.storage import FileIO
+from icefield.toolkit import BytesInput
+from icefield_encryption.key_metadata import decode, encode
+from icefield_encryption.local_keystore import add_key
+from icefield_encryption.streams import BLOCK, DecryptingFile, EncryptingStream, stored_size
+from peer_tables import EVERY_TYPE, every_type_rows
+from plain_rows import comparable, plain_rows
+from servers.java_encryption import JavaEncryptedTable, JavaEncryption
+
+FORMATS = pytest.mark.parametrize("file_format", ["parquet", "avro"])  # Java encrypts no ORC files
+PROPERTIES = {"format-version": "3", "encryption.key-id": "master"}
+
+
+@pytest.fixture
+def keystore(tmp_path: Path) -> Path:
+    add_key(tmp_path / "keys.json", "master")
+    return tmp_path / "keys.json"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, keystore: Path) -> Iterator[Catalog]:
+    given = {"encryption.kms-type": "local", "encryption.local.keystore": str(keystore)}
+    opened = load_catalog("test", type="directory", warehouse=str(tmp_path / "warehouse"), commit="rename", **given)
+    with opened:
+        opened.create_namespace("db")
+        yield opened
+
+
+def ours(table: Table) -> list[str]:
+    return comparable(plain_rows(table.scan().to_arrow(), table.schema()), table.schema())
+
+
+def theirs(java: JavaEncryptedTable, table: Table) -> list[str]:
+    return comparable(java.read(), table.schema())
+
+
+def test_each_side_parses_the_key_metadata_of_the_other(java_encryption: JavaEncryption) -> None:
+    for length in (16, 24, 32):
+        key = FileKey(os.urandom(length), os.urandom(16), 5)
+        answer = java_encryption.ask(do="keyMetadata", data=encode(key).hex(), length=2**40, bytes=length)
+        assert answer["again"] == encode(replace(key, length=2**40)).hex()
+        own = decode(bytes.fromhex(answer["own"]), "there")
+        assert own == FileKey(bytes.fromhex(answer["key"]), bytes.fromhex(answer["prefix"]))
+        assert encode(own).hex() == answer["own"]
+
+
+@pytest.mark.spec("ENC-03", "ENC-04")
+@pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7])
+def test_each_side_reads_the_streams_of_the_other(java_encryption: JavaEncryption, tmp_path: Path, size: int) -> None:
+    data, path = random.Random(size).randbytes(size), tmp_path / "theirs"
+    key = FileKey(os.urandom(16), os.urandom(16))
+    given = {"key": key.key.hex(), "prefix": key.aad_prefix.hex()}
+    java_encryption.ask(do="encrypt", path=str(path), data=data.hex(), **given)
+    stored = path.read_bytes()
+    assert len(stored) == stored_size(size)
+    assert DecryptingFile(BytesInput(stored), replace(key, length=len(stored)), "theirs").read() == data
+
+    sink = EncryptingStream(FileIO(Plugins.installed()).open_output(f"file://{tmp_path}/ours"), key)
+    for start in range(0, size, 300_000):
+        sink.write(data[start : start + 300_000])
+    sink.close()
+    asked = {"do": "decrypt", "path": str(tmp_path / "ours"), "length": stored_size(size), **given}
+    assert java_encryption.ask(**asked)["data"] == data.hex()
+    assert java_encryption.ask(**asked, **{"from": size // 2})["data"] == data[size // 2 :].hex()
+
+
+@FORMATS
+def test_java_reads_every_type(catalog: Catalog, keystore: Path, java_encryption: Any, file_format: str) -> None:
+    table = catalog.create_table("db.t", EVERY_TYPE, properties={**PROPERTIES, "write.format.default": file_format})
+    table.append(every_type_rows())
+    java = java_encryption.table(table.location(), keystore)
+    assert theirs(java, table) == ours(table)
+    assert len(ours(table)) == 4
+
+
+@FORMATS
+def test_icefield_reads_every_type(catalog: Catalog, keystore: Path, java_encryption: Any, file_format: str) -> None:
+    source = catalog.create_table("db.source", EVERY_TYPE)
+    source.append(every_type_rows())
+    location = source.location().replace("/source", "/t")
+    java = java_encryption.table(location, keystore)
+    java.create(schema_to_json(EVERY_TYPE), properties=PROPERTIES)
+    java.append(file_format, plain_rows(source.scan().to_arrow(), source.schema()))
+    table = catalog.load_table("db.t")
+    assert ours(table) == theirs(java, table) == ours(source)
+
+
+@FORMATS
+def test_both_sides_commit_by_turns(catalog: Catalog, keystore: Path, java_encryption: Any, file_format: str) -> None:
+    schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
+    properties = {**PROPERTIES, "write.format.default": file_format, "write.delete.mode": "merge-on-read"}
+    table = catalog.create_table("db.t", schema, properties=properties)
+    java = java_encryption.table(table.location(), keystore)
+    known: dict[int, str] = {}
+    for turn in range(20):
+        new = {turn * 10 + each: f"{turn}-{each}" for each in range(10)}
+        gone = random.Random(turn).sample(sorted(known), min(2, len(known)))
+        if turn % 2:
+            table.append(pa.table({"id": [*new], "text": [*new.values()]}, schema=table.schema().to_arrow()))
+            table.delete(f"id in ({', '.join(map(str, gone))})")
+        else:
+            java.append(file_format, [{"id": each, "text": text} for each, text in new.items()])
+            if turn % 4 and gone:
+                java.delete_equal(file_format, ["id"], [{"id": each} for each in gone])
+            elif gone:
+                java.delete(_places(table.refresh(), gone))
+        known = {each: text for each, text in {**known, **new}.items() if each not in gone}
+        table.refresh()
+        if turn == 11:
+            java.rewrite_manifests()
+            table.refresh()
+        if turn == 15:
+            table.maintenance.rewrite_data_files(rewrite_all=True)
+            table.refresh()
+        found = {row["id"]: row["text"] for row in table.scan().to_arrow().to_pylist()}
+        assert found == known == {row["id"]: row["text"] for row in java.read()}, turn
+    assert all(snapshot.key_id for snapshot in table.metadata.snapshots)
+
+
+def _places(table: Table, ids: list[int]) -> dict[str, list[int]]:
+    """The positions of rows, by the location of their file, with deleted rows counted."""
+    found: dict[str, list[int]] = {}
+    scan = table.scan(f"id in ({', '.join(map(str, ids))})").select("_file", "_pos")
+    for row in scan.to_arrow().to_pylist():
+        found.setdefault(row["_file"], []).append(row["_pos"])
+    return found
