@@ -1,0 +1,39 @@
+"""The suite that a key service must pass.
+
+An author subclasses it, and gives the service and the ids of two master keys::
+
+    class TestMyKeyService(KeyServiceSuite):
+        @pytest.fixture
+        def key_service(self):
+            return MyKeyService({"my.endpoint": "http://127.0.0.1:8200"})
+
+        @pytest.fixture
+        def key_id(self): ...           # a master key that may be used
+
+        @pytest.fixture
+        def other_key_id(self): ...     # another one
+
+The fixture ``service_port`` and the method ``key_service_at`` let the suite lose requests, repeat them in errors, and
+look where hostile ids lead.
+"""
+
+from __future__ import annotations
+
+from icefield.abc import KeyService
+
+from icefield_testing.contract_numbers import check_contract_number
+from icefield_testing.key_services import (
+    IdChecks,
+    KeySecretChecks,
+    OutageChecks,
+    ProcessChecks,
+    WrappingChecks,
+)
+
+
+class KeyServiceSuite(WrappingChecks, IdChecks, OutageChecks, KeySecretChecks, ProcessChecks):
+    """Checks of ``icefield.abc.KeyService``."""
+
+    def test_the_plugin_states_its_contract_number(self, key_service: KeyService) -> None:
+        """If this fails, the ``Provider`` of the plugin states no ``contract``: any kernel loads it, fit or not."""
+        check_contract_number(self.plugins(), "key-services", type(key_service))
