@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any, Final
 
+from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError, ResourceNotFoundError
 from azure.identity import ClientSecretCredential, DefaultAzureCredential
 from azure.keyvault.keys import KeyClient
@@ -18,15 +20,16 @@ URL: Final = "azure.keyvault.url"
 ALGORITHM: Final = "azure.keyvault.key-wrap-algorithm"
 
 _NAME: Final = re.compile(r"[0-9A-Za-z-]{1,127}", re.ASCII)
+_TOKEN_SECONDS: Final = 3600
 _BAD_REQUEST, _DENIED, _TOO_MANY, _SERVER_ERROR = 400, (401, 403), 429, 500
 
 
 class AzureKeyVault(RemoteKeyService):
     """The key service ``azure``. The id of a master key is its name in the vault.
 
-    Properties: ``azure.keyvault.url``, ``azure.keyvault.key-wrap-algorithm`` (``RSA-OAEP-256``), and
-    ``adls.tenant-id``, ``adls.client-id`` and ``adls.client-secret``. Without these three, the SDK's default chain
-    supplies credentials.
+    Properties: ``azure.keyvault.url``, ``azure.keyvault.key-wrap-algorithm`` (``RSA-OAEP-256``), and ``adls.tenant-id``,
+    ``adls.client-id`` and ``adls.client-secret``, or ``adls.token``, a bearer token. Without credentials, the SDK's
+    default chain supplies them.
     """
 
     packages = ("azure", "msal", "requests", "urllib3")
@@ -98,6 +101,8 @@ class AzureKeyVault(RemoteKeyService):
             if not tenant:
                 raise InvalidArgument("adls.client-id and adls.client-secret need adls.tenant-id")
             return ClientSecretCredential(tenant, client, secret)
+        if token := get("adls.token"):
+            return _StaticToken(token)
         return DefaultAzureCredential(**({"managed_identity_client_id": client} if client else {}))
 
     def meaning(self, error: Exception, key_id: str) -> IcefieldError:
@@ -119,6 +124,16 @@ class AzureKeyVault(RemoteKeyService):
         if status == _BAD_REQUEST:
             return DecryptionFailed(f"the master key '{key_id}' of Azure Key Vault does not open a key: {said}")
         return InvalidArgument(words)
+
+
+class _StaticToken:
+    """A credential of the SDK with a token that the catalog's properties hold."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+        return AccessToken(self._token, int(time.time()) + _TOKEN_SECONDS)
 
 
 def _checked(key_id: str) -> str:
