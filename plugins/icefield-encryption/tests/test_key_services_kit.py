@@ -74,9 +74,9 @@ class TestAwsKms(RemoteSuite):
     def key_service(self, kms: Kms) -> KeyService:
         return AwsKms(kms.properties)
 
-    @pytest.fixture(params=["id", "alias"])
-    def key_id(self, kms: Kms, request: pytest.FixtureRequest) -> str:
-        return kms.key_id if request.param == "id" else "alias/orders"
+    @pytest.fixture
+    def key_id(self) -> str:
+        return "alias/orders"
 
     @pytest.fixture
     def other_key_id(self, kms: Kms) -> str:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from key_service_doubles import Answer, KeyServiceDouble
 
 TOKEN = "planted-token-of-azure"
-_TARGET = re.compile(r"/keys/([0-9A-Za-z-]+)(?:/([0-9a-f]{32}|versions))?(?:/(wrapkey|unwrapkey))?/?\?.*", re.ASCII)
+_TARGET = re.compile(r"/keys/([0-9A-Za-z-]+)(?:/([0-9a-f]{32}|versions|))?(?:/(wrapkey|unwrapkey))?/?\?.*", re.ASCII)
 _PADDING = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
 _CREATED = 1_700_000_000
 

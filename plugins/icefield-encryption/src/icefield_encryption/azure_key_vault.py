@@ -29,7 +29,7 @@ class AzureKeyVault(RemoteKeyService):
 
     Properties: ``azure.keyvault.url``, ``azure.keyvault.key-wrap-algorithm`` (``RSA-OAEP-256``), and ``adls.tenant-id``,
     ``adls.client-id`` and ``adls.client-secret``, or ``adls.token``, a bearer token. Without credentials, the SDK's
-    default chain supplies them.
+    default chain supplies them. They need the permissions ``get``, ``list``, ``wrapKey`` and ``unwrapKey`` on keys.
     """
 
     packages = ("azure", "msal", "requests", "urllib3")
@@ -37,10 +37,15 @@ class AzureKeyVault(RemoteKeyService):
     def wrap(self, key: bytes, key_id: str) -> bytes:
         """Encrypt a key with the latest version."""
         algorithm, name = self._algorithm, _checked(key_id)
-        answer = self.ask(
-            key_id, lambda vault: vault.get_cryptography_client(name).wrap_key(algorithm, key).encrypted_key, key
-        )
-        return bytes(answer)
+
+        def request(vault: Any) -> bytes:
+            found = vault.get_key(name)
+            if found.properties.enabled is False:  # the SDK wraps by itself, and would not look at that
+                raise AccessDenied(f"the master key '{key_id}' of Azure Key Vault is disabled")
+            client = vault.get_cryptography_client(name, key_version=found.properties.version)
+            return bytes(client.wrap_key(algorithm, key).encrypted_key)
+
+        return bytes(self.ask(key_id, request, key))
 
     def unwrap(self, wrapped: bytes, key_id: str) -> bytes:
         """Decrypt a key with the latest version, or else with those before it: a wrapped key does not name its own."""
@@ -115,10 +120,8 @@ class AzureKeyVault(RemoteKeyService):
         words = f"Azure Key Vault refuses a request for the master key '{key_id}': {said or status}"
         if isinstance(error, ClientAuthenticationError) or status in _DENIED:
             return AccessDenied(f"{words}; look at the state of the key, its permissions, and the credentials")
-        if isinstance(error, ValueError):  # the SDK looks at dates and state before it wraps by itself
-            return AccessDenied(
-                f"the master key '{key_id}' of Azure Key Vault cannot be used: it is disabled or expired"
-            )
+        if isinstance(error, ValueError):  # the SDK looks at the dates of a key, and at the host that wants a token
+            return AccessDenied(f"the master key '{key_id}' of Azure Key Vault cannot be used: {error}")
         if status is None or status == _TOO_MANY or status >= _SERVER_ERROR:
             return self.down(said or str(status or type(error).__name__))
         if status == _BAD_REQUEST:

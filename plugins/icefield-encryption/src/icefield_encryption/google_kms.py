@@ -85,13 +85,21 @@ class GoogleKms(RemoteKeyService):
             return KeyUnavailable(f"Google Cloud KMS has no master key '{key_id}': {said}", key_id=key_id)
         if isinstance(error, (exceptions.Forbidden, exceptions.Unauthorized, GoogleAuthError)):
             return AccessDenied(f"{words}; look at the roles and the credentials")
-        if isinstance(error, exceptions.FailedPrecondition):
+        if isinstance(error, exceptions.BadRequest) and _status(error) == "FAILED_PRECONDITION":
             return AccessDenied(f"{words}; the version of the key is disabled or destroyed")
         if isinstance(error, _PASSES) or not isinstance(error, exceptions.ClientError):
             return self.down(str(said) if isinstance(error, exceptions.GoogleAPICallError) else type(error).__name__)
         if isinstance(error, exceptions.BadRequest) and "ecrypt" in str(said):
             return DecryptionFailed(f"the master key '{key_id}' of Google Cloud KMS does not open a key: {said}")
         return InvalidArgument(words)
+
+
+def _status(error: exceptions.GoogleAPICallError) -> str:
+    """The status of an answer: the library makes one class of all answers with the number 400."""
+    try:
+        return str(error.response.json()["error"]["status"])
+    except (AttributeError, ValueError, LookupError, TypeError):
+        return ""
 
 
 def _checked(key_id: str) -> str:
